@@ -1,0 +1,33 @@
+# The law of the house, enforced at configure time.
+#
+#   shardbook_room(mesh FLOOR 1 USES base SOURCES mesh.cpp)
+#
+# makes the library target `mesh` (alias shardbook::mesh) of engine/mesh/. A room may use only rooms
+# of lower floors: an upward or sideways edge stops the configure with both floors named.
+# Viewer rooms use the same function with names prefixed viewer_.
+
+function(shardbook_room ROOM)
+  cmake_parse_arguments(ARG "" "FLOOR" "USES;SOURCES;LIBRARIES" ${ARGN})
+  set_property(GLOBAL PROPERTY SHARDBOOK_FLOOR_${ROOM} ${ARG_FLOOR})
+  set_property(GLOBAL APPEND PROPERTY SHARDBOOK_ROOMS ${ROOM})
+
+  set(below "")
+  foreach(used IN LISTS ARG_USES)
+    get_property(floor_below GLOBAL PROPERTY SHARDBOOK_FLOOR_${used})
+    if("${floor_below}" STREQUAL "")
+      message(FATAL_ERROR "room ${ROOM} (floor ${ARG_FLOOR}) uses '${used}', which is not built before it: "
+                          "rooms are listed floor by floor in engine/CMakeLists.txt, and use only lower floors")
+    endif()
+    if(NOT floor_below LESS ARG_FLOOR)
+      message(FATAL_ERROR "room ${ROOM} (floor ${ARG_FLOOR}) may not use ${used} (floor ${floor_below}): "
+                          "includes go down only, and two rooms of one floor never include each other")
+    endif()
+    list(APPEND below shardbook_${used})
+  endforeach()
+
+  add_library(shardbook_${ROOM} STATIC ${ARG_SOURCES})
+  add_library(shardbook::${ROOM} ALIAS shardbook_${ROOM})
+  target_include_directories(shardbook_${ROOM} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(shardbook_${ROOM} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${SHARDBOOK_WARNINGS}>)
+  target_link_libraries(shardbook_${ROOM} PUBLIC ${below} ${ARG_LIBRARIES})
+endfunction()
