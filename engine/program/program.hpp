@@ -1,0 +1,217 @@
+// program: what was issued?
+//
+// A step of training is a list of commands that a rank's host gave to its streams: run an op, record
+// an event, make a stream wait for an event, wait on the host. That list, with what each op reads and
+// writes and the source line that issued it, is the *program* of the step. It holds no times: the
+// same layout issues the same program on a GPU, on the host and on no device at all, which is what
+// hash() lets a test say. When each op ran is kept beside it (times.hpp), by whoever can tell.
+//
+// Invariants
+//   - ops and commands stand in issue order; an op's command names it by index.
+//   - sizes are *nominal*: bytes and flops that the GPU would move and do, whatever the host stores.
+//   - nothing here depends on the device, on addresses or on the rank's own number.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/check.hpp"
+#include "engine/base/types.hpp"
+
+namespace shardbook::program {
+
+using StreamId = std::uint16_t;
+using EventId = std::uint32_t;
+using BufferId = std::uint32_t;
+using GroupId = std::uint16_t;
+using OpIndex = std::uint32_t;
+
+inline constexpr BufferId no_buffer = ~BufferId{0};
+inline constexpr GroupId no_group = static_cast<GroupId>(~0u);
+inline constexpr OpIndex no_op = ~OpIndex{0};
+
+enum class Phase : std::uint8_t { setup, forward, backward, reduce, update };
+const char* name_of(Phase phase);
+
+// What an op is, as far as its cost is concerned.
+enum class OpKind : std::uint8_t {
+  gemm,        // cost by flops and size
+  pointwise,   // cost by bytes, like all that follow up to fill
+  reduction,
+  lookup,
+  copy,
+  fill,
+  all_reduce,  // cost by bytes and group, like all that follow
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  broadcast,
+  send,
+  recv,
+};
+const char* name_of(OpKind kind);
+
+// The class by which time is added up: communication, memory (copies and fills) or compute.
+enum class OpClass : std::uint8_t { compute, communication, memory };
+OpClass class_of(OpKind kind);
+const char* name_of(OpClass op_class);
+
+// Where an op was issued. `file` is a literal of the compiler: a path from the project's root.
+struct SourceLine {
+  const char* file = "";
+  std::uint32_t line = 0;
+  bool operator==(const SourceLine& other) const;
+};
+
+// Nominal bytes [begin, end) of a buffer.
+struct BufferUse {
+  BufferId buffer = no_buffer;
+  base::Bytes begin = 0;
+  base::Bytes end = 0;
+  std::uint32_t generation = 0;  // how often the buffer had been written in this step before this op
+};
+
+// C[m, n] = A[m, k] B[k, n], `batch` times.
+struct GemmSize {
+  std::int64_t m = 0, n = 0, k = 0, batch = 0;
+};
+
+// `bytes` is the size of the whole buffer as nccl-tests counts it: what every rank ends up with for
+// all-gather and all-reduce, what every rank starts with for reduce-scatter.
+struct CollectiveUse {
+  GroupId group = no_group;
+  std::uint32_t sequence = 0;  // counts this group's collectives within the step
+  base::Bytes bytes = 0;
+  base::Rank peer = -1;  // root of a broadcast, partner of send and recv, as index in the group
+};
+
+// What a kernel or collective says of itself before it is issued. Built on the stack, chained:
+//   OpDesc("gelu_forward", OpKind::pointwise, dtype).flops(8 * n).reads(x.use()).writes(y.use())
+class OpDesc {
+ public:
+  static constexpr int max_uses = 16;
+
+  // `name` must be a literal. `dtype` is nominal.
+  OpDesc(const char* name, OpKind kind, base::DType dtype) : name(name), kind(kind), dtype(dtype) {}
+
+  OpDesc& flops(std::int64_t count) { flop_count = count; return *this; }
+  OpDesc& size(GemmSize size) { gemm = size; flop_count = 2 * size.m * size.n * size.k * size.batch; return *this; }
+  OpDesc& collective_of(CollectiveUse use) { collective = use; return *this; }
+  // Adds the range and its bytes; the second form counts `bytes` instead (a lookup reads a few rows).
+  OpDesc& reads(BufferUse use) { return reads(use, use.end - use.begin); }
+  OpDesc& reads(BufferUse use, base::Bytes bytes) { add(use, false); bytes_read += bytes; return *this; }
+  OpDesc& writes(BufferUse use) { return writes(use, use.end - use.begin); }
+  OpDesc& writes(BufferUse use, base::Bytes bytes) { add(use, true); bytes_written += bytes; return *this; }
+  // Reads and writes in place.
+  OpDesc& updates(BufferUse use) { return reads(use).writes(use); }
+
+  const char* name;
+  OpKind kind;
+  base::DType dtype;
+  std::int64_t flop_count = 0;
+  base::Bytes bytes_read = 0;
+  base::Bytes bytes_written = 0;
+  GemmSize gemm;
+  CollectiveUse collective;
+  std::array<BufferUse, max_uses> uses;
+  std::uint16_t written_mask = 0;  // bit i: uses[i] is written
+  std::uint8_t use_count = 0;
+
+ private:
+  void add(BufferUse use, bool written) {
+    SHARDBOOK_CHECK(use_count < max_uses, name, " names more than ", max_uses, " buffers");
+    if (written) written_mask |= static_cast<std::uint16_t>(1u << use_count);
+    uses[use_count++] = use;
+  }
+};
+
+// Which of a step's many ops this is. `n` counts the ops issued within the same scope.
+struct OpKey {
+  std::int16_t micro_batch = -1;
+  std::int16_t chunk = 0;
+  Phase phase = Phase::setup;
+  std::int16_t layer = -1;  // -1: no layer (embedding, head, optimizer of the root)
+  std::uint16_t n = 0;
+};
+
+struct Op {
+  OpKey key;
+  OpDesc desc;
+  StreamId stream = 0;
+  SourceLine where;
+};
+
+// Why a stream waits. It changes no order; it lets the reader tell a data dependency from a limit.
+enum class WaitReason : std::uint8_t {
+  data,          // the awaited op made what the next op reads
+  buffer_reuse,  // the awaited op must be done with memory that the next op overwrites
+  limiter,       // no more than so many gathers in flight
+};
+
+enum class CommandKind : std::uint8_t { op, record_event, wait_event, host_wait, read_back };
+struct Command {
+  CommandKind kind = CommandKind::op;
+  StreamId stream = 0;
+  OpIndex op = no_op;               // of op
+  EventId event = 0;                // of record_event, wait_event, host_wait
+  std::uint32_t generation = 0;     // how often the event had been recorded in this step, this one included
+  WaitReason reason = WaitReason::data;
+  SourceLine where;
+};
+
+// Memory by what it is for; the viewer's memory track is drawn from these.
+enum class MemoryKind : std::uint8_t { parameter, gathered, gradient, optimizer, activation, workspace, input };
+const char* name_of(MemoryKind kind);
+
+struct BufferInfo {
+  std::string name;
+  MemoryKind kind = MemoryKind::workspace;
+  base::Bytes bytes = 0;  // nominal
+};
+struct GroupInfo {
+  std::string axis;  // "tp", "dp_shard", "world"
+  std::vector<base::Rank> ranks;
+};
+struct StreamInfo {
+  std::string name;  // "compute", "fsdp", "tp", "copy"
+};
+
+// What a rank owns for the whole run; programs refer to it by id.
+struct Catalogue {
+  std::vector<StreamInfo> streams;
+  std::vector<std::string> events;
+  std::vector<BufferInfo> buffers;
+  std::vector<GroupInfo> groups;
+};
+
+struct Program {
+  std::vector<Op> ops;
+  std::vector<Command> commands;
+};
+
+// Equal for programs that issue the same ops, of the same sizes, in the same order with the same waits.
+// Groups count by axis and size, not by their members; source lines count, times do not.
+std::uint64_t hash(const Program& program, const Catalogue& catalogue);
+
+// Equal for ranks that give this axis' communicator the same collectives in the same order.
+std::uint64_t collective_order_hash(const Program& program, const Catalogue& catalogue);
+
+// Why op `to` could not start before op `from` had ended (or, for host, before it was issued).
+enum class EdgeKind : std::uint8_t { stream, event, host, collective, communicator, limiter, buffer_reuse };
+const char* name_of(EdgeKind kind);
+struct Edge {
+  OpIndex from = no_op;
+  OpIndex to = no_op;
+  EdgeKind kind = EdgeKind::stream;
+  std::uint32_t record_command = ~0u;  // of event edges: the command that recorded the awaited event
+};
+
+// All edges of one rank's program, ordered by `to`: stream order, awaited events (a wait whose reason is
+// limiter or buffer_reuse gives an edge of that kind), the order of each communicator, and host waits
+// (every op issued after a host wait depends on what was awaited). Collective edges join ranks and
+// are found by (group, sequence), not listed here. O(ops + commands).
+std::vector<Edge> edges(const Program& program);
+
+}  // namespace shardbook::program
