@@ -1,0 +1,34 @@
+// metrics/idle: why did a stream stand still?
+//
+// For the gap between two spans of a stream, in this order:
+//   host    the call that launched the next span began after the one before had ended
+//   wait    the next span awaited something that ended after the one before (an event, a buffer, a limiter)
+//   launch  neither, and the gap is shorter than 30 us: what a launch costs
+//   other   the rest
+// host, launch and other are HTA's causes (breakdown_analysis.py at f4d0062, which calls launch
+// "kernel wait"); wait is ours.
+#pragma once
+
+#include <vector>
+
+#include "engine/metrics/partition.hpp"
+
+namespace shardbook::metrics {
+
+enum class IdleCause : std::uint8_t { host, wait, launch, other };
+const char* name_of(IdleCause cause);
+
+struct IdleGap {
+  std::int64_t stream = 0;
+  Interval gap;
+  IdleCause cause = IdleCause::other;
+  SpanRef next;              // the span after the gap
+  SpanRef awaited;           // for wait: what it waited for
+};
+
+constexpr Nanoseconds longest_launch_gap_ns = 30'000;
+
+// Gaps between spans of each stream of a rank, within the window, by stream and time.
+std::vector<IdleGap> idle_gaps(const Timeline& timeline, Rank rank, Window window);
+
+}  // namespace shardbook::metrics
