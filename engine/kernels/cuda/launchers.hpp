@@ -1,0 +1,42 @@
+// kernels/cuda/launchers: how is each op put on a CUDA stream?
+//
+// One function an op. It enqueues the op's kernel (or cuBLASLt call) on queue.stream and returns at once:
+// it allocates nothing, waits for nothing, and throws base::Failure with expression, code and op where
+// the launch is refused. What each computes is said beside its arguments (kernels/arguments.hpp); the
+// host reference of the same name (kernels/host/references.hpp) is what it is compared with.
+// A build without CUDA links no_cuda.cpp instead, whose functions throw.
+#pragma once
+
+#include "engine/device/cuda_queue.hpp"
+#include "engine/kernels/arguments.hpp"
+
+namespace shardbook::kernels::cuda {
+
+void gemm(const GemmArgs& args, const device::CudaQueue& queue);
+void layer_norm_forward(const LayerNormForwardArgs& args, const device::CudaQueue& queue);
+void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const device::CudaQueue& queue);
+void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue);
+void gelu_forward(const GeluForwardArgs& args, const device::CudaQueue& queue);
+void gelu_backward(const GeluBackwardArgs& args, const device::CudaQueue& queue);
+void add_bias_residual(const AddBiasResidualArgs& args, const device::CudaQueue& queue);
+void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue);
+void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue);
+void embedding_forward(const EmbeddingForwardArgs& args, const device::CudaQueue& queue);
+void embedding_backward(const EmbeddingBackwardArgs& args, const device::CudaQueue& queue);
+void position_forward(const PositionForwardArgs& args, const device::CudaQueue& queue);
+void position_backward(const PositionBackwardArgs& args, const device::CudaQueue& queue);
+void split_heads(const SplitHeadsArgs& args, const device::CudaQueue& queue);
+void causal_softmax_forward(const CausalSoftmaxForwardArgs& args, const device::CudaQueue& queue);
+void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args, const device::CudaQueue& queue);
+void cross_entropy_max(const CrossEntropyMaxArgs& args, const device::CudaQueue& queue);
+void cross_entropy_sums(const CrossEntropySumsArgs& args, const device::CudaQueue& queue);
+void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::CudaQueue& queue);
+void sum(const SumArgs& args, const device::CudaQueue& queue);
+void sum_of_squares(const SumOfSquaresArgs& args, const device::CudaQueue& queue);
+void clip_factor(const ClipFactorArgs& args, const device::CudaQueue& queue);
+void adam_w(const AdamWArgs& args, const device::CudaQueue& queue);
+void fill(const FillArgs& args, const device::CudaQueue& queue);
+void cast(const CastArgs& args, const device::CudaQueue& queue);
+void init_normal(const InitNormalArgs& args, const device::CudaQueue& queue);
+
+}  // namespace shardbook::kernels::cuda
