@@ -1,0 +1,90 @@
+#include "engine/comm/comm.hpp"
+
+#include "engine/device/copy.hpp"
+
+namespace shardbook::comm {
+
+program::OpDesc Communicator::describe(const char* name, program::OpKind kind, Lane lane, const Tensor& in,
+                                       const Tensor& out, base::Bytes bytes, int peer) {
+  program::OpDesc desc(name, kind, in.exists() ? in.nominal : out.nominal);
+  if (in.exists()) desc.reads(in.use());
+  if (out.exists()) desc.writes(out.use());
+  const std::uint32_t sequence = lane.recorder().in_step() ? lane.recorder().next_sequence(id_) : 0;
+  return desc.collective_of({id_, sequence, bytes, peer});
+}
+
+void Communicator::communicate(Lane lane, const program::OpDesc& desc, Call call) {
+  call.ticket = tickets_++;
+  issue(lane, desc, call);
+}
+
+namespace {
+
+// What a collective of one rank is: nothing, or a copy.
+void copy_alone(Lane lane, const Tensor& in, const Tensor& out) {
+  if (in.buffer == out.buffer && in.offset == out.offset) return;
+  program::OpDesc desc("copy", program::OpKind::copy, in.nominal);
+  desc.reads(in.use()).writes(out.use());
+  lane.device().launch(lane, desc, device::CopyArgs{in.data, out.data, in.storage_bytes()}, &device::host::copy,
+                       &device::cuda::copy);
+}
+
+}  // namespace
+
+void Communicator::all_reduce(Lane lane, const Tensor& in, const Tensor& out, Reduction reduction) {
+  SHARDBOOK_CHECK_EQ(in.elements(), out.elements(), "all_reduce over ", group_.axis);
+  if (size() == 1) return copy_alone(lane, in, out);
+  const auto desc = describe("all_reduce", program::OpKind::all_reduce, lane, in, out, in.nominal_bytes(), -1);
+  communicate(lane, desc, {program::OpKind::all_reduce, reduction, in.data, out.data, in.elements(), in.storage});
+}
+
+void Communicator::all_gather(Lane lane, const Tensor& shard, const Tensor& full) {
+  SHARDBOOK_CHECK_EQ(shard.elements() * size(), full.elements(), "all_gather over ", group_.axis);
+  if (size() == 1) return copy_alone(lane, shard, full);
+  const auto desc = describe("all_gather", program::OpKind::all_gather, lane, shard, full, full.nominal_bytes(), -1);
+  communicate(lane, desc, {program::OpKind::all_gather, Reduction::sum, shard.data, full.data, shard.elements(), shard.storage});
+}
+
+void Communicator::reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard) {
+  SHARDBOOK_CHECK_EQ(shard.elements() * size(), full.elements(), "reduce_scatter over ", group_.axis);
+  if (size() == 1) return copy_alone(lane, full, shard);
+  const auto desc =
+      describe("reduce_scatter", program::OpKind::reduce_scatter, lane, full, shard, full.nominal_bytes(), -1);
+  communicate(lane, desc, {program::OpKind::reduce_scatter, Reduction::sum, full.data, shard.data, shard.elements(), full.storage});
+}
+
+void Communicator::broadcast(Lane lane, const Tensor& in, const Tensor& out, int root) {
+  SHARDBOOK_CHECK_EQ(in.elements(), out.elements(), "broadcast over ", group_.axis);
+  if (size() == 1) return copy_alone(lane, in, out);
+  const auto desc = describe("broadcast", program::OpKind::broadcast, lane, in, out, in.nominal_bytes(), root);
+  communicate(lane, desc, {program::OpKind::broadcast, Reduction::sum, in.data, out.data, in.elements(), in.storage, root});
+}
+
+void Communicator::all_to_all(Lane lane, const Tensor& in, const Tensor& out,
+                              const std::vector<std::int64_t>& send_elements,
+                              const std::vector<std::int64_t>& receive_elements) {
+  SHARDBOOK_CHECK_EQ(static_cast<int>(send_elements.size()), size(), "splits of all_to_all over ", group_.axis);
+  SHARDBOOK_CHECK_EQ(send_elements.size(), receive_elements.size(), "splits of all_to_all over ", group_.axis);
+  if (size() == 1) return copy_alone(lane, in, out);
+  // The splits must outlive the call, which may run much later.
+  splits_.push_back(std::make_unique<std::vector<std::int64_t>>(send_elements));
+  const std::int64_t* send = splits_.back()->data();
+  splits_.push_back(std::make_unique<std::vector<std::int64_t>>(receive_elements));
+  const std::int64_t* receive = splits_.back()->data();
+  const auto desc = describe("all_to_all", program::OpKind::all_to_all, lane, in, out, in.nominal_bytes(), -1);
+  communicate(lane, desc, {program::OpKind::all_to_all, Reduction::sum, in.data, out.data, in.elements(), in.storage, -1, 0, send, receive});
+}
+
+void Communicator::send(Lane lane, const Tensor& in, int peer) {
+  SHARDBOOK_CHECK(peer >= 0 && peer < size() && peer != index(), "send over ", group_.axis, " to index ", peer);
+  const auto desc = describe("send", program::OpKind::send, lane, in, Tensor{}, in.nominal_bytes(), peer);
+  communicate(lane, desc, {program::OpKind::send, Reduction::sum, in.data, nullptr, in.elements(), in.storage, peer});
+}
+
+void Communicator::receive(Lane lane, const Tensor& out, int peer) {
+  SHARDBOOK_CHECK(peer >= 0 && peer < size() && peer != index(), "receive over ", group_.axis, " from index ", peer);
+  const auto desc = describe("receive", program::OpKind::recv, lane, Tensor{}, out, out.nominal_bytes(), peer);
+  communicate(lane, desc, {program::OpKind::recv, Reduction::sum, nullptr, out.data, out.elements(), out.storage, peer});
+}
+
+}  // namespace shardbook::comm

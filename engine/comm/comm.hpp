@@ -1,0 +1,93 @@
+// comm: how do ranks exchange bytes?
+//
+// A Communicator is this rank's place in one group. Its calls are ops on a lane like any other: they are
+// recorded, return at once, and run in stream order when every rank of the group has issued them.
+// Names and meanings are NCCL's (https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/api/colls.html).
+//
+// Invariants
+//   - Every rank of the group issues the same collectives of this communicator in the same order; the
+//     order is hashed and compared over ranks (program::collective_order_hash).
+//   - A group of one issues nothing: where in and out differ, a copy.
+//   - Reductions are sums or maxima; a sum's order is fixed per backend, and all ranks get the same bits.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/device/device.hpp"
+#include "engine/mesh/mesh.hpp"
+#include "engine/tensor/tensor.hpp"
+
+namespace shardbook::comm {
+
+using device::Lane;
+using tensor::Tensor;
+
+enum class Reduction : std::uint8_t { sum, max };
+
+class Communicator {
+ public:
+  Communicator(mesh::Group group, program::GroupId id) : group_(std::move(group)), id_(id) {}
+  virtual ~Communicator() = default;
+
+  int size() const { return static_cast<int>(group_.ranks.size()); }
+  int index() const { return group_.index_of_me; }  // of this rank in the group
+  const mesh::Group& group() const { return group_; }
+
+  // out = Σ (or max) over ranks of in. Same shape on all ranks; out may be in.
+  void all_reduce(Lane lane, const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
+  // full = the shards of all ranks, in group order. full has size() times as many elements; shard may be
+  // its own place in full.
+  void all_gather(Lane lane, const Tensor& shard, const Tensor& full);
+  // shard = this rank's part of Σ over ranks of full. shard may be its own place in full.
+  void reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard);
+  // out = in of the rank with index `root`.
+  void broadcast(Lane lane, const Tensor& in, const Tensor& out, int root);
+  // Splits of rows by destination and source: send[i] elements go to rank i, receive[i] come from it.
+  void all_to_all(Lane lane, const Tensor& in, const Tensor& out, const std::vector<std::int64_t>& send_elements,
+                  const std::vector<std::int64_t>& receive_elements);
+  // A pair: the partner issues the other. `peer` is an index in the group.
+  void send(Lane lane, const Tensor& in, int peer);
+  void receive(Lane lane, const Tensor& out, int peer);
+
+ protected:
+  struct Call {
+    program::OpKind kind;
+    Reduction reduction = Reduction::sum;
+    const void* in = nullptr;
+    void* out = nullptr;
+    std::int64_t elements = 0;  // as NCCL counts: of `in` for all_reduce, broadcast, send; of the shard else
+    base::DType dtype = base::DType::f32;  // storage
+    int peer = -1;
+    std::uint64_t ticket = 0;  // counts this communicator's calls over the whole run
+    // Of all_to_all: size() entries each, owned by the communicator until the call has run.
+    const std::int64_t* send_elements = nullptr;
+    const std::int64_t* receive_elements = nullptr;
+  };
+  // Runs one described call on the device.
+  virtual void issue(Lane lane, const program::OpDesc& desc, const Call& call) = 0;
+
+ private:
+  void communicate(Lane lane, const program::OpDesc& desc, Call call);
+  program::OpDesc describe(const char* name, program::OpKind kind, Lane lane, const Tensor& in, const Tensor& out,
+                           base::Bytes bytes, int peer);
+
+  mesh::Group group_;
+  program::GroupId id_;
+  std::uint64_t tickets_ = 0;
+  std::vector<std::unique_ptr<std::vector<std::int64_t>>> splits_;
+};
+
+// Makes this rank's communicators. Collective: every rank makes those it belongs to, in one order.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) = 0;
+  // Throws base::Failure if a collective has failed asynchronously; cheap enough for each step's end.
+  virtual void check() {}
+  // Ends what is under way, so that a rank whose peer died can leave.
+  virtual void abort() {}
+  virtual std::string version() const = 0;  // "NCCL 2.28.3", "loopback"
+};
+
+}  // namespace shardbook::comm

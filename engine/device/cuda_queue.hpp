@@ -1,0 +1,18 @@
+// device/cuda_queue: what the launcher of a cuda kernel is given.
+//
+// Opaque pointers, so that neither callers nor the pure rooms need CUDA's headers.
+#pragma once
+
+#include <cstddef>
+
+namespace shardbook::device {
+
+struct CudaQueue {
+  void* stream = nullptr;              // cudaStream_t
+  void* blas = nullptr;                // cublasLtHandle_t
+  void* blas_workspace = nullptr;      // of this stream alone
+  std::size_t blas_workspace_bytes = 0;
+  int multiprocessors = 0;
+};
+
+}  // namespace shardbook::device

@@ -1,0 +1,106 @@
+#include "engine/device/device.hpp"
+
+#include <cstring>
+
+#include "engine/device/copy.hpp"
+
+namespace shardbook::device {
+
+const char* name_of(Kind kind) {
+  static constexpr const char* names[] = {"host", "cuda", "meta"};
+  return names[static_cast<int>(kind)];
+}
+
+namespace host {
+void copy(const CopyArgs& args) { std::memcpy(args.to, args.from, static_cast<std::size_t>(args.bytes)); }
+}  // namespace host
+
+Memory Device::allocate(std::int64_t elements, base::DType dtype, program::MemoryKind kind,
+                        const std::string& name) {
+  SHARDBOOK_CHECK(!sealed_, "'", name, "' is allocated after seal(): make all memory before the first step, ",
+                  "an allocation can stall every peer that waits in a collective");
+  Memory memory;
+  const base::Bytes nominal_bytes = elements * base::size_of(dtype);
+  memory.storage_bytes = elements * base::size_of(storage_.of(dtype));
+  memory.use = {recorder_.add_buffer({name, kind, nominal_bytes}), 0, nominal_bytes, 0};
+  try {
+    memory.data = allocate_storage(memory.storage_bytes);
+  } catch (const std::exception& problem) {
+    throw base::Failure(base::text("rank ", recorder_.rank(), ": no memory for '", name, "' (",
+                                   memory.storage_bytes >> 20, " MiB, after ", allocated_bytes_ >> 20,
+                                   " MiB): ", problem.what()));
+  }
+  allocated_bytes_ += memory.storage_bytes;
+  return memory;
+}
+
+Stream& Device::create_stream(const std::string& name, Priority priority) {
+  SHARDBOOK_CHECK(!sealed_, "stream '", name, "' is created after seal()");
+  streams_.push_back(std::make_unique<Stream>(*this, recorder_.add_stream(name)));
+  stream_created(streams_.back()->id(), priority);
+  return *streams_.back();
+}
+
+Event Device::create_event(const std::string& name) {
+  SHARDBOOK_CHECK(!sealed_, "event '", name, "' is created after seal()");
+  const Event event{recorder_.add_event(name)};
+  event_created(event.id);
+  return event;
+}
+
+void Device::seal() { sealed_ = true; }
+
+void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& body) {
+  if (!recorder_.in_step()) {
+    run(lane.stream->id(), body, program::no_op);
+    return;
+  }
+  const program::OpIndex op = recorder_.op(lane.stream->id(), desc, lane.where);
+  run(lane.stream->id(), body, timed_ ? op : program::no_op);
+  recorder_.issued();
+}
+
+void Device::record(Lane lane, Event event) {
+  if (recorder_.in_step()) recorder_.record_event(lane.stream->id(), event.id, lane.where);
+  run_record(lane.stream->id(), event.id);
+  if (recorder_.in_step()) recorder_.issued();
+}
+
+void Device::wait(Lane lane, Event event, program::WaitReason reason) {
+  if (recorder_.in_step()) recorder_.wait_event(lane.stream->id(), event.id, reason, lane.where);
+  run_wait(lane.stream->id(), event.id);
+  if (recorder_.in_step()) recorder_.issued();
+}
+
+void Device::host_wait(Event event, std::source_location where) {
+  if (recorder_.in_step()) recorder_.host_wait(event.id, {where.file_name(), where.line()});
+  run_host_wait(event.id);
+  if (recorder_.in_step()) recorder_.issued();
+}
+
+void Device::upload(Lane lane, const char* name, const void* from_host, const Memory& to) {
+  program::OpDesc desc(name, program::OpKind::copy, base::DType::f32);
+  desc.writes(to.use);
+  launch(lane, desc, CopyArgs{from_host, to.data, to.storage_bytes}, &host::copy, &cuda::copy);
+}
+
+void Device::download(Lane lane, const char* name, const Memory& from, void* to_host) {
+  program::OpDesc desc(name, program::OpKind::copy, base::DType::f32);
+  desc.reads(from.use);
+  launch(lane, desc, CopyArgs{from.data, to_host, from.storage_bytes}, &host::copy, &cuda::copy);
+}
+
+void Device::begin_step(std::int64_t step, bool timed) {
+  timed_ = timed;
+  step_begins(timed);
+  recorder_.begin_step(step);
+}
+
+program::StepTimes& Device::end_step() {
+  program::StepTimes& times = recorder_.end_step();
+  step_ends(timed_, times);
+  timed_ = false;
+  return times;
+}
+
+}  // namespace shardbook::device

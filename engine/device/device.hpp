@@ -1,0 +1,215 @@
+// device: who owns this memory, stream, event?
+//
+// A Device is one rank's executor: memory from an arena, streams (FIFO queues), events between them.
+// Three kinds stand behind one contract, and the same training code issues the same program to each:
+//   cuda  kernels on a GPU, streams and events as CUDA has them;
+//   host  (the embedded default) the CPU runs what the queues hold, when the host must wait for it;
+//   meta  nothing runs; the program alone is of interest.
+//
+// Invariants
+//   - No call here blocks but host_wait, read_back and end_step. Collectives never block the issuing thread.
+//   - Memory, streams and events are made before seal(); afterwards asking for one is a check failure,
+//     since an allocation can stall every peer that waits in a collective.
+//   - Everything that is issued within a step is recorded with its caller's line (see Lane).
+//   - A Device and all that it hands out belong to one host thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <source_location>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/base/types.hpp"
+#include "engine/device/cuda_queue.hpp"
+#include "engine/program/recorder.hpp"
+
+namespace shardbook::device {
+
+enum class Kind : std::uint8_t { host, cuda, meta };
+const char* name_of(Kind kind);
+
+class Device;
+
+// A FIFO queue of a device. Owned by its device; address and id are stable.
+class Stream {
+ public:
+  Stream(Device& device, program::StreamId id) : device_(device), id_(id) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  Device& device() const { return device_; }
+  program::StreamId id() const { return id_; }
+
+ private:
+  Device& device_;
+  program::StreamId id_;
+};
+
+// Where and by whose line something is issued. Every op takes a Lane first, and a Stream becomes one at
+// the call, so the line that is recorded is the caller's: `gelu_forward(compute, x, y)`.
+struct Lane {
+  Lane(Stream& stream, std::source_location where = std::source_location::current())  // NOLINT: implicit by design
+      : stream(&stream), where{where.file_name(), where.line()} {}
+  Stream* stream;
+  program::SourceLine where;
+
+  Device& device() const { return stream->device(); }
+  program::Recorder& recorder() const;
+};
+
+// A point in a stream's queue that other streams, or the host, can wait for. A value: it names the
+// device's event, which lives as long as the device.
+struct Event {
+  program::EventId id = 0;
+};
+
+// A range of a device's memory. `data` is null on meta. A value: the arena owns the memory.
+struct Memory {
+  void* data = nullptr;
+  program::BufferUse use;  // nominal bytes
+  base::Bytes storage_bytes = 0;
+};
+
+// An op's body in the forms that the devices run. `arguments` are copied, bit by bit, so they hold
+// pointers and sizes, never owners. A host body that returns false has not been able to run yet (a
+// collective whose peers have not come) and is asked again.
+struct Body {
+  static constexpr std::size_t max_bytes = 256;
+  const void* arguments = nullptr;
+  std::size_t bytes = 0;
+  bool (*host)(const void* arguments) = nullptr;
+  void (*cuda)(const void* arguments, const CudaQueue& queue) = nullptr;
+};
+
+// Lower starts first where the device has priorities.
+enum class Priority : std::uint8_t { high, normal };
+
+// How a device's numbers are stored, given their nominal type.
+struct Storage {
+  base::DType bf16 = base::DType::f32;  // what nominal bf16 is stored as
+  base::DType f32 = base::DType::f32;   // what nominal f32 is stored as
+  base::DType of(base::DType nominal) const {
+    if (nominal == base::DType::bf16) return bf16;
+    if (nominal == base::DType::f32) return f32;
+    return nominal;
+  }
+};
+
+class Device {
+ public:
+  Device(Kind kind, Storage storage, base::Rank rank) : kind_(kind), storage_(storage), recorder_(rank) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Kind kind() const { return kind_; }
+  Storage storage() const { return storage_; }
+  program::Recorder& recorder() { return recorder_; }
+
+  // Set-up only: check failures after seal(). `elements` of nominal type `dtype`, 256-byte aligned and
+  // zeroed. Throws Failure naming the buffer and what is left where memory does not suffice.
+  Memory allocate(std::int64_t elements, base::DType dtype, program::MemoryKind kind, const std::string& name);
+  Stream& create_stream(const std::string& name, Priority priority = Priority::normal);
+  Event create_event(const std::string& name);
+  virtual void seal();
+  bool sealed() const { return sealed_; }
+
+  // Issues one op: recorded if within a step, then run by whatever this device is. Returns at once.
+  //   lane.device().launch(lane, desc, args, &host::gelu_forward, &cuda::gelu_forward);
+  // Args must be trivially copyable and at most Body::max_bytes. The host form may return void or bool.
+  template <class Args, class HostForm>
+  void launch(Lane lane, const program::OpDesc& desc, const Args& args, HostForm host_form,
+              void (*cuda_form)(const Args&, const CudaQueue&));
+  void launch_body(Lane lane, const program::OpDesc& desc, const Body& body);
+
+  // The event completes when all that was issued to the lane before it has run.
+  void record(Lane lane, Event event);
+  // What is issued to the lane from here on runs after the event's last record has completed.
+  void wait(Lane lane, Event event, program::WaitReason reason = program::WaitReason::data);
+  // The host waits for the event. Counted, and shown: a step should need none.
+  void host_wait(Event event, std::source_location where = std::source_location::current());
+
+  // Copies all of a Memory from or to host memory, in stream order: ops of class memory. The host memory
+  // must stay as it is until the copy has run: use pinned() memory that is not touched again before an
+  // event says so. `name` is a literal.
+  void upload(Lane lane, const char* name, const void* from_host, const Memory& to);
+  void download(Lane lane, const char* name, const Memory& from, void* to_host);
+  // Host memory that copies fast (page-locked on cuda). Set-up only; zeroed; owned by the device.
+  virtual void* pinned(base::Bytes bytes) = 0;
+
+  // Waits until everything issued so far has run. Outside of steps, or at the end of one.
+  virtual void synchronize() = 0;
+
+  // A step begins and ends. `timed` asks for device times. end_step of a timed step waits for the device
+  // and fills `ran` where this device can tell times (cuda: measured; host: measured on this CPU,
+  // durations only, see HostDevice); of an untimed step it does not wait.
+  void begin_step(std::int64_t step, bool timed);
+  program::StepTimes& end_step();
+
+  // Called every so often while the host waits, so that the failure of a peer can end the wait (by an
+  // exception). Set once, before the first step.
+  void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
+
+  // Storage bytes of all that was allocated.
+  base::Bytes allocated_bytes() const { return allocated_bytes_; }
+
+ protected:
+  virtual void* allocate_storage(base::Bytes bytes) = 0;  // null on meta
+  virtual void stream_created(program::StreamId id, Priority priority) = 0;
+  virtual void event_created(program::EventId id) = 0;
+  // `op` is no_op outside of a timed step.
+  virtual void run(program::StreamId stream, const Body& body, program::OpIndex op) = 0;
+  virtual void run_record(program::StreamId stream, program::EventId event) = 0;
+  virtual void run_wait(program::StreamId stream, program::EventId event) = 0;
+  virtual void run_host_wait(program::EventId event) = 0;
+  virtual void step_begins(bool timed) = 0;
+  virtual void step_ends(bool timed, program::StepTimes& times) = 0;
+
+  bool timed() const { return timed_; }
+  void watch() const { if (watch_) watch_(); }
+
+ private:
+  Kind kind_;
+  Storage storage_;
+  program::Recorder recorder_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  bool sealed_ = false;
+  bool timed_ = false;
+  base::Bytes allocated_bytes_ = 0;
+  std::function<void()> watch_;
+};
+
+inline program::Recorder& Lane::recorder() const { return stream->device().recorder(); }
+
+template <class Args, class HostForm>
+void Device::launch(Lane lane, const program::OpDesc& desc, const Args& args, HostForm host_form,
+                    void (*cuda_form)(const Args&, const CudaQueue&)) {
+  static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) + 2 * sizeof(void*) <= Body::max_bytes);
+  // Both forms travel with the arguments, so that one untyped pair of functions can unpack them.
+  struct Packed {
+    Args args;
+    HostForm host_form;
+    void (*cuda_form)(const Args&, const CudaQueue&);
+  } packed{args, host_form, cuda_form};
+  Body body;
+  body.arguments = &packed;
+  body.bytes = sizeof(Packed);
+  body.host = [](const void* raw) -> bool {
+    const Packed& unpacked = *static_cast<const Packed*>(raw);
+    if constexpr (std::is_same_v<decltype(unpacked.host_form(unpacked.args)), bool>) {
+      return unpacked.host_form(unpacked.args);
+    } else {
+      unpacked.host_form(unpacked.args);
+      return true;
+    }
+  };
+  body.cuda = [](const void* raw, const CudaQueue& queue) {
+    const Packed& unpacked = *static_cast<const Packed*>(raw);
+    unpacked.cuda_form(unpacked.args, queue);
+  };
+  launch_body(lane, desc, body);
+}
+
+}  // namespace shardbook::device

@@ -1,0 +1,145 @@
+#include "engine/device/host/host_device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+namespace shardbook::device {
+
+HostDevice::HostDevice(Storage storage, base::Rank rank, std::uint64_t drain_seed)
+    : Device(Kind::host, storage, rank), drain_state_(drain_seed == 0 ? 0 : drain_seed * 2654435761u + rank + 1) {}
+
+HostDevice::~HostDevice() {
+  for (void* memory : owned_) std::free(memory);
+}
+
+void* HostDevice::allocate_storage(base::Bytes bytes) {
+  const std::size_t size = static_cast<std::size_t>((bytes + 255) / 256 * 256);
+  void* memory = std::aligned_alloc(256, std::max<std::size_t>(size, 256));
+  if (memory == nullptr) throw base::Failure("the system gave no memory");
+  std::memset(memory, 0, size);
+  owned_.push_back(memory);
+  return memory;
+}
+
+void* HostDevice::pinned(base::Bytes bytes) { return allocate_storage(bytes); }
+
+void HostDevice::stream_created(program::StreamId id, Priority) {
+  queues_.resize(id + 1u);
+  queues_[id].ring.resize(1024);
+}
+
+void HostDevice::event_created(program::EventId id) { events_.resize(id + 1u); }
+
+HostDevice::Item& HostDevice::Queue::push() {
+  if (tail - head == ring.size()) {
+    std::vector<Item> larger(ring.size() * 2);
+    for (std::uint64_t at = head; at < tail; ++at) larger[at & (larger.size() - 1)] = ring[at & (ring.size() - 1)];
+    ring.swap(larger);
+  }
+  return ring[tail++ & (ring.size() - 1)];
+}
+
+void HostDevice::run(program::StreamId stream, const Body& body, program::OpIndex op) {
+  Item& item = queues_[stream].push();
+  item.kind = ItemKind::body;
+  item.op = op;
+  item.host = body.host;
+  std::memcpy(item.arguments, body.arguments, body.bytes);
+}
+
+void HostDevice::run_record(program::StreamId stream, program::EventId event) {
+  Item& item = queues_[stream].push();
+  item.kind = ItemKind::record;
+  item.event = event;
+  item.generation = ++events_[event].issued;
+}
+
+void HostDevice::run_wait(program::StreamId stream, program::EventId event) {
+  // As in CUDA: a wait binds to the last record issued before it; an event never recorded holds nobody.
+  Item& item = queues_[stream].push();
+  item.kind = ItemKind::wait;
+  item.event = event;
+  item.generation = events_[event].issued;
+}
+
+bool HostDevice::advance(Queue& queue) {
+  Item& item = queue.front();
+  switch (item.kind) {
+    case ItemKind::wait:
+      if (events_[item.event].completed < item.generation) return false;
+      break;
+    case ItemKind::record: events_[item.event].completed = std::max(events_[item.event].completed, item.generation); break;
+    case ItemKind::body: {
+      const base::Nanoseconds start = program::host_now();
+      if (!item.host(item.arguments)) return false;
+      if (item.op != program::no_op) {
+        if (ran_.size() <= item.op) ran_.resize(item.op + 1u);
+        ran_[item.op] = {start, program::host_now()};
+      }
+      break;
+    }
+  }
+  ++queue.head;
+  return true;
+}
+
+template <class Done>
+void HostDevice::drain(Done done) {
+  while (!done()) {
+    bool advanced = false;
+    if (drain_state_ == 0) {
+      for (Queue& queue : queues_) {
+        while (!queue.empty() && advance(queue)) advanced = true;
+      }
+    } else {
+      // Draw a stream; if it cannot go on, try the others once, from there.
+      drain_state_ = drain_state_ * 6364136223846793005ull + 1442695040888963407ull;
+      const std::size_t first = (drain_state_ >> 33) % queues_.size();
+      for (std::size_t offset = 0; offset < queues_.size() && !advanced; ++offset) {
+        Queue& queue = queues_[(first + offset) % queues_.size()];
+        if (!queue.empty()) advanced = advance(queue);
+      }
+    }
+    if (advanced) continue;
+    if (done()) return;
+    watch();
+    if (!await_peers_) stuck();
+    await_peers_();
+  }
+}
+
+void HostDevice::stuck() const {
+  for (std::size_t stream = 0; stream < queues_.size(); ++stream) {
+    const Queue& queue = queues_[stream];
+    if (queue.empty()) continue;
+    const Item& item = queue.ring[queue.head & (queue.ring.size() - 1)];
+    const auto& catalogue = const_cast<HostDevice*>(this)->recorder().catalogue();
+    SHARDBOOK_CHECK(item.kind != ItemKind::wait, "stream '", catalogue.streams[stream].name, "' waits for event '",
+                    catalogue.events[item.event], "', which no queue can ever complete");
+  }
+  SHARDBOOK_CHECK(false, "no queue can go on, and there are no peers to wait for");
+  std::abort();
+}
+
+void HostDevice::synchronize() {
+  drain([this] { return std::all_of(queues_.begin(), queues_.end(), [](const Queue& queue) { return queue.empty(); }); });
+}
+
+void HostDevice::run_host_wait(program::EventId event) {
+  const std::uint64_t generation = events_[event].issued;
+  drain([this, event, generation] { return events_[event].completed >= generation; });
+}
+
+void HostDevice::step_begins(bool timed) {
+  // A timed step starts from empty queues, so that its durations are its own.
+  if (timed) synchronize();
+}
+
+void HostDevice::step_ends(bool timed, program::StepTimes& times) {
+  if (!timed) return;
+  synchronize();
+  std::copy_n(ran_.begin(), std::min(ran_.size(), times.ran.size()), times.ran.begin());
+}
+
+}  // namespace shardbook::device
