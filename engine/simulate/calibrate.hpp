@@ -1,0 +1,76 @@
+// simulate/calibrate: which measurements make a profile, and how?
+//
+// plan() lists the micro-benchmarks; whoever has the devices runs them and fills in the times; fit() makes
+// the Profile. None of them is a training step: a model that is fitted to the runs it is judged on proves nothing.
+//
+// How each is to be timed (the rule of profile.hpp): issue it often enough that the device, not the host, is
+// the limit, and divide the device's time by the count. For launch costs the other way round: the host's time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "engine/program/program.hpp"
+#include "engine/simulate/profile.hpp"
+
+namespace shardbook::simulate {
+
+struct GemmBenchmark {
+  program::GemmSize size;
+  base::DType dtype = base::DType::bf16;
+  double ns = 0;
+};
+
+// A kernel other than a matmul. `kernel` is an op's name, or the name of a kind of op.
+struct KernelBenchmark {
+  std::string kernel;
+  base::Bytes bytes = 0;  // read and written
+  double ns = 0;
+};
+
+struct CollectiveBenchmark {
+  program::OpKind kind = program::OpKind::all_reduce;
+  int ranks = 2;
+  base::Bytes bytes = 0;  // of the whole buffer
+  double ns = 0;          // of the slowest rank
+};
+
+// `repeat` computations on one stream and `collectives` collectives on another, started together. The times are
+// from the common start to the end of the last of each, alone and together.
+struct OverlapBenchmark {
+  enum class Compute : std::uint8_t { gemm, pointwise };
+  Compute compute = Compute::gemm;
+  program::GemmSize size;         // of a gemm (bf16)
+  base::Bytes compute_bytes = 0;  // of a pointwise kernel
+  int repeat = 4;
+  program::OpKind kind = program::OpKind::all_gather;
+  int ranks = 2;
+  base::Bytes bytes = 0;
+  int collectives = 2;
+  double compute_alone_ns = 0, collectives_alone_ns = 0;
+  double compute_together_ns = 0, collectives_together_ns = 0;
+};
+
+// Everything that a profile is fitted from.
+struct Benchmarks {
+  std::string name;
+  std::string made_at;
+  std::vector<std::string> origin;
+  HostCosts host;           // measured through the same calls that training makes
+  DeviceCosts device;       // memory_bytes_per_ns is fitted, not measured
+  Network network;
+  std::vector<GemmBenchmark> gemms;
+  std::vector<KernelBenchmark> kernels;
+  std::vector<CollectiveBenchmark> collectives;
+  std::vector<OverlapBenchmark> overlaps;
+};
+
+// What to measure on a node of so many GPUs: sizes filled in, times zero. `kernels` holds the kinds only;
+// callers add the kernels that they know by name.
+Benchmarks plan(int gpus);
+
+// Errors: a table without measurements, a time that is not positive.
+base::Result<Profile> fit(const Benchmarks& measured);
+
+}  // namespace shardbook::simulate

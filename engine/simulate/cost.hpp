@@ -1,0 +1,73 @@
+// simulate/cost: how long does one op take alone?
+//
+// A CostModel answers from a Profile:
+//   matmul       a small model times a correction by the measured points near it. The model: tiles are dealt
+//                to multiprocessors in waves, a wave takes as long as one tile at peak, the best of a few
+//                tile shapes is taken, memory traffic is a lower bound, and a fixed time is added.
+//   kernel       the measured curve of its name, else of its kind, over the bytes it moves.
+//   collective   the measured curve of its kind and number of ranks; other numbers of ranks by the α–β
+//                model from the nearest measured one; between nodes by the adapters' bandwidth.
+// No op is shorter than the shortest that was measured. Durations are whole nanoseconds.
+//
+// Source of the wave and tile model: NVIDIA, "Matrix Multiplication Background User's Guide" (tile and wave
+// quantization).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "engine/program/program.hpp"
+#include "engine/program/times.hpp"
+#include "engine/simulate/profile.hpp"
+
+namespace shardbook::simulate {
+
+// How long a program's ops take alone, and what issuing its commands costs the host.
+struct Costs {
+  std::vector<base::Nanoseconds> op_ns;     // per op
+  std::vector<float> shared_part;           // per op: the part of op_ns, 0 to 1, that contention stretches
+  std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
+  base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
+};
+
+// Factors on durations and host costs, to ask what would be: a link twice as fast is communication = 0.5.
+// What comes of it is a model, not a measurement, and must be labelled so.
+struct Scale {
+  double compute = 1;
+  double communication = 1;
+  double memory = 1;
+  double host = 1;
+};
+
+class CostModel {
+ public:
+  explicit CostModel(Profile profile);
+  const Profile& profile() const { return profile_; }
+
+  // ns of one op alone. `catalogue` names the groups of collectives.
+  double op_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
+  double gemm_ns(program::GemmSize size, base::DType dtype) const;
+  double kernel_ns(const program::OpDesc& desc) const;
+  double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;
+  // The part of a collective or matmul that does not depend on size.
+  double fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
+  double issue_ns(const program::Command& command, const program::Program& program) const;
+
+  // Of all of a program.
+  std::shared_ptr<const Costs> costs(const program::Program& program, const program::Catalogue& catalogue,
+                                     const Scale& scale = {}) const;
+
+ private:
+  double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table) const;
+  double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
+
+  Profile profile_;
+};
+
+// Costs as they were measured on this CPU (the wall clock): durations of `ran`, host time from the entry of one
+// call to the entry of the next, of host waits only what follows them. No contention.
+// REQUIRES: `ran` and `issued` are known.
+std::shared_ptr<const Costs> measured_costs(const program::Program& program, const program::StepTimes& times);
+
+}  // namespace shardbook::simulate
