@@ -10,9 +10,9 @@
 // Invariants: after validate(), tp * fsdp == ranks, every cut of heads, vocabulary, feed-forward
 // width and sequences is whole, and to_json() followed by read_json() gives an equal config.
 //
-// Sources: sizes of the models after Brown et al. 2020 (arXiv:2005.14165, table 2.1); the padded
-// vocabulary 50304 after NVIDIA/Megatron-LM, megatron/training/tokenizer/tokenizer.py
-// (_vocab_size_with_padding).
+// Sources: sizes of the models after Brown et al. 2020 (arXiv:2005.14165, table 2.1), with head
+// dimension 128 in the large ones. Vocabulary 50304 is GPT-2's 50257 rounded up to a multiple of
+// 128, as NVIDIA/Megatron-LM pads it (megatron/training/vocab_utils.py, calculate_padded_vocab_size).
 #pragma once
 
 #include <cstdint>

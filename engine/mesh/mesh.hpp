@@ -9,9 +9,10 @@
 // Invariants: the groups of an axis are disjoint and together are the world; ranks within a group
 // are listed by coordinate; every rank computes the same mesh.
 //
-// Sources: NVIDIA/Megatron-LM, megatron/core/parallel_state.py (RankGenerator, order
-// "tp-cp-ep-dp-pp", first fastest); pytorch/torchtitan, torchtitan/distributed/parallel_dims.py
-// (ParallelDims: pp, dp_replicate, dp_shard, cp, tp, last fastest).
+// Sources: NVIDIA/Megatron-LM@d98e8a64, megatron/core/parallel_state.py (RankGenerator, order
+// "tp-cp-ep-dp-pp", first fastest); pytorch/torchtitan@b5bcd76c,
+// torchtitan/distributed/parallel_dims.py (ParallelDims: pp, dp_replicate, dp_shard, cp, tp, last
+// fastest).
 #pragma once
 
 #include <string>
@@ -83,7 +84,7 @@ class Mesh {
   // My group along several axes together, e.g. {"dp_shard", "cp"}: what FSDP shards over when
   // context parallel is on. The ranks that share all my other coordinates, in order of rank.
   // REQUIRES: a regular mesh.
-  Group group(base::Rank me, const std::vector<std::string>& axes) const;
+  Group joined_group(base::Rank me, const std::vector<std::string>& axes) const;
   // All ranks, 0 to world - 1.
   Group world(base::Rank me) const;
 
