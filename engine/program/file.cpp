@@ -1,0 +1,441 @@
+#include "engine/program/file.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+namespace shardbook::program {
+
+namespace {
+
+constexpr char magic[] = "SHBKPROG";
+constexpr std::size_t magic_bytes = 8;
+constexpr std::uint32_t version = 1;
+constexpr std::size_t head_bytes = magic_bytes + 4 + 8 + 8;  // magic, version, length, hash of what follows
+
+std::uint64_t hash_of(std::string_view bytes) {
+  std::uint64_t sum = 1469598103934665603ull;
+  for (char byte : bytes) sum = (sum ^ static_cast<unsigned char>(byte)) * 1099511628211ull;
+  return sum;
+}
+
+void put_fixed(std::string& out, std::uint64_t value, int bytes) {
+  for (int byte = 0; byte < bytes; ++byte) out.push_back(static_cast<char>(value >> (8 * byte) & 0xff));
+}
+
+std::uint64_t get_fixed(std::string_view in, int bytes) {
+  std::uint64_t value = 0;
+  for (int byte = 0; byte < bytes; ++byte) {
+    value |= static_cast<std::uint64_t>(static_cast<unsigned char>(in[byte])) << (8 * byte);
+  }
+  return value;
+}
+
+// --- Writing -------------------------------------------------------------------------------------
+
+class Writer {
+ public:
+  void number(std::uint64_t value) {
+    while (value >= 0x80) {
+      body_.push_back(static_cast<char>(value | 0x80));
+      value >>= 7;
+    }
+    body_.push_back(static_cast<char>(value));
+  }
+  void signed_number(std::int64_t value) {
+    number(static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63));
+  }
+  // Each text is stored once, and named by its place in the table.
+  void text(const std::string& words) {
+    number(places_.try_emplace(words, places_.size()).first->second);
+  }
+  void where(const SourceLine& line) {
+    text(line.file);
+    number(line.line);
+  }
+
+  // The table of texts, then all that was written.
+  std::string content() const {
+    std::vector<const std::string*> table(places_.size());
+    for (const auto& [words, place] : places_) table[place] = &words;
+    Writer head;
+    head.number(table.size());
+    for (const std::string* words : table) {
+      head.number(words->size());
+      head.body_ += *words;
+    }
+    return head.body_ + body_;
+  }
+
+ private:
+  std::string body_;
+  std::map<std::string, std::size_t> places_;
+};
+
+void write(Writer& to, const Catalogue& catalogue) {
+  to.number(catalogue.streams.size());
+  for (const StreamInfo& stream : catalogue.streams) to.text(stream.name);
+  to.number(catalogue.events.size());
+  for (const std::string& event : catalogue.events) to.text(event);
+  to.number(catalogue.buffers.size());
+  for (const BufferInfo& buffer : catalogue.buffers) {
+    to.text(buffer.name);
+    to.number(static_cast<std::uint64_t>(buffer.kind));
+    to.signed_number(buffer.bytes);
+  }
+  to.number(catalogue.groups.size());
+  for (const GroupInfo& group : catalogue.groups) {
+    to.text(group.axis);
+    to.number(group.ranks.size());
+    for (base::Rank rank : group.ranks) to.signed_number(rank);
+  }
+}
+
+void write(Writer& to, const Op& op) {
+  to.signed_number(op.key.micro_batch);
+  to.signed_number(op.key.chunk);
+  to.number(static_cast<std::uint64_t>(op.key.phase));
+  to.signed_number(op.key.layer);
+  to.number(op.key.n);
+  to.text(op.key.part);
+  to.number(op.stream);
+  to.where(op.where);
+  to.text(op.desc.name);
+  to.number(static_cast<std::uint64_t>(op.desc.kind));
+  to.number(static_cast<std::uint64_t>(op.desc.dtype));
+  to.signed_number(op.desc.flop_count);
+  to.signed_number(op.desc.bytes_read);
+  to.signed_number(op.desc.bytes_written);
+  for (std::int64_t size : {op.desc.gemm.m, op.desc.gemm.n, op.desc.gemm.k, op.desc.gemm.batch}) to.signed_number(size);
+  to.number(op.desc.collective.group);
+  to.number(op.desc.collective.sequence);
+  to.signed_number(op.desc.collective.bytes);
+  to.signed_number(op.desc.collective.peer);
+  to.number(op.desc.use_count);
+  to.number(op.desc.written_mask);
+  for (int use = 0; use < op.desc.use_count; ++use) {
+    to.number(op.desc.uses[use].buffer);
+    to.signed_number(op.desc.uses[use].begin);
+    to.signed_number(op.desc.uses[use].end);
+    to.number(op.desc.uses[use].generation);
+  }
+}
+
+void write(Writer& to, const Command& command) {
+  to.number(static_cast<std::uint64_t>(command.kind));
+  to.number(command.stream);
+  to.number(command.kind == CommandKind::op ? command.op : 0);
+  to.number(command.event);
+  to.number(command.generation);
+  to.number(static_cast<std::uint64_t>(command.reason));
+  to.where(command.where);
+}
+
+// Times as differences from the one before: small numbers, few bytes.
+void write(Writer& to, const std::vector<TimeSpan>& spans, base::Nanoseconds last) {
+  to.number(spans.size());
+  for (const TimeSpan& span : spans) {
+    to.signed_number(span.start - last);
+    to.signed_number(span.end - span.start);
+    last = span.start;
+  }
+}
+
+void write(Writer& to, const StepTimes& times) {
+  to.signed_number(times.step);
+  to.number(times.program);
+  to.signed_number(times.window.start);
+  to.signed_number(times.window.end - times.window.start);
+  write(to, times.issued, times.window.start);
+  write(to, times.ran, times.window.start);
+}
+
+base::Status write_beside_and_rename(const std::string& path, const std::string& head, const std::string& content) {
+  const std::string beside = path + ".tmp";
+  std::FILE* file = std::fopen(beside.c_str(), "wb");
+  if (file == nullptr) {
+    return base::Error{base::text("cannot write the record ", path, ": ", std::strerror(errno))};
+  }
+  bool good = std::fwrite(head.data(), 1, head.size(), file) == head.size() &&
+              std::fwrite(content.data(), 1, content.size(), file) == content.size() && std::fflush(file) == 0;
+  int why = errno;
+  if (std::fclose(file) != 0 && good) {
+    good = false;
+    why = errno;
+  }
+  if (good && std::rename(beside.c_str(), path.c_str()) != 0) {
+    good = false;
+    why = errno;
+  }
+  if (good) return base::Done{};
+  std::remove(beside.c_str());
+  return base::Error{base::text("cannot write the record ", path, ": ", std::strerror(why))};
+}
+
+template <class Programs>
+base::Status save_all(const std::string& path, base::Rank rank, int world_size, const Catalogue& catalogue,
+                      const Programs& programs, const std::vector<StepTimes>& steps) {
+  Writer to;
+  to.signed_number(rank);
+  to.signed_number(world_size);
+  write(to, catalogue);
+  to.number(programs.size());
+  for (const auto& program : programs) {
+    to.number(program->ops.size());
+    for (const Op& op : program->ops) write(to, op);
+    to.number(program->commands.size());
+    for (const Command& command : program->commands) write(to, command);
+  }
+  to.number(steps.size());
+  for (const StepTimes& times : steps) write(to, times);
+
+  const std::string content = to.content();
+  std::string head(magic, magic_bytes);
+  put_fixed(head, version, 4);
+  put_fixed(head, content.size(), 8);
+  put_fixed(head, hash_of(content), 8);
+  return write_beside_and_rename(path, head, content);
+}
+
+// --- Reading -------------------------------------------------------------------------------------
+
+// Thrown within this file when content that has the right hash makes no sense; load() catches it.
+struct Damaged {
+  std::string what;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view content) : rest_(content) {}
+
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (rest_.empty()) throw Damaged{"it ends within a number"};
+      const unsigned char byte = static_cast<unsigned char>(rest_.front());
+      rest_.remove_prefix(1);
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+    throw Damaged{"a number has more than 64 bits"};
+  }
+  std::int64_t signed_number() {
+    const std::uint64_t value = number();
+    return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+  }
+  // A number below `bound`.
+  std::uint64_t below(std::uint64_t bound, const char* what) {
+    const std::uint64_t value = number();
+    if (value >= bound) throw Damaged{base::text(what, " ", value, " is not below ", bound)};
+    return value;
+  }
+  // How many of something that takes at least a byte each.
+  std::size_t count(const char* what) { return below(rest_.size() + 1, what); }
+  template <class Small>
+  Small small(const char* what) {
+    const std::int64_t value = signed_number();
+    if (static_cast<Small>(value) != value) throw Damaged{base::text(what, " ", value, " is out of range")};
+    return static_cast<Small>(value);
+  }
+
+  void read_texts(std::vector<std::unique_ptr<std::string>>& into) {
+    const std::size_t texts = count("number of texts");
+    for (std::size_t at = 0; at < texts; ++at) {
+      const std::size_t length = count("length of a text");
+      into.push_back(std::make_unique<std::string>(rest_.substr(0, length)));
+      rest_.remove_prefix(length);
+    }
+    texts_ = &into;
+  }
+  const std::string& text() { return *(*texts_)[below(texts_->size(), "text")]; }
+  SourceLine where() {
+    const char* file = text().c_str();
+    return {file, static_cast<std::uint32_t>(below(1ull << 32, "source line"))};
+  }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  const std::vector<std::unique_ptr<std::string>>* texts_ = nullptr;
+};
+
+Catalogue read_catalogue(Reader& from) {
+  Catalogue catalogue;
+  catalogue.streams.resize(from.count("number of streams"));
+  for (StreamInfo& stream : catalogue.streams) stream.name = from.text();
+  catalogue.events.resize(from.count("number of events"));
+  for (std::string& event : catalogue.events) event = from.text();
+  catalogue.buffers.resize(from.count("number of buffers"));
+  for (BufferInfo& buffer : catalogue.buffers) {
+    buffer.name = from.text();
+    buffer.kind = static_cast<MemoryKind>(from.below(static_cast<int>(MemoryKind::input) + 1, "kind of memory"));
+    buffer.bytes = from.signed_number();
+  }
+  catalogue.groups.resize(from.count("number of groups"));
+  for (GroupInfo& group : catalogue.groups) {
+    group.axis = from.text();
+    group.ranks.resize(from.count("size of a group"));
+    for (base::Rank& rank : group.ranks) rank = from.small<base::Rank>("rank");
+  }
+  return catalogue;
+}
+
+Op read_op(Reader& from, const Catalogue& catalogue) {
+  OpKey key;
+  key.micro_batch = from.small<std::int16_t>("micro-batch");
+  key.chunk = from.small<std::int16_t>("chunk");
+  key.phase = static_cast<Phase>(from.below(static_cast<int>(Phase::update) + 1, "phase"));
+  key.layer = from.small<std::int16_t>("layer");
+  key.n = static_cast<std::uint16_t>(from.below(1 << 16, "place in a scope"));
+  key.part = from.text().c_str();
+  const StreamId stream = static_cast<StreamId>(from.below(catalogue.streams.size(), "stream"));
+  const SourceLine where = from.where();
+  const char* name = from.text().c_str();
+  const OpKind kind = static_cast<OpKind>(from.below(static_cast<int>(OpKind::recv) + 1, "kind of op"));
+  const base::DType dtype = static_cast<base::DType>(from.below(static_cast<int>(base::DType::i32) + 1, "dtype"));
+  Op op{key, OpDesc(name, kind, dtype), stream, where};
+  op.desc.flop_count = from.signed_number();
+  op.desc.bytes_read = from.signed_number();
+  op.desc.bytes_written = from.signed_number();
+  for (std::int64_t* size : {&op.desc.gemm.m, &op.desc.gemm.n, &op.desc.gemm.k, &op.desc.gemm.batch}) {
+    *size = from.signed_number();
+  }
+  op.desc.collective.group = static_cast<GroupId>(from.below(1 << 16, "group"));
+  if (op.desc.collective.group != no_group && op.desc.collective.group >= catalogue.groups.size()) {
+    throw Damaged{base::text("group ", op.desc.collective.group, " is not in the catalogue")};
+  }
+  op.desc.collective.sequence = static_cast<std::uint32_t>(from.below(1ull << 32, "sequence number"));
+  op.desc.collective.bytes = from.signed_number();
+  op.desc.collective.peer = from.small<base::Rank>("peer");
+  op.desc.use_count = static_cast<std::uint8_t>(from.below(OpDesc::max_uses + 1, "number of buffers"));
+  op.desc.written_mask = static_cast<std::uint16_t>(from.below(1ull << op.desc.use_count, "mask of written buffers"));
+  for (int use = 0; use < op.desc.use_count; ++use) {
+    op.desc.uses[use].buffer = static_cast<BufferId>(from.below(catalogue.buffers.size(), "buffer"));
+    op.desc.uses[use].begin = from.signed_number();
+    op.desc.uses[use].end = from.signed_number();
+    op.desc.uses[use].generation = static_cast<std::uint32_t>(from.below(1ull << 32, "generation"));
+  }
+  return op;
+}
+
+Command read_command(Reader& from, const Catalogue& catalogue, std::size_t ops) {
+  Command command;
+  command.kind = static_cast<CommandKind>(from.below(static_cast<int>(CommandKind::read_back) + 1, "kind of command"));
+  command.stream = static_cast<StreamId>(from.number());
+  const std::uint64_t op = from.number();
+  command.event = static_cast<EventId>(from.number());
+  command.generation = static_cast<std::uint32_t>(from.below(1ull << 32, "generation"));
+  command.reason = static_cast<WaitReason>(from.below(static_cast<int>(WaitReason::limiter) + 1, "reason of a wait"));
+  command.where = from.where();
+  // Only what its kind uses must be in range.
+  const bool of_event = command.kind == CommandKind::record_event || command.kind == CommandKind::wait_event ||
+                        command.kind == CommandKind::host_wait;
+  if (command.kind == CommandKind::op) {
+    if (op >= ops) throw Damaged{base::text("a command runs op ", op, " of ", ops)};
+    command.op = static_cast<OpIndex>(op);
+  }
+  if (of_event && command.event >= catalogue.events.size()) {
+    throw Damaged{base::text("event ", command.event, " is not in the catalogue")};
+  }
+  if (command.kind != CommandKind::host_wait && command.stream >= catalogue.streams.size()) {
+    throw Damaged{base::text("stream ", command.stream, " is not in the catalogue")};
+  }
+  return command;
+}
+
+std::vector<TimeSpan> read_spans(Reader& from, std::size_t expected, base::Nanoseconds last) {
+  std::vector<TimeSpan> spans(from.count("number of times"));
+  if (spans.size() != expected) throw Damaged{base::text("a step has ", spans.size(), " times, not ", expected)};
+  for (TimeSpan& span : spans) {
+    span.start = last + from.signed_number();
+    span.end = span.start + from.signed_number();
+    last = span.start;
+  }
+  return spans;
+}
+
+Record read_record(std::string_view content) {
+  Record record;
+  Reader from(content);
+  from.read_texts(record.text);
+  record.rank = from.small<base::Rank>("rank");
+  record.world_size = from.small<int>("number of ranks");
+  record.catalogue = read_catalogue(from);
+  record.programs.resize(from.count("number of programs"));
+  for (std::unique_ptr<Program>& program : record.programs) {
+    program = std::make_unique<Program>();
+    const std::size_t ops = from.count("number of ops");
+    program->ops.reserve(ops);
+    for (std::size_t op = 0; op < ops; ++op) program->ops.push_back(read_op(from, record.catalogue));
+    program->commands.resize(from.count("number of commands"));
+    for (Command& command : program->commands) command = read_command(from, record.catalogue, ops);
+  }
+  record.steps.resize(from.count("number of steps"));
+  for (StepTimes& times : record.steps) {
+    times.step = from.signed_number();
+    times.program = static_cast<std::uint32_t>(from.below(record.programs.size(), "program"));
+    times.window.start = from.signed_number();
+    times.window.end = times.window.start + from.signed_number();
+    const Program& program = *record.programs[times.program];
+    times.issued = read_spans(from, program.commands.size(), times.window.start);
+    times.ran = read_spans(from, program.ops.size(), times.window.start);
+  }
+  if (!from.at_end()) throw Damaged{"something follows the last step"};
+  return record;
+}
+
+}  // namespace
+
+base::Status save(const std::string& path, base::Rank rank, int world_size, const Catalogue& catalogue,
+                  const std::vector<std::unique_ptr<Program>>& programs, const std::vector<StepTimes>& steps) {
+  return save_all(path, rank, world_size, catalogue, programs, steps);
+}
+
+base::Status save(const std::string& path, int world_size, const Recorder& recorder,
+                  const std::vector<StepTimes>& steps) {
+  return save_all(path, recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
+}
+
+base::Result<Record> load(const std::string& path) {
+  // Read all of it.
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return base::Error{base::text("cannot read the record ", path, ": ", std::strerror(errno))};
+  std::string bytes;
+  char block[1 << 16];
+  std::size_t got = 0;
+  while ((got = std::fread(block, 1, sizeof block, file)) > 0) bytes.append(block, got);
+  const int why = std::ferror(file) != 0 ? errno : 0;
+  std::fclose(file);
+  if (why != 0) return base::Error{base::text("cannot read the record ", path, ": ", std::strerror(why))};
+
+  // Is it a record, of this version, and whole?
+  const std::string_view view = bytes;
+  if (view.substr(0, magic_bytes) != std::string_view(magic, magic_bytes)) {
+    return base::Error{base::text(path, " is not a record of a program (it does not begin with ", magic, ")")};
+  }
+  const char* again = "; make the run again";
+  if (view.size() < head_bytes) return base::Error{base::text("the record ", path, " is cut off in its head", again)};
+  const std::uint64_t file_version = get_fixed(view.substr(magic_bytes), 4);
+  if (file_version != version) {
+    return base::Error{base::text("the record ", path, " has version ", file_version, " and this program reads version ",
+                                  version, again)};
+  }
+  const std::uint64_t length = get_fixed(view.substr(magic_bytes + 4), 8);
+  const std::string_view content = view.substr(head_bytes);
+  if (content.size() != length) {
+    return base::Error{base::text("the record ", path, " has ", content.size(), " bytes behind its head and should have ",
+                                  length, again)};
+  }
+  if (hash_of(content) != get_fixed(view.substr(magic_bytes + 12), 8)) {
+    return base::Error{base::text("the record ", path, " is damaged: its content does not have the stored hash", again)};
+  }
+  try {
+    return read_record(content);
+  } catch (const Damaged& damaged) {
+    return base::Error{base::text("the record ", path, " is damaged: ", damaged.what, again)};
+  }
+}
+
+}  // namespace shardbook::program
