@@ -5,6 +5,7 @@
 // until then. Details are interned: equal ones are stored once.
 #pragma once
 
+#include <map>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -65,7 +66,7 @@ class TimelineBuilder {
   };
 
   Timeline timeline_;
-  std::vector<TrackKey> track_keys_;
+  std::map<TrackKey, std::uint32_t> track_keys_;
   std::vector<Place> places_;                                       // of each span number
   std::vector<Pending> edges_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> details_;   // hash -> index

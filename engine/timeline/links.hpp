@@ -1,10 +1,9 @@
 // timeline/links: from a device span to the host call that launched it, and back.
 //
-// Kineto pairs the two by an equal correlation id, unique in a rank. The table is made once, in
-// time and memory linear in the host rows of that rank.
+// Kineto pairs the two by an equal correlation id, unique in a rank. The table is made once, 12 bytes
+// a row that has a correlation; a Links lives no longer than its timeline.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "engine/timeline/timeline.hpp"
@@ -19,11 +18,17 @@ class Links {
   SpanRef launch_of(SpanRef device_span) const;
   // The device span (or sync row) that this call launched; not valid() if none.
   SpanRef launched_by(SpanRef host_span) const;
+  // The host row of this correlation; not valid() if none.
+  SpanRef call(std::uint32_t correlation) const;
+
+  struct Entry {
+    std::uint32_t correlation;
+    SpanRef span;
+  };
 
  private:
   const Timeline* timeline_;
-  std::unordered_map<std::uint32_t, SpanRef> host_;
-  std::unordered_map<std::uint32_t, SpanRef> device_;
+  std::vector<Entry> host_, device_;      // ascending by correlation
 };
 
 }  // namespace shardbook::timeline

@@ -24,6 +24,7 @@ class Strings {
     return std::string_view(buffer_).substr(begin_[id], begin_[id + 1] - begin_[id]);
   }
   std::size_t size() const { return begin_.size() - 1; }
+  std::size_t memory() const { return buffer_.capacity() + begin_.capacity() * 8 + slots_.capacity() * 4; }
 
  private:
   std::size_t slot_of(std::string_view text, std::uint64_t hash) const;

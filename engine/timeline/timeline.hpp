@@ -112,7 +112,9 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-enum class TrackKind : std::uint8_t { stream, host };
+// stream: work of a device, which rarely nests. host: the calls of a thread, which do. marks: what is
+// written beside a stream without being work: annotations and waits (gpu_user_annotation, cuda_sync).
+enum class TrackKind : std::uint8_t { stream, host, marks };
 
 constexpr std::uint8_t flag_launch_bound = 1;   // the host launched it later than its inputs were ready
 

@@ -1,0 +1,230 @@
+// timeline/builder: sorting, lanes, and mapping of edges; see builder.hpp.
+#include "engine/timeline/builder.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <tuple>
+
+#include "engine/base/check.hpp"
+
+namespace shardbook::timeline {
+namespace {
+
+// Spans of a lane nest. A lane is kept as the ends of the spans that are open in it, outermost first.
+using OpenEnds = std::vector<Nanoseconds>;
+
+bool fits(OpenEnds& lane, Nanoseconds start, Nanoseconds end) {
+  while (!lane.empty() && lane.back() <= start) lane.pop_back();
+  return lane.empty() || end <= lane.back();
+}
+
+// The lane of each span, in the order given: the first where it nests.
+std::vector<std::int32_t> deal_lanes(const Track& track, const std::vector<std::uint32_t>& order) {
+  std::vector<std::int32_t> lane_of(track.size(), 0);
+  std::vector<OpenEnds> lanes;
+  for (std::uint32_t i : order) {
+    std::size_t lane = 0;
+    while (lane < lanes.size() && !fits(lanes[lane], track.start[i], track.end[i])) ++lane;
+    if (lane == lanes.size()) lanes.emplace_back();
+    lanes[lane].push_back(track.end[i]);
+    lane_of[i] = static_cast<std::int32_t>(lane);
+  }
+  return lane_of;
+}
+
+template <class T>
+void take(std::vector<T>& column, const std::vector<T>& from, const std::vector<std::uint32_t>& order) {
+  column.resize(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) column[i] = from[order[i]];
+}
+
+Track taken(const Track& from, const std::vector<std::uint32_t>& order, std::int32_t lane) {
+  Track track;
+  track.rank = from.rank;
+  track.kind = from.kind;
+  track.id = from.id;
+  track.lane = lane;
+  track.name = from.name;
+  take(track.start, from.start, order);
+  take(track.end, from.end, order);
+  take(track.label, from.label, order);
+  take(track.correlation, from.correlation, order);
+  take(track.detail, from.detail, order);
+  take(track.collective, from.collective, order);
+  take(track.step, from.step, order);
+  take(track.cls, from.cls, order);
+  take(track.flags, from.flags, order);
+  return track;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+  return hash ^ (hash >> 32);
+}
+
+std::uint64_t hash_of(const Detail& d) {
+  std::uint64_t hash = 1;
+  for (std::int64_t value : {std::int64_t{d.op}, std::int64_t{d.phase}, std::int64_t{d.micro_batch},
+                             std::int64_t{d.chunk}, std::int64_t{d.layer}, std::int64_t{d.n},
+                             std::int64_t{d.source.file}, std::int64_t{d.source.line},
+                             std::int64_t{d.awaits.file}, std::int64_t{d.awaits.line}, d.flops, d.bytes}) {
+    hash = mix(hash, static_cast<std::uint64_t>(value));
+  }
+  return hash;
+}
+
+}  // namespace
+
+void TimelineBuilder::add_rank(Provenance provenance) {
+  SHARDBOOK_CHECK(timeline_.provenance(provenance.rank) == nullptr, "rank ", provenance.rank, " is added twice");
+  timeline_.ranks.push_back(std::move(provenance));
+}
+
+std::uint32_t TimelineBuilder::track(Rank rank, TrackKind kind, std::int64_t id, std::string_view name) {
+  const auto [found, is_new] =
+      track_keys_.try_emplace(TrackKey{rank, kind, id}, static_cast<std::uint32_t>(timeline_.tracks.size()));
+  if (is_new) {
+    Track& track = timeline_.tracks.emplace_back();
+    track.rank = rank;
+    track.kind = kind;
+    track.id = id;
+  }
+  if (!name.empty()) timeline_.tracks[found->second].name = name;
+  return found->second;
+}
+
+std::uint32_t TimelineBuilder::detail(const Detail& detail) {
+  if (detail == Detail{}) return 0;
+  const std::uint64_t hash = hash_of(detail);
+  const auto [first, last] = details_.equal_range(hash);
+  for (auto entry = first; entry != last; ++entry) {
+    if (timeline_.details[entry->second] == detail) return entry->second;
+  }
+  const auto index = static_cast<std::uint32_t>(timeline_.details.size());
+  timeline_.details.push_back(detail);
+  details_.emplace(hash, index);
+  return index;
+}
+
+std::uint32_t TimelineBuilder::group(std::string_view name, std::vector<Rank> ranks) {
+  const Group wanted{intern(name), std::move(ranks)};
+  for (std::size_t i = 1; i < timeline_.groups.size(); ++i) {
+    if (timeline_.groups[i] == wanted) return static_cast<std::uint32_t>(i);
+  }
+  timeline_.groups.push_back(wanted);
+  return static_cast<std::uint32_t>(timeline_.groups.size() - 1);
+}
+
+std::uint32_t TimelineBuilder::collective(const Collective& collective) {
+  timeline_.collectives.push_back(collective);
+  return static_cast<std::uint32_t>(timeline_.collectives.size() - 1);
+}
+
+TimelineBuilder::SpanNumber TimelineBuilder::add(std::uint32_t track_index, const NewSpan& span) {
+  SHARDBOOK_CHECK(span.end >= span.start, "a span ends at ", span.end, " before its start ", span.start);
+  Track& track = timeline_.tracks[track_index];
+  places_.push_back({track_index, static_cast<std::uint32_t>(track.size())});
+  track.start.push_back(span.start);
+  track.end.push_back(span.end);
+  track.label.push_back(span.label);
+  track.correlation.push_back(span.correlation);
+  track.detail.push_back(span.detail);
+  track.collective.push_back(span.collective);
+  track.step.push_back(span.step);
+  track.cls.push_back(span.cls);
+  track.flags.push_back(span.launch_bound ? flag_launch_bound : 0);
+  return static_cast<SpanNumber>(places_.size() - 1);
+}
+
+void TimelineBuilder::add_edge(SpanNumber from, SpanNumber to, EdgeKind kind) { edges_.push_back({from, to, kind}); }
+
+void TimelineBuilder::add_step(const Step& step) { timeline_.steps.push_back(step); }
+
+void TimelineBuilder::add_counter(Rank rank, std::string_view name, Nanoseconds time, std::int64_t value) {
+  auto found = std::find_if(timeline_.counters.begin(), timeline_.counters.end(),
+                            [&](const Counter& counter) { return counter.rank == rank && counter.name == name; });
+  if (found == timeline_.counters.end()) {
+    found = timeline_.counters.insert(found, Counter{rank, std::string(name), {}, {}});
+  }
+  found->time.push_back(time);
+  found->value.push_back(value);
+}
+
+Timeline TimelineBuilder::finish(std::vector<SpanRef>* where) {
+  // Each track: sort by time, longest first, and deal what does not nest to further lanes.
+  std::vector<Track> tracks;
+  std::vector<std::vector<SpanRef>> moved(timeline_.tracks.size());   // old (track, index) -> place in `tracks`
+  for (std::size_t t = 0; t < timeline_.tracks.size(); ++t) {
+    Track& old = timeline_.tracks[t];
+    if (old.size() == 0) continue;
+    std::vector<std::uint32_t> order(old.size());
+    std::iota(order.begin(), order.end(), 0u);
+    const auto earlier = [&old](std::uint32_t a, std::uint32_t b) {
+      return std::tie(old.start[a], old.end[b]) < std::tie(old.start[b], old.end[a]);
+    };
+    const bool sorted = std::is_sorted(order.begin(), order.end(), earlier);
+    if (!sorted) std::stable_sort(order.begin(), order.end(), earlier);
+
+    const std::vector<std::int32_t> lane_of = deal_lanes(old, order);
+    const std::int32_t lanes = 1 + *std::max_element(lane_of.begin(), lane_of.end());
+    moved[t].resize(old.size());
+    std::vector<std::vector<std::uint32_t>> of_lane(static_cast<std::size_t>(lanes));
+    for (std::uint32_t i : order) {
+      auto& lane = of_lane[static_cast<std::size_t>(lane_of[i])];
+      moved[t][i] = {static_cast<std::uint32_t>(tracks.size() + lane_of[i]), static_cast<std::uint32_t>(lane.size())};
+      lane.push_back(i);
+    }
+    if (sorted && lanes == 1) {
+      tracks.push_back(std::move(old));
+    } else {
+      for (std::int32_t lane = 0; lane < lanes; ++lane) tracks.push_back(taken(old, of_lane[static_cast<std::size_t>(lane)], lane));
+    }
+    old = Track{};
+  }
+
+  // Tracks by (rank, kind, id, lane).
+  std::vector<std::uint32_t> order(tracks.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const Track &x = tracks[a], &y = tracks[b];
+    return std::tie(x.rank, x.kind, x.id, x.lane) < std::tie(y.rank, y.kind, y.id, y.lane);
+  });
+  std::vector<std::uint32_t> place_of(tracks.size());
+  timeline_.tracks.clear();
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    place_of[order[i]] = i;
+    timeline_.tracks.push_back(std::move(tracks[order[i]]));
+  }
+
+  // Edges, steps, counters and ranks in their order.
+  const auto now_at = [&](SpanNumber number) {
+    SpanRef ref = moved[places_[number].track][places_[number].index];
+    ref.track = place_of[ref.track];
+    return ref;
+  };
+  timeline_.edges.reserve(edges_.size());
+  for (const Pending& edge : edges_) timeline_.edges.push_back({now_at(edge.from), now_at(edge.to), edge.kind});
+  const auto edge_order = [](const Edge& a, const Edge& b) {
+    return std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind);
+  };
+  std::sort(timeline_.edges.begin(), timeline_.edges.end(), edge_order);
+  timeline_.edges.erase(std::unique(timeline_.edges.begin(), timeline_.edges.end()), timeline_.edges.end());
+  std::sort(timeline_.steps.begin(), timeline_.steps.end(), [](const Step& a, const Step& b) {
+    return std::tie(a.rank, a.number) < std::tie(b.rank, b.number);
+  });
+  std::stable_sort(timeline_.counters.begin(), timeline_.counters.end(), [](const Counter& a, const Counter& b) {
+    return std::tie(a.rank, a.name) < std::tie(b.rank, b.name);
+  });
+  std::sort(timeline_.ranks.begin(), timeline_.ranks.end(),
+            [](const Provenance& a, const Provenance& b) { return a.rank < b.rank; });
+  if (where != nullptr) {
+    where->clear();
+    for (SpanNumber number = 0; number < places_.size(); ++number) where->push_back(now_at(number));
+  }
+
+  Timeline done = std::move(timeline_);
+  *this = TimelineBuilder();
+  return done;
+}
+
+}  // namespace shardbook::timeline

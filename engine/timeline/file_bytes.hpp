@@ -1,0 +1,41 @@
+// timeline/file_bytes: the content of a trace file in memory, unpacked if it is gzip.
+//
+// A plain file is mapped, not copied. Unpacking needs zlib; where the engine was built without it,
+// no_gzip.cpp says so in one sentence.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "engine/base/result.hpp"
+
+namespace shardbook::timeline {
+
+class FileBytes {
+ public:
+  // One sentence if the file is missing, a folder, unreadable, or not valid gzip.
+  static base::Result<FileBytes> open(const std::string& path);
+
+  FileBytes(FileBytes&& other) noexcept;
+  FileBytes& operator=(FileBytes&& other) noexcept;
+  ~FileBytes();
+
+  std::string_view view() const { return map_ != nullptr ? std::string_view(map_, size_) : std::string_view(unpacked_); }
+  // The packed file ended early; view() is what could be unpacked.
+  bool cut_off() const { return cut_off_; }
+
+ private:
+  FileBytes() = default;
+
+  const char* map_ = nullptr;
+  std::size_t size_ = 0;
+  std::string unpacked_;
+  bool cut_off_ = false;
+};
+
+// Unpacks gzip; sets *cut_off if the packed bytes end before their stream does.
+base::Result<std::string> gunzip(std::string_view packed, const std::string& name, bool* cut_off);
+// Whether this build can.
+bool can_gunzip();
+
+}  // namespace shardbook::timeline
