@@ -100,7 +100,7 @@ struct RunConfig {
 
   // Batch and optimizer.
   int sequences = 0;                // of the global batch
-  int micro_batches = 1;            // a rank's sequences of a step come in this many parts
+  int micro_batches = 1;            // a rank's sequences of a step come in this many parts (gradient accumulation)
   int steps = 0;
   int warmup_steps = 0;             // learning rate rises linearly over these, then a cosine to min_lr
   double lr = 0;
@@ -123,12 +123,15 @@ struct RunConfig {
   bool json = false;                // figures as JSON on standard output
   std::uint64_t drain_seed = 0;     // order in which host queues drain; 0 = round robin
 
-  // Names of the options that were asked for, on the command line or in a file.
+  // Names of the options that were asked for, on the command line or in a file, and of those that a
+  // lab suggests. An option in neither is open: validate() chooses it.
   std::set<std::string, std::less<>> asked;
+  std::set<std::string, std::less<>> suggested;
   // What validate() chose or changed that was not asked for: one sentence each, to be printed.
   std::vector<std::string> notes;
 
   bool was_asked(std::string_view option) const { return asked.contains(option); }
+  bool is_open(std::string_view option) const { return !was_asked(option) && !suggested.contains(option); }
   // Sequences of one micro-batch on one rank. REQUIRES: validated.
   int sequences_per_micro_batch() const { return sequences / (fsdp * micro_batches); }
   // Tokens of one micro-batch on one rank: rows of its activations. REQUIRES: validated.
@@ -148,7 +151,8 @@ struct Option {
   std::string help;                 // one sentence
   bool stored = true;               // part of the config that repeats the run
   bool takes_many = false;          // several values; set() appends
-  // Reads one value into the config. Does not mark it as asked for (set_option does).
+  // Reads one value into the config. Does not mark it as asked for: ask() and suggest() do. An error
+  // goes on after the option's name: "must be one of host, cuda, meta, not 'gpu'".
   std::function<base::Status(RunConfig&, std::string_view text)> set;
   // The value as text that set() reads back; several values one a line.
   std::function<std::string(const RunConfig&)> get;
@@ -162,14 +166,15 @@ const Option* find_option(std::string_view name);
 std::string nearest_option(std::string_view name);
 
 // What the user asked for: sets the option and marks it. For an option that takes many, `values`
-// replaces what was there; for others it holds one value. `--model` resets every size and default
-// of the preset that was not asked for, so the order of options does not matter.
+// replaces what was there; for others it holds one value. `model` resets the sizes and defaults of
+// the preset that were not asked for, so the order of options does not matter; asked for a second
+// time with another preset (a file's, then the command line's) it also drops the sizes asked for
+// with the first, so whoever adds to a file's config asks in the order of the table.
 // Errors: unknown option (the nearest one is named), text that is no such value.
 base::Status ask(RunConfig& config, std::string_view option, const std::vector<std::string>& values);
-// The same for one value.
-base::Status ask(RunConfig& config, std::string_view option, std::string_view value);
-// A default that a lab brings: sets the option without marking it, and leaves it when it was asked for.
-base::Status suggest(RunConfig& config, std::string_view option, std::string_view value);
+// A default that a lab brings: sets the option unless it was asked for. A layout that is only
+// suggested shrinks to the GPUs at hand.
+base::Status suggest(RunConfig& config, std::string_view option, const std::vector<std::string>& values);
 
 // A flat JSON object of options, all as asked for. `name` is the file's name in error sentences,
 // which hold file, line and key. Errors: malformed JSON, unknown or repeated key, wrong value.
@@ -180,8 +185,10 @@ base::Status read_file(RunConfig& config, const std::string& path);
 std::string to_json(const RunConfig& config);
 
 // The config with every open choice made, or the one sentence that says why it is impossible.
-// gpus_available: GPUs that this process and its like may use together; 0 on a build without CUDA.
-// Not asked for, a device follows the GPUs, and a layout shrinks until it fits them (notes say so).
+// gpus_available: GPUs that all ranks may use together, over all nodes; 0 on a build without CUDA.
+// An open device is cuda where there is a GPU; on cuda an open fsdp takes all GPUs, and a layout
+// that was not asked for shrinks until it fits them. Notes say what was chosen and why. Paths of
+// data become absolute, so that the stored config holds from any folder. Idempotent.
 base::Result<RunConfig> validate(RunConfig config, int gpus_available);
 
 }  // namespace shardbook::config

@@ -1,0 +1,152 @@
+// A config as a flat JSON object: read with file, line and key in every error, written so that
+// reading it back gives the same config.
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "engine/config/config.hpp"
+#include "engine/config/options.hpp"
+
+namespace shardbook::config {
+
+namespace {
+
+using base::Done;
+using base::Error;
+using base::Status;
+using base::text;
+using Json = nlohmann::json;
+
+// A key of the outermost object and the line that it stands on, counted from 1.
+struct KeyAt {
+  std::string key;
+  int line = 1;
+};
+
+// The keys of the outermost object, in order. A parsed document no longer knows its lines, hence
+// this second, shallow reading: it only follows strings and brackets, so it also serves for text
+// that is malformed further on.
+std::vector<KeyAt> keys_of(std::string_view json) {
+  std::vector<KeyAt> keys;
+  std::string last_string;
+  int last_line = 1;
+  int line = 1;
+  int depth = 0;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (c == '\n') ++line;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (c == ':' && depth == 1) keys.push_back({last_string, last_line});
+    if (c != '"') continue;
+    const std::size_t begin = ++at;
+    while (at < json.size() && json[at] != '"' && json[at] != '\n') at += json[at] == '\\' ? 2 : 1;
+    last_string = json.substr(std::min(begin, json.size()), std::min(at, json.size()) - begin);
+    last_line = line;
+    if (at < json.size() && json[at] == '\n') ++line;
+  }
+  return keys;
+}
+
+// Where a byte offset is: "c.json:3: malformed JSON at or after the key "steps"".
+std::string place_of(std::string_view json, std::size_t byte, std::string_view name) {
+  const std::string_view before = json.substr(0, std::min(byte, json.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::vector<KeyAt> keys = keys_of(before);
+  return text(name, ":", line, ": malformed JSON ",
+              keys.empty() ? std::string("before the first key") : "at or after the key \"" + keys.back().key + "\"");
+}
+
+// What nlohmann says is wrong, without its own account of the place.
+std::string reason_of(const Json::parse_error& error) {
+  std::string what = error.what();
+  if (const auto at = what.rfind(" - "); at != std::string::npos) what = what.substr(at + 3);
+  return what;
+}
+
+// The texts that an option's set() reads, or nothing when the JSON value cannot stand for any.
+std::vector<std::string> texts_of(const Json& value, bool takes_many) {
+  if (value.is_string()) return {value.get<std::string>()};
+  if (value.is_number() || value.is_boolean()) return {value.dump()};
+  std::vector<std::string> texts;
+  if (takes_many && value.is_array()) {
+    for (const Json& element : value) {
+      if (!element.is_string()) return {};
+      texts.push_back(element.get<std::string>());
+    }
+  }
+  return texts;
+}
+
+}  // namespace
+
+Status read_json(RunConfig& config, std::string_view json, std::string_view name) {
+  Json document;
+  try {
+    document = Json::parse(json);
+  } catch (const Json::parse_error& error) {
+    return Error{text(place_of(json, error.byte, name), ": ", reason_of(error))};
+  }
+  if (!document.is_object()) {
+    return Error{text(name, ":1: a config is one JSON object of options, not ", document.type_name())};
+  }
+
+  RunConfig changed = config;
+  std::set<std::string> seen;
+  for (const KeyAt& at : keys_of(json)) {
+    const std::string place = text(name, ":", at.line, ": ");
+    const Option* option = find_option(at.key);
+    if (option == nullptr) {
+      return Error{text(place, "unknown key \"", at.key, "\"; the nearest is \"", nearest_option(at.key), "\"")};
+    }
+    if (!seen.insert(at.key).second) return Error{text(place, "the key \"", at.key, "\" stands here a second time")};
+    const Json& value = document.at(at.key);
+    const std::vector<std::string> values = texts_of(value, option->takes_many);
+    if (values.empty()) {
+      return Error{text(place, "\"", at.key, "\" takes ", option->values, ", not ", value.dump())};
+    }
+    if (Status status = take(changed, *option, values); !status) {
+      return Error{text(place, "\"", at.key, "\" ", status.error())};
+    }
+  }
+  config = std::move(changed);
+  return Done{};
+}
+
+Status read_file(RunConfig& config, const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return Error{text("the config ", path, " is a folder; name the JSON file within it")};
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Error{text("cannot read the config ", path, ": ", std::strerror(errno))};
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (content.empty()) return Error{text("the config ", path, " is empty; the least config is {}")};
+  return read_json(config, content, path);
+}
+
+std::string to_json(const RunConfig& config) {
+  std::string out = "{\n";
+  for (const Option& option : options()) {
+    if (!option.stored) continue;
+    const std::string value = option.get(config);
+    if (out.size() > 2) out += ",\n";
+    out += "  \"" + option.name + "\": ";
+    switch (option.kind) {
+      case Option::Kind::integer:
+      case Option::Kind::number:
+      case Option::Kind::boolean: out += value; break;
+      case Option::Kind::choice:
+      case Option::Kind::text: out += Json(value).dump(); break;
+      case Option::Kind::texts: out += Json(config.data).dump(); break;
+    }
+  }
+  return out + "\n}\n";
+}
+
+}  // namespace shardbook::config

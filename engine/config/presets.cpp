@@ -1,0 +1,107 @@
+#include "engine/config/presets.hpp"
+
+#include <algorithm>
+
+namespace shardbook::config {
+
+const char* name_of(DeviceKind device) {
+  switch (device) {
+    case DeviceKind::host: return "host";
+    case DeviceKind::cuda: return "cuda";
+    case DeviceKind::meta: return "meta";
+  }
+  return "?";
+}
+
+const char* name_of(Precision precision) { return precision == Precision::bf16 ? "bf16" : "fp32"; }
+
+const char* name_of(HostDtype dtype) { return dtype == HostDtype::f32 ? "f32" : "f64"; }
+
+const char* name_of(Clock clock) {
+  switch (clock) {
+    case Clock::measured: return "measured";
+    case Clock::modelled: return "modelled";
+    case Clock::wall: return "wall";
+  }
+  return "?";
+}
+
+const char* name_of(Launch launch) { return launch == Launch::threads ? "threads" : "processes"; }
+
+namespace {
+
+// Learning rates of the GPT models: Brown et al. 2020, table 2.1, for the nearest size.
+const std::vector<Preset>& table() {
+  static const std::vector<Preset> presets = {
+      {{.preset = "grammar-tutor", .layers = 4, .width = 128, .heads = 4, .head_dim = 32, .sequence = 128,
+        .vocab = 256, .ffn_width = 512, .tied = true},
+       16, 16, 40, 5, 3e-3, "grammar"},
+      {{.preset = "gpt-124m", .layers = 12, .width = 768, .heads = 12, .head_dim = 64, .sequence = 1024,
+        .vocab = 50304, .ffn_width = 3072, .tied = true},
+       64, 8, 20, 5, 6e-4, "synthetic"},
+      {{.preset = "gpt-1.3b", .layers = 24, .width = 2048, .heads = 16, .head_dim = 128, .sequence = 1024,
+        .vocab = 50304, .ffn_width = 8192, .tied = false},
+       64, 8, 20, 5, 2e-4, "synthetic"},
+      {{.preset = "gpt-6.9b", .layers = 32, .width = 4096, .heads = 32, .head_dim = 128, .sequence = 2048,
+        .vocab = 50304, .ffn_width = 16384, .tied = false},
+       16, 2, 20, 5, 1.2e-4, "synthetic"},
+  };
+  return presets;
+}
+
+}  // namespace
+
+const std::vector<ModelConfig>& presets() {
+  static const std::vector<ModelConfig> models = [] {
+    std::vector<ModelConfig> result;
+    for (const Preset& preset : table()) result.push_back(preset.model);
+    return result;
+  }();
+  return models;
+}
+
+const Preset* find_preset(std::string_view name) {
+  const auto found = std::find_if(table().begin(), table().end(),
+                                  [&](const Preset& preset) { return preset.model.preset == name; });
+  return found == table().end() ? nullptr : &*found;
+}
+
+std::int64_t parameter_count(const ModelConfig& model) {
+  const std::int64_t d = model.width;
+  const std::int64_t ffn = model.ffn_width;
+  // Attention has four d x d matrices with biases, the MLP two of d x ffn with biases, each of the
+  // two norms a weight and a bias; the last norm has its own.
+  const std::int64_t attention = 4 * d * d + 4 * d;
+  const std::int64_t mlp = 2 * d * ffn + ffn + d;
+  const std::int64_t norms = 4 * d;
+  const std::int64_t tables = model.vocab * d * (model.tied ? 1 : 2) + model.sequence * d;
+  return model.layers * (attention + mlp + norms) + tables + 2 * d;
+}
+
+void apply_preset(RunConfig& config, const Preset& preset) {
+  auto bring = [&](const char* option, auto& field, const auto& value) {
+    if (config.was_asked(option)) return;
+    field = value;
+    config.suggested.erase(option);
+  };
+  const ModelConfig& model = preset.model;
+  config.model.preset = model.preset;
+  bring("layers", config.model.layers, model.layers);
+  bring("width", config.model.width, model.width);
+  bring("heads", config.model.heads, model.heads);
+  bring("ffn-width", config.model.ffn_width, 4 * config.model.width);
+  bring("sequence", config.model.sequence, model.sequence);
+  bring("vocab", config.model.vocab, model.vocab);
+  bring("tied", config.model.tied, model.tied);
+  config.model.head_dim = config.model.width / config.model.heads;
+  bring("sequences", config.sequences, preset.sequences);
+  bring("steps", config.steps, preset.steps);
+  bring("warmup-steps", config.warmup_steps, preset.warmup_steps);
+  bring("lr", config.lr, preset.lr);
+  bring("min-lr", config.min_lr, preset.lr / 10);
+  bring("data", config.data, std::vector<std::string>{preset.data});
+}
+
+RunConfig::RunConfig() { apply_preset(*this, *find_preset("grammar-tutor")); }
+
+}  // namespace shardbook::config

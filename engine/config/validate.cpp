@@ -1,0 +1,229 @@
+// Is it possible? Each question below fills what is open and refuses, with one sentence, what was
+// asked for and cannot be.
+#include <algorithm>
+#include <filesystem>
+
+#include "engine/config/config.hpp"
+#include "engine/config/presets.hpp"
+
+namespace shardbook::config {
+
+namespace {
+
+using base::Done;
+using base::Error;
+using base::Status;
+using base::text;
+
+constexpr int most_host_ranks = 256;
+
+// "1, 2, 4": the sizes of tp up to 64 that cut heads, vocabulary and feed-forward width evenly.
+std::string tensor_parallel_sizes(const ModelConfig& model) {
+  std::string sizes;
+  for (int tp = 1; tp <= 64; ++tp) {
+    if (model.heads % tp != 0 || model.vocab % tp != 0 || model.ffn_width % tp != 0) continue;
+    sizes += (sizes.empty() ? "" : ", ") + std::to_string(tp);
+  }
+  return sizes;
+}
+
+// The largest divisor of `whole` that is at most `most`; 1 at the least.
+int largest_divisor(int whole, int most) {
+  for (int divisor = std::min(whole, most); divisor > 1; --divisor) {
+    if (whole % divisor == 0) return divisor;
+  }
+  return 1;
+}
+
+Status settle_device(RunConfig& config, int gpus) {
+  // A clock or a storage type that only the host has says that the host is meant.
+  const bool host_meant = (config.was_asked("clock") && config.clock != Clock::measured) ||
+                          config.was_asked("host-dtype");
+  if (config.is_open("device")) {
+    config.device = gpus > 0 && !host_meant ? DeviceKind::cuda : DeviceKind::host;
+  }
+  const bool cuda = config.device == DeviceKind::cuda;
+  if (cuda && gpus == 0) {
+    return Error{"--device cuda needs a GPU, and none can be used here: choose --device host, or let "
+                 "`shardbook doctor` say what is missing"};
+  }
+  if (config.is_open("launch")) config.launch = cuda ? Launch::processes : Launch::threads;
+  if (config.is_open("clock")) config.clock = cuda ? Clock::measured : Clock::modelled;
+
+  if (cuda && config.clock != Clock::measured) {
+    return Error{text("--clock ", name_of(config.clock), " is for --device host or meta; a run on --device cuda is "
+                      "measured on its GPUs, so leave --clock out or change the device")};
+  }
+  if (!cuda && config.clock == Clock::measured) {
+    return Error{text("--clock measured needs --device cuda; --device ", name_of(config.device), " has ",
+                      config.device == DeviceKind::host ? "modelled and wall" : "modelled only")};
+  }
+  if (config.device == DeviceKind::meta && config.clock == Clock::wall) {
+    return Error{"--clock wall needs numbers to compute, and --device meta has shapes only: choose --device host, or "
+                 "--clock modelled"};
+  }
+  return Done{};
+}
+
+Status check_model(const RunConfig& config) {
+  const ModelConfig& model = config.model;
+  if (model.width % model.heads != 0) {
+    return Error{text("a width of ", model.width, " does not divide over ", model.heads,
+                      " heads: change --width or --heads")};
+  }
+  return Done{};
+}
+
+// tp, fsdp and ranks from those of them that were asked for.
+Status settle_layout(RunConfig& config, int gpus) {
+  const bool tp_asked = config.was_asked("tp");
+  const bool fsdp_asked = config.was_asked("fsdp");
+  // Ranks 0 leaves the number open, as if it had not been asked for.
+  if (config.was_asked("ranks") && config.ranks > 0) {
+    const int ranks = config.ranks;
+    if (tp_asked && fsdp_asked) {
+      if (config.tp * config.fsdp != ranks) {
+        return Error{text("--ranks ", ranks, " is not --tp ", config.tp, " x --fsdp ", config.fsdp, " = ",
+                          config.tp * config.fsdp, ": leave one of the three out")};
+      }
+    } else if (fsdp_asked) {
+      if (ranks % config.fsdp != 0) {
+        return Error{text("--ranks ", ranks, " does not divide by --fsdp ", config.fsdp,
+                          ": the world is tp x fsdp ranks")};
+      }
+      config.tp = ranks / config.fsdp;
+    } else {
+      if (tp_asked && ranks % config.tp != 0) {
+        return Error{text("--ranks ", ranks, " does not divide by --tp ", config.tp,
+                          ": the world is tp x fsdp ranks")};
+      }
+      config.tp = largest_divisor(ranks, config.tp);
+      config.fsdp = ranks / config.tp;
+    }
+  } else if (config.device == DeviceKind::cuda && config.is_open("fsdp")) {
+    config.fsdp = std::max(1, gpus / config.tp);
+    if (config.was_asked("sequences")) config.fsdp = largest_divisor(config.sequences, config.fsdp);
+  }
+  return Done{};
+}
+
+// More ranks than GPUs: shrink what was not asked for, refuse what was.
+Status fit_to_gpus(RunConfig& config, int gpus) {
+  const int tp = config.tp;
+  const int fsdp = config.fsdp;
+  const bool ranks_asked = config.was_asked("ranks") && config.ranks > 0;
+  if (!ranks_asked && !config.was_asked("fsdp")) config.fsdp = largest_divisor(fsdp, std::max(1, gpus / config.tp));
+  if (!ranks_asked && !config.was_asked("tp")) config.tp = largest_divisor(tp, std::max(1, gpus / config.fsdp));
+  if (config.tp * config.fsdp > gpus) {
+    return Error{text("tp ", tp, " x fsdp ", fsdp, " is ", tp * fsdp, " ranks, and ", gpus, gpus == 1 ? " GPU is" : " GPUs are",
+                      " here: ask for fewer ranks, or for --device host")};
+  }
+  if (config.tp != tp || config.fsdp != fsdp) {
+    config.notes.push_back(text("tp ", tp, " x fsdp ", fsdp, " would need ", tp * fsdp, " GPUs and ", gpus,
+                                gpus == 1 ? " is" : " are", " here, so this runs tp ", config.tp, " x fsdp ",
+                                config.fsdp, "; --device host runs all ", tp * fsdp, " ranks"));
+  }
+  return Done{};
+}
+
+Status check_layout(RunConfig& config, int gpus) {
+  if (Status status = settle_layout(config, gpus); !status) return status;
+  if (config.device == DeviceKind::cuda) {
+    if (Status status = fit_to_gpus(config, gpus); !status) return status;
+  }
+  config.ranks = config.tp * config.fsdp;
+  if (config.device == DeviceKind::host && config.ranks > most_host_ranks) {
+    return Error{text(config.ranks, " ranks are more than the ", most_host_ranks,
+                      " that --device host runs: choose --device meta, which computes shapes only")};
+  }
+
+  const ModelConfig& model = config.model;
+  auto divides = [&](int size, const char* what) -> Status {
+    if (size % config.tp == 0) return Done{};
+    return Error{text(size, " ", what, " do not divide over --tp ", config.tp, ": choose --tp from ",
+                      tensor_parallel_sizes(model))};
+  };
+  if (Status status = divides(model.heads, "heads"); !status) return status;
+  if (Status status = divides(model.vocab, "rows of the vocabulary"); !status) return status;
+  return divides(model.ffn_width, "columns of the feed-forward width");
+}
+
+Status settle_batch(RunConfig& config) {
+  // The batch must divide over fsdp; one that was not asked for grows until it does.
+  auto grow = [&](int parts) {
+    const int whole = (config.sequences + parts - 1) / parts * parts;
+    if (whole == config.sequences) return;
+    config.notes.push_back(text("the batch of ", config.sequences, " sequences grew to ", whole,
+                                ", so that it divides over fsdp ", config.fsdp,
+                                config.is_open("micro-batches") ? "" : text(" x ", config.micro_batches, " micro-batches")));
+    config.sequences = whole;
+  };
+  const bool sequences_asked = config.was_asked("sequences");
+  const bool parts_open = config.is_open("micro-batches");
+  const int parts = config.fsdp * (parts_open ? 1 : config.micro_batches);
+  if (!sequences_asked) grow(parts);
+  if (config.sequences % parts != 0) {
+    return Error{text(config.sequences, " sequences do not divide over fsdp ", config.fsdp,
+                      parts_open ? "" : text(" x ", config.micro_batches, " micro-batches = ", parts),
+                      ": choose a multiple of ", parts, " with --sequences")};
+  }
+
+  // The fewest micro-batches of which each holds no more sequences than the model's preset allows.
+  if (parts_open) {
+    const int mine = config.sequences / config.fsdp;
+    const int most = find_preset(config.model.preset)->sequences_at_a_time;
+    config.micro_batches = mine / largest_divisor(mine, most);
+  }
+  return Done{};
+}
+
+Status settle_steps(RunConfig& config) {
+  if (!config.was_asked("warmup-steps")) config.warmup_steps = std::min(config.warmup_steps, config.steps / 4);
+  if (config.warmup_steps > config.steps) {
+    return Error{text("--warmup-steps ", config.warmup_steps, " is more than --steps ", config.steps)};
+  }
+  if (config.is_open("min-lr")) config.min_lr = config.lr / 10;
+  if (config.min_lr > config.lr) {
+    return Error{text("--min-lr ", config.min_lr, " is above --lr ", config.lr)};
+  }
+  if (config.is_open("trace-steps")) {
+    const int begin = std::min(config.warmup_steps, std::max(0, config.steps - 3));
+    config.trace_steps = {begin, std::min(begin + 3, config.steps)};
+  }
+  if (config.trace_steps.end > config.steps) {
+    return Error{text("--trace-steps ", config.trace_steps.begin, ":", config.trace_steps.end, " ends after the ",
+                      config.steps, " steps of the run")};
+  }
+  return Done{};
+}
+
+Status settle_data(RunConfig& config) {
+  for (std::string& name : config.data) {
+    if (name == "grammar" || name == "synthetic") {
+      if (config.data.size() > 1) {
+        return Error{text("--data ", name, " stands alone; a file of that name is ./", name)};
+      }
+      if (name == "grammar" && config.model.vocab < 256) {
+        return Error{text("--data grammar is bytes, so it needs a vocabulary of 256, not ", config.model.vocab)};
+      }
+      continue;
+    }
+    name = std::filesystem::absolute(name).lexically_normal().string();
+  }
+  return Done{};
+}
+
+}  // namespace
+
+base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
+  config.notes.clear();
+  if (Status status = settle_device(config, gpus_available); !status) return status.as_error();
+  if (Status status = check_model(config); !status) return status.as_error();
+  if (Status status = check_layout(config, gpus_available); !status) return status.as_error();
+  if (Status status = settle_batch(config); !status) return status.as_error();
+  if (Status status = settle_steps(config); !status) return status.as_error();
+  if (Status status = settle_data(config); !status) return status.as_error();
+  return config;
+}
+
+}  // namespace shardbook::config
