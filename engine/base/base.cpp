@@ -12,6 +12,8 @@ std::string to_string(const Shape& shape) {
   return out + "]";
 }
 
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_string(shape); }
+
 void fail(const char* file, int line, const std::string& what) {
   std::string path = file;
   if (auto at = path.rfind("engine/"); at != std::string::npos) path = path.substr(at);

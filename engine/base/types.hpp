@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <string>
 
 namespace shardbook::base {
@@ -73,5 +74,6 @@ class Shape {
 
 // "[8192, 2048]"
 std::string to_string(const Shape& shape);
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
 }  // namespace shardbook::base

@@ -87,4 +87,24 @@ void Communicator::receive(Lane lane, const Tensor& out, int peer) {
   communicate(lane, desc, {program::OpKind::recv, Reduction::sum, nullptr, out.data, out.elements(), out.storage, peer});
 }
 
+namespace {
+
+// A group of one: its collectives are nothing, or a copy.
+class Alone final : public Communicator {
+ public:
+  using Communicator::Communicator;
+
+ protected:
+  void issue(Lane, const program::OpDesc& desc, const Call&) override {
+    SHARDBOOK_CHECK(false, desc.name, " in a group of one: there is no peer");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> Backend::communicator_or_alone(device::Device& device, const mesh::Group& group) {
+  if (group.size() > 1) return communicator(device, group);
+  return std::make_unique<Alone>(group, device.recorder().add_group({group.axis, group.ranks}));
+}
+
 }  // namespace shardbook::comm

@@ -83,6 +83,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) = 0;
+  // The same; a group of one needs no backend.
+  std::unique_ptr<Communicator> communicator_or_alone(device::Device& device, const mesh::Group& group);
   // Throws base::Failure if a collective has failed asynchronously; cheap enough for each step's end.
   virtual void check() {}
   // Ends what is under way, so that a rank whose peer died can leave.

@@ -83,6 +83,7 @@ void add_op(Hash& sum, const Op& op, const Catalogue& catalogue) {
           static_cast<std::uint64_t>(static_cast<std::uint16_t>(op.key.chunk)) << 16 |
           static_cast<std::uint64_t>(op.key.phase));
   sum.add(op.key.n);
+  sum.add(op.key.part);
   sum.add(op.desc.name);
   sum.add(static_cast<std::uint64_t>(op.desc.kind) << 8 | static_cast<std::uint64_t>(op.desc.dtype));
   sum.add(static_cast<std::uint64_t>(op.desc.flop_count));

@@ -134,6 +134,7 @@ struct OpKey {
   Phase phase = Phase::setup;
   std::int16_t layer = -1;  // -1: no layer (embedding, head, optimizer of the root)
   std::uint16_t n = 0;
+  const char* part = "";    // which piece of the layer: "qkv", "norm_1"; a literal
 };
 
 struct Op {

@@ -63,6 +63,7 @@ class Recorder {
 
  private:
   friend class Scope;
+  friend class Part;
   Command& append(CommandKind kind, StreamId stream, SourceLine where);
 
   base::Rank rank_;
@@ -93,6 +94,19 @@ class Scope {
  private:
   Recorder& recorder_;
   OpKey before_;
+};
+
+// Names the piece of the layer that issues while it lives: Part part(recorder, "qkv"); a literal.
+class Part {
+ public:
+  Part(Recorder& recorder, const char* name) : recorder_(recorder), before_(recorder.key_.part) { recorder_.key_.part = name; }
+  ~Part() { recorder_.key_.part = before_; }
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+
+ private:
+  Recorder& recorder_;
+  const char* before_;
 };
 
 }  // namespace shardbook::program

@@ -1,0 +1,62 @@
+// fsdp/sharded_unit: what a rank keeps of a unit, and where the unit is whole for a while.
+//
+// A unit's parameters are laid end to end, padded and cut evenly (shard/flat_unit.hpp). A rank keeps one
+// shard of the masters (f32), of the copy that is computed with (bf16), of the gradient (f32). Whole, the
+// unit exists only in a slot: a buffer that many units use in turn. A slot's events tell the streams when
+// its contents are there and when they may be overwritten.
+//
+// Sources: Zhao et al. 2023, "PyTorch FSDP", §3–4; pytorch/pytorch v2.8.0, torch/distributed/fsdp/
+// _flat_param.py (one flat parameter, even shards, no copy before or after the collectives).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/model/parameter.hpp"
+#include "engine/optimizer/adamw.hpp"
+
+namespace shardbook::fsdp {
+
+using tensor::Tensor;
+
+// Memory in which units are whole, one after the other.
+struct GatherSlot {
+  Tensor full;               // nominal: the type parameters are computed with
+  device::Event gathered;    // on the fsdp stream: the all-gather has run
+  device::Event released;    // on compute: the last use of the contents has run
+  bool free = true;          // by the host's order of issue
+};
+
+// Memory in which a unit's gradient is whole, until it is reduced. f32.
+struct GradientSlot {
+  Tensor full;
+  device::Event complete;    // on compute: backward has written all of it
+  device::Event reduced;     // on the fsdp stream: the reduce-scatter has read all of it
+};
+
+// A unit of the model, sharded.
+struct ShardedUnit {
+  model::Unit* unit = nullptr;
+  std::unique_ptr<shard::FlatUnit> layout;
+  std::size_t state = 0;                  // index of its ShardState
+  // Gathered once a step into a slot of its own, and kept: embedding and head, or all if nothing is freed.
+  bool resident = false;
+  GatherSlot* slot = nullptr;             // where it is whole now, or null
+  bool awaited = false;                   // compute has already been told to wait for it
+  std::unique_ptr<GatherSlot> own_slot;   // of a resident unit
+  GradientSlot* gradient_slot = nullptr;  // where its gradient is being made
+  std::unique_ptr<GradientSlot> own_gradient_slot;
+};
+
+// The unit's flat layout over `shards` ranks.
+std::unique_ptr<shard::FlatUnit> layout_of(const model::Unit& unit, int shards);
+
+// Points the parameters' values (or gradients) into a flat buffer of the unit.
+void view_values(const ShardedUnit& unit, const Tensor& full);
+void view_gradients(const ShardedUnit& unit, const Tensor& full);
+
+// Draws this shard's masters by (seed, parameter, global element) and rounds them into the working copy.
+// Set-up only; equal for every layout.
+void initialize(device::Lane lane, const ShardedUnit& unit, const optimizer::ShardState& state, std::uint64_t seed);
+
+}  // namespace shardbook::fsdp

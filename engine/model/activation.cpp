@@ -1,0 +1,17 @@
+#include "engine/model/activation.hpp"
+
+#include "engine/kernels/activation.hpp"
+
+namespace shardbook::model {
+
+void Gelu::forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) {
+  program::Part part(ctx.device.recorder(), "activation");
+  kernels::gelu_forward(ctx.compute, up_NE, out_NF);
+}
+
+void Gelu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) {
+  program::Part part(ctx.device.recorder(), "activation");
+  kernels::gelu_backward(ctx.compute, up_NE, dout_NF, dup_NE);
+}
+
+}  // namespace shardbook::model

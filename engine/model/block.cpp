@@ -1,0 +1,122 @@
+#include "engine/model/block.hpp"
+
+#include <cmath>
+
+#include "engine/kernels/residual.hpp"
+
+namespace shardbook::model {
+
+Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
+    : name_("blocks." + std::to_string(layer)), width_(sizes.width) {
+  // Deviations as GPT-2: 0.02, and less for what is added to the residual once a layer.
+  const float plain = 0.02f;
+  const float into_residual = plain / std::sqrt(2.0f * static_cast<float>(sizes.layers));
+  const std::int64_t query_rows = sizes.heads * sizes.head_dim;
+  const std::int64_t key_rows = sizes.key_value_heads * sizes.head_dim;
+
+  norm_1_ = spec.norm(name_ + ".norm_1", width_, sizes.norm_epsilon);
+  qkv_ = spec.linear({name_ + ".attention.qkv", LinearRole::qkv, width_, {query_rows, key_rows, key_rows}, true, false, plain});
+  attention_ = spec.attention({sizes.heads, sizes.key_value_heads, sizes.head_dim});
+  projection_ = spec.linear({name_ + ".attention.projection", LinearRole::projection, query_rows, {width_}, true, true, into_residual});
+  norm_2_ = spec.norm(name_ + ".norm_2", width_, sizes.norm_epsilon);
+  activation_ = spec.activation();
+  const std::vector<std::int64_t> up_sections(static_cast<std::size_t>(activation_->sections()), sizes.ffn_width);
+  up_ = spec.linear({name_ + ".mlp.up", LinearRole::up, width_, up_sections, true, false, plain});
+  down_ = spec.linear({name_ + ".mlp.down", LinearRole::down, sizes.ffn_width, {width_}, true, true, into_residual});
+
+  unit_.name = name_;
+  unit_.layer = layer;
+  auto adopt = [this](std::vector<Parameter*> parameters) {
+    unit_.parameters.insert(unit_.parameters.end(), parameters.begin(), parameters.end());
+  };
+  adopt(norm_1_->parameters());
+  adopt(qkv_->parameters());
+  adopt(projection_->parameters());
+  adopt(norm_2_->parameters());
+  adopt(up_->parameters());
+  adopt(down_->parameters());
+}
+
+BlockKept Block::keep(Context& ctx) {
+  const std::int64_t N = ctx.batch.tokens();
+  BlockKept kept;
+  kept.norm_1_ND = allocate_activation(ctx, {N, width_}, name_ + ".norm_1");
+  kept.norm_1 = norm_1_->keep(ctx, name_ + ".norm_1");
+  kept.attention = attention_->keep(ctx, name_ + ".attention");
+  kept.attended_NI = allocate_activation(ctx, {N, projection_->inputs()}, name_ + ".attended");
+  kept.residual_ND = allocate_activation(ctx, {N, width_}, name_ + ".residual");
+  kept.norm_2_ND = allocate_activation(ctx, {N, width_}, name_ + ".norm_2");
+  kept.norm_2 = norm_2_->keep(ctx, name_ + ".norm_2");
+  kept.up_NE = allocate_activation(ctx, {N, up_->outputs()}, name_ + ".up");
+  kept.activated_NF = allocate_activation(ctx, {N, down_->inputs()}, name_ + ".activated");
+  return kept;
+}
+
+void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace) {
+  const std::int64_t N = ctx.batch.tokens();
+  attention_->allocate_workspace(ctx);
+  workspace.qkv_NE = allocate_activation(ctx, {N, qkv_->outputs()}, "workspace.qkv");
+  workspace.branch_ND = allocate_activation(ctx, {N, width_}, "workspace.branch");
+  workspace.dactivated_NF = allocate_activation(ctx, {N, down_->inputs()}, "workspace.dactivated");
+  workspace.dup_NE = allocate_activation(ctx, {N, up_->outputs()}, "workspace.dup");
+  workspace.dnorm_ND = allocate_activation(ctx, {N, width_}, "workspace.dnorm");
+  workspace.dresidual_ND = allocate_activation(ctx, {N, width_}, "workspace.dresidual");
+  workspace.dattended_NI = allocate_activation(ctx, {N, projection_->inputs()}, "workspace.dattended");
+}
+
+namespace {
+
+// The bias that a linear left to us, if it did.
+Tensor late_bias(Linear& linear) {
+  Parameter* bias = linear.late_bias();
+  return bias == nullptr ? Tensor{} : bias->value;
+}
+
+}  // namespace
+
+//@ model.block.forward: A block's forward: two halves, each added to the residual.
+void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& work, const Tensor& y_ND) {
+  // Attention half
+  norm_1_->forward(ctx, x_ND, kept.norm_1_ND, kept.norm_1);
+  qkv_->forward(ctx, kept.norm_1_ND, work.qkv_NE);
+  attention_->forward(ctx, work.qkv_NE, kept.attended_NI, kept.attention);
+  projection_->forward(ctx, kept.attended_NI, work.branch_ND);
+  kernels::add_bias_residual(ctx.compute, x_ND, work.branch_ND, late_bias(*projection_), kept.residual_ND);
+
+  // MLP half
+  norm_2_->forward(ctx, kept.residual_ND, kept.norm_2_ND, kept.norm_2);
+  up_->forward(ctx, kept.norm_2_ND, kept.up_NE);
+  activation_->forward(ctx, kept.up_NE, kept.activated_NF);
+  down_->forward(ctx, kept.activated_NF, work.branch_ND);
+  kernels::add_bias_residual(ctx.compute, kept.residual_ND, work.branch_ND, late_bias(*down_), y_ND);
+}
+//@end
+
+//@ model.block.backward: Each linear starts its input gradient, then hides the sum over ranks behind its weight gradient.
+void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& work, const Tensor& dy_ND,
+                     const Tensor& dx_ND) {
+  // MLP half
+  down_->input_gradient(ctx, dy_ND, work.dactivated_NF);
+  down_->weight_gradient(ctx, kept.activated_NF, dy_ND);
+  down_->await_input_gradient(ctx);
+  activation_->backward(ctx, kept.up_NE, work.dactivated_NF, work.dup_NE);
+  up_->input_gradient(ctx, work.dup_NE, work.dnorm_ND);
+  up_->weight_gradient(ctx, kept.norm_2_ND, work.dup_NE);
+  up_->await_input_gradient(ctx);
+  norm_2_->weight_gradient(ctx, work.dnorm_ND, kept.residual_ND, kept.norm_2);
+  norm_2_->input_gradient(ctx, work.dnorm_ND, kept.residual_ND, dy_ND, work.dresidual_ND, kept.norm_2);
+
+  // Attention half
+  projection_->input_gradient(ctx, work.dresidual_ND, work.dattended_NI);
+  projection_->weight_gradient(ctx, kept.attended_NI, work.dresidual_ND);
+  projection_->await_input_gradient(ctx);
+  attention_->backward(ctx, work.dattended_NI, work.qkv_NE, kept.attention);
+  qkv_->input_gradient(ctx, work.qkv_NE, work.dnorm_ND);
+  qkv_->weight_gradient(ctx, kept.norm_1_ND, work.qkv_NE);
+  qkv_->await_input_gradient(ctx);
+  norm_1_->weight_gradient(ctx, work.dnorm_ND, x_ND, kept.norm_1);
+  norm_1_->input_gradient(ctx, work.dnorm_ND, x_ND, work.dresidual_ND, dx_ND, kept.norm_1);
+}
+//@end
+
+}  // namespace shardbook::model

@@ -1,0 +1,58 @@
+// model/linear: the dense linear, and what its parallel kin share.
+//
+// A LinearWeights is the weight and bias of which this rank holds some rows or columns. Dense holds all of
+// both; tensor_parallel::ColumnParallelLinear holds rows of W (outputs), RowParallelLinear columns.
+#pragma once
+
+#include "engine/model/spec.hpp"
+
+namespace shardbook::model {
+
+// Which of W's rows (outputs, per section) or columns (inputs) are here.
+struct LinearCut {
+  enum class Dim : std::uint8_t { none, outputs, inputs } dim = Dim::none;
+  int parts = 1;
+  int part = 0;
+};
+
+// The parameters of a linear and its three matmuls, with no communication.
+class LinearWeights {
+ public:
+  LinearWeights(const LinearConfig& config, LinearCut cut);
+
+  std::int64_t inputs() const { return inputs_; }
+  std::int64_t outputs() const { return outputs_; }
+  bool late_bias() const { return config_.bias && config_.late_bias; }
+  Parameter* bias() { return config_.bias ? &bias_ : nullptr; }
+  Parameter& weight() { return *weight_; }
+  std::vector<Parameter*> parameters();
+
+  // y = x Wᵀ (+ b unless late).
+  void forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO);
+  void input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI);
+  void weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch);
+
+ private:
+  LinearConfig config_;
+  std::int64_t inputs_ = 0, outputs_ = 0;
+  Parameter own_weight_;
+  Parameter bias_;
+  Parameter* weight_ = &own_weight_;
+};
+
+class DenseLinear final : public Linear {
+ public:
+  explicit DenseLinear(const LinearConfig& config) : weights_(config, {}) {}
+  std::int64_t inputs() const override { return weights_.inputs(); }
+  std::int64_t outputs() const override { return weights_.outputs(); }
+  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override { weights_.forward(ctx.compute, x_NI, y_NO); }
+  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
+  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
+  Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
+  std::vector<Parameter*> parameters() override { return weights_.parameters(); }
+
+ private:
+  LinearWeights weights_;
+};
+
+}  // namespace shardbook::model

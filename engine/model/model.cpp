@@ -1,0 +1,148 @@
+#include "engine/model/model.hpp"
+
+#include <algorithm>
+
+#include "engine/kernels/layer_norm.hpp"
+#include "engine/kernels/residual.hpp"
+
+namespace shardbook::model {
+
+using program::Phase;
+using program::Scope;
+
+Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name) {
+  return tensor::allocate(ctx.device, shape, ctx.activation, program::MemoryKind::activation, name);
+}
+
+Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name) {
+  return tensor::allocate(ctx.device, shape, base::DType::f32, program::MemoryKind::activation, name);
+}
+
+Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : sizes_(sizes), stage_(stage) {
+  SHARDBOOK_CHECK(!sizes.tied || stage.embedding == stage.head, "a tied head must be on the rank of its embedding");
+  token_embedding_ = spec.embedding("embedding.token", sizes.vocabulary, sizes.width);
+  position_embedding_ = std::make_unique<PositionEmbedding>("embedding.position", sizes.positions, sizes.width);
+  for (int layer = stage.first_layer; layer < stage.end_layer; ++layer) {
+    blocks_.push_back(std::make_unique<Block>(spec, sizes, layer));
+  }
+  final_norm_ = spec.norm("head.norm", sizes.width, sizes.norm_epsilon);
+  LinearConfig head{"head", LinearRole::head, sizes.width, {sizes.vocabulary}, false};
+  if (sizes.tied) head.tied_weight = token_embedding_->weight();
+  head_ = spec.linear(head);
+  loss_ = spec.loss(sizes.vocabulary);
+
+  // Units: what is used together is gathered together. A tied weight is used first and last.
+  embedding_unit_.name = sizes.tied ? "root" : "embedding";
+  head_unit_.name = "head";
+  embedding_unit_.parameters = {token_embedding_->weight(), position_embedding_->weight()};
+  std::vector<Parameter*>& with_head = (sizes.tied ? embedding_unit_ : head_unit_).parameters;
+  for (Parameter* parameter : final_norm_->parameters()) with_head.push_back(parameter);
+  for (Parameter* parameter : head_->parameters()) with_head.push_back(parameter);
+  if (stage.embedding) units_.push_back(&embedding_unit_);
+  for (auto& block : blocks_) units_.push_back(&block->unit());
+  if (stage.head && !sizes.tied) units_.push_back(&head_unit_);
+}
+
+std::vector<Parameter*> Model::parameters() {
+  std::vector<Parameter*> all;
+  for (Unit* unit : units_) all.insert(all.end(), unit->parameters.begin(), unit->parameters.end());
+  return all;
+}
+
+std::int64_t Model::scratch_elements(const BatchShape& batch) const {
+  const std::int64_t widest = std::max({3 * sizes_.heads * sizes_.head_dim, 2 * sizes_.ffn_width, sizes_.width});
+  return std::max(kernels::layer_norm_weight_gradient_scratch(batch.tokens(), sizes_.width),
+                  kernels::bias_gradient_scratch(batch.tokens(), widest));
+}
+
+void Model::allocate(Context& ctx, int slots) {
+  const std::int64_t N = ctx.batch.tokens();
+  const std::int64_t D = sizes_.width;
+  for (int number = 0; number < slots; ++number) {
+    Slot& slot = slots_.emplace_back();
+    for (std::size_t block = 0; block <= blocks_.size(); ++block) {
+      slot.x_ND.push_back(allocate_activation(ctx, {N, D}, "x." + std::to_string(block)));
+    }
+    for (auto& block : blocks_) slot.blocks.push_back(block->keep(ctx));
+    if (!stage_.head) continue;
+    slot.final_norm_ND = allocate_activation(ctx, {N, D}, "head.norm");
+    slot.final_norm = final_norm_->keep(ctx, "head.norm");
+    slot.logit_NV = allocate_activation(ctx, {N, head_->outputs()}, "logits");
+  }
+  if (stage_.head) {
+    loss_->allocate(ctx);
+    dfinal_ND_ = allocate_activation(ctx, {N, D}, "workspace.dfinal_norm");
+  }
+  dx_ND_ = allocate_activation(ctx, {N, D}, "workspace.dx");
+  for (std::size_t block = 0; block < blocks_.size(); ++block) {
+    if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_);
+    else blocks_[block]->share_workspace(*blocks_[0]);
+  }
+}
+
+//@ model.forward: Forward of one micro-batch: every unit is announced before it is used and dismissed after.
+void Model::forward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot_number, float scale, const Tensor& loss,
+                    bool accumulate) {
+  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
+  program::Recorder& recorder = ctx.device.recorder();
+
+  if (stage_.embedding) {
+    Scope scope(recorder, Phase::forward, -1);
+    hooks.before_forward(embedding_unit_);
+    token_embedding_->forward(ctx, batch, slot.x_ND[0]);
+    position_embedding_->forward(ctx, slot.x_ND[0]);
+    if (!sizes_.tied) hooks.after_forward(embedding_unit_);
+  }
+  for (std::size_t at = 0; at < blocks_.size(); ++at) {
+    Block& block = *blocks_[at];
+    Scope scope(recorder, Phase::forward, block.unit().layer);
+    hooks.before_forward(block.unit());
+    block.forward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, slot.x_ND[at + 1]);
+    hooks.after_forward(block.unit());
+  }
+  if (stage_.head) {
+    Unit& unit = sizes_.tied ? embedding_unit_ : head_unit_;
+    Scope scope(recorder, Phase::forward, -1);
+    if (!sizes_.tied) hooks.before_forward(unit);
+    final_norm_->forward(ctx, slot.x_ND.back(), slot.final_norm_ND, slot.final_norm);
+    head_->forward(ctx, slot.final_norm_ND, slot.logit_NV);
+    loss_->forward_backward(ctx, slot.logit_NV, batch, scale, loss, accumulate);
+    hooks.after_forward(unit);
+  }
+}
+//@end
+
+//@ model.backward: Backward goes through the units in reverse; a unit's gradient is whole when it is dismissed.
+void Model::backward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot_number) {
+  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
+  program::Recorder& recorder = ctx.device.recorder();
+
+  if (stage_.head) {
+    Unit& unit = sizes_.tied ? embedding_unit_ : head_unit_;
+    Scope scope(recorder, Phase::backward, -1);
+    hooks.before_backward(unit);
+    head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
+    head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
+    head_->await_input_gradient(ctx);
+    final_norm_->weight_gradient(ctx, dfinal_ND_, slot.x_ND.back(), slot.final_norm);
+    final_norm_->input_gradient(ctx, dfinal_ND_, slot.x_ND.back(), Tensor{}, dx_ND_, slot.final_norm);
+    if (!sizes_.tied) hooks.after_backward(unit);
+  }
+  for (std::size_t at = blocks_.size(); at-- > 0;) {
+    Block& block = *blocks_[at];
+    Scope scope(recorder, Phase::backward, block.unit().layer);
+    hooks.before_backward(block.unit());
+    block.backward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, dx_ND_, dx_ND_);
+    hooks.after_backward(block.unit());
+  }
+  if (stage_.embedding) {
+    Scope scope(recorder, Phase::backward, -1);
+    if (!sizes_.tied) hooks.before_backward(embedding_unit_);
+    token_embedding_->weight_gradient(ctx, batch, dx_ND_);
+    position_embedding_->weight_gradient(ctx, dx_ND_);
+    hooks.after_backward(embedding_unit_);
+  }
+}
+//@end
+
+}  // namespace shardbook::model

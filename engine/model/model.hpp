@@ -1,0 +1,79 @@
+// model: what is the network, on one GPU?
+//
+// A decoder for a range of layers, with or without embedding and head, built from a spec. Parameters have
+// global names, so that a model cut in stages, or over ranks, is still the same model. forward and backward
+// go through the units in order and tell the hooks when each is about to be used and when it is done.
+//
+// What backward needs is kept by micro-batch: `slots` micro-batches may be in flight (one, until a pipeline).
+//
+// Sources: Radford et al. 2019 (GPT-2); NVIDIA/Megatron-LM @d98e8a64 for names and specs.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/model/block.hpp"
+#include "engine/model/embedding.hpp"
+
+namespace shardbook::model {
+
+// Which part of the network is here.
+struct Stage {
+  int first_layer = 0;
+  int end_layer = 0;
+  bool embedding = true;
+  bool head = true;
+};
+
+class Model {
+ public:
+  // Builds the pieces; allocates nothing.
+  Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage);
+
+  // Units in the order of forward: embedding, blocks, head. A tied embedding and the head are one unit,
+  // "root", first in order.
+  const std::vector<Unit*>& units() { return units_; }
+  std::vector<Parameter*> parameters();
+  shard::Interval vocabulary() const { return token_embedding_->vocabulary(); }
+
+  // Elements of f32 scratch that the pieces' reductions need: allocate before and put into the context.
+  std::int64_t scratch_elements(const BatchShape& batch) const;
+  // All activations, for `slots` micro-batches in flight. Set-up only.
+  void allocate(Context& ctx, int slots);
+
+  // Forward, loss and the gradient of the logits of one micro-batch in `slot`. loss (f32, [1]) gets (or is
+  // added, if `accumulate`) Σ over tokens of loss · scale.
+  void forward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot, float scale, const Tensor& loss, bool accumulate);
+  // Backward of what forward left in `slot`.
+  void backward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot);
+
+  // For tests and labs: what a slot holds.
+  const Tensor& logits(int slot) const { return slots_[static_cast<std::size_t>(slot)].logit_NV; }
+
+ private:
+  struct Slot {
+    std::vector<Tensor> x_ND;       // input of each block, and of the head's norm last
+    std::vector<BlockKept> blocks;
+    Tensor final_norm_ND;
+    Kept final_norm;
+    Tensor logit_NV;                // after forward: the gradient of the logits
+  };
+
+  Sizes sizes_;
+  Stage stage_;
+  std::unique_ptr<TokenEmbedding> token_embedding_;
+  std::unique_ptr<PositionEmbedding> position_embedding_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  std::unique_ptr<Norm> final_norm_;
+  std::unique_ptr<Linear> head_;
+  std::unique_ptr<Loss> loss_;
+  Unit embedding_unit_, head_unit_;
+  std::vector<Unit*> units_;
+
+  std::vector<Slot> slots_;
+  BlockWorkspace workspace_;
+  Tensor dx_ND_;      // the gradient that goes from block to block
+  Tensor dfinal_ND_;  // of the final norm's output
+};
+
+}  // namespace shardbook::model

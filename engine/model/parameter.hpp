@@ -1,0 +1,71 @@
+// model/parameter: a tensor that is learnt, and where it is right now.
+//
+// The model knows a parameter by its global name and shape. A rank may hold a part of it (boxes, cut by
+// tensor_parallel/), and its memory may be there only while it is used: `value` is a view that
+// whoever provides the unit (fsdp/) sets before each use, and `gradient` likewise.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/shard/shard.hpp"
+#include "engine/tensor/tensor.hpp"
+
+namespace shardbook::model {
+
+using tensor::Tensor;
+
+// First values: mean + deviation · g, drawn by (seed, name, global element), the same for every layout.
+struct Initial {
+  float mean = 0;
+  float deviation = 0;
+};
+
+struct Parameter {
+  std::string name;          // global: "blocks.3.attention.qkv.weight"
+  base::Shape global_shape;  // [rows, columns] or [rows]
+  // What of it is here: boxes of the global tensor, laid end to end. One box a section that is cut on
+  // its own (q, k and v of a fused projection); together they have `shape`.
+  std::vector<shard::Box> boxes;
+  base::Shape shape;
+  bool replicated_over_tp = false;  // every tp rank holds the same numbers
+  bool weight_decay = false;        // matrices only, as GPT-2 and Megatron do
+  Initial initial;
+
+  Tensor value;     // nominal: what the layers compute with
+  Tensor gradient;  // nominal f32, whole: not yet summed over fsdp ranks
+  // Whether this micro-batch has already written `gradient`, so that the next writer must add (a tied
+  // embedding has two). Cleared by whoever provides the unit.
+  bool gradient_written = false;
+
+  // Marks the gradient written and says whether the writer must add.
+  bool accumulate_now() {
+    const bool before = gradient_written;
+    gradient_written = true;
+    return before;
+  }
+};
+
+// A number that names the parameter for the generator: FNV-1a of its name.
+std::uint32_t generator_key(const Parameter& parameter);
+
+// The parameters that are gathered, freed and reduced together: a block, the embedding, the head.
+struct Unit {
+  std::string name;   // "blocks.3"
+  int layer = -1;     // of a block; -1 for embedding and head
+  std::vector<Parameter*> parameters;
+};
+
+// Who provides parameters, and takes gradients, at the edges of a unit's use. The model calls these in
+// the order of use; fsdp/ answers them. Without sharding they do nothing.
+class UnitHooks {
+ public:
+  virtual ~UnitHooks() = default;
+  virtual void before_forward(Unit& unit) = 0;   // afterwards value is usable on the compute stream
+  virtual void after_forward(Unit& unit) = 0;
+  virtual void before_backward(Unit& unit) = 0;  // afterwards value and gradient are usable
+  virtual void after_backward(Unit& unit) = 0;   // gradient is whole on the compute stream
+};
+
+}  // namespace shardbook::model

@@ -1,0 +1,135 @@
+// model/pieces: what a block is made of, as contracts.
+//
+// A block knows that it has a norm, a projection, an attention; it does not know which. Each piece is one
+// of these contracts, made by a function in the spec (spec.hpp), so that tensor parallelism, a lab or a
+// switch swaps a piece and leaves the block alone. This is the idea of Megatron's ModuleSpec
+// (NVIDIA/Megatron-LM @d98e8a64, megatron/core/transformer/spec_utils.py).
+//
+// Every piece has an explicit forward and backward. Backward is in two parts, the gradient of the input
+// (which the layer below waits for) and of the weights (which nobody does until the update), so that a
+// schedule may put other work between them. What backward needs from forward is in Kept, which the
+// caller owns, one for each micro-batch in flight.
+//
+// All calls issue to ctx.compute and return at once, all ranks of a tp group call alike. Activations are
+// nominal bf16 (or f32 when the run is), parameter gradients f32. Shapes: see tensor/tensor.hpp.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.hpp"
+#include "engine/kernels/embedding.hpp"
+#include "engine/model/parameter.hpp"
+
+namespace shardbook::model {
+
+// How many tokens a rank has in one micro-batch.
+struct BatchShape {
+  std::int64_t sequences = 0;  // B
+  std::int64_t positions = 0;  // S
+  std::int64_t tokens() const { return sequences * positions; }  // N
+};
+
+// What every piece is handed: where to issue, and how large a micro-batch is.
+struct Context {
+  device::Device& device;
+  device::Stream& compute;
+  BatchShape batch;
+  base::DType activation;  // nominal
+  Tensor scratch;          // f32, for reductions in two stages; one op at a time uses it
+};
+
+// What a forward leaves for its backward. Each piece says how many tensors and which.
+struct Kept {
+  std::vector<Tensor> tensors;
+};
+
+// Makes a tensor that lives as long as the model, at set-up.
+Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name);
+Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name);  // f32
+
+// y_NO = x_NI Wᵀ (+ b). W is [O, I], as in PyTorch.
+class Linear {
+ public:
+  virtual ~Linear() = default;
+  virtual std::int64_t inputs() const = 0;   // I and O as cut on this rank
+  virtual std::int64_t outputs() const = 0;
+  virtual void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) = 0;
+  // Starts dx = dy W. A parallel linear may still be summing it over ranks when this returns; compute may
+  // use dx after await_input_gradient.
+  virtual void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
+  virtual void await_input_gradient(Context&) {}
+  // dW = dyᵀ x, db = Σ dy.
+  virtual void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
+  // A bias that forward has left to the caller (who adds it with the residual), or null. A row-parallel
+  // linear must: added before the sum over ranks it would count once a rank.
+  virtual Parameter* late_bias() { return nullptr; }
+  virtual std::vector<Parameter*> parameters() = 0;
+};
+
+// y = norm(x), token by token.
+class Norm {
+ public:
+  virtual ~Norm() = default;
+  virtual Kept keep(Context& ctx, const std::string& name) = 0;
+  virtual void forward(Context& ctx, const Tensor& x_ND, const Tensor& y_ND, Kept& kept) = 0;
+  // dx = gradient through the norm + residual_gradient (the path round it; may be absent).
+  virtual void input_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, const Tensor& residual_gradient_ND,
+                              const Tensor& dx_ND, Kept& kept) = 0;
+  virtual void weight_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, Kept& kept) = 0;
+  virtual std::vector<Parameter*> parameters() = 0;
+};
+
+// Attention between the projections: qkv in, heads' outputs side by side out. No parameters.
+class Attention {
+ public:
+  virtual ~Attention() = default;
+  virtual Kept keep(Context& ctx, const std::string& name) = 0;
+  virtual void allocate_workspace(Context& ctx) = 0;  // shared by all layers: called on one of them
+  virtual void share_workspace(const Attention& other) = 0;
+  // qkv_NE: E = sum of the projection's sections on this rank. out_NI: heads · head_dim.
+  virtual void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) = 0;
+  virtual void backward(Context& ctx, const Tensor& dout_NI, const Tensor& dqkv_NE, Kept& kept) = 0;
+};
+
+// Between the MLP's linears. `sections` is how many widths F the up projection makes (1: GELU, 2: SwiGLU).
+class Activation {
+ public:
+  virtual ~Activation() = default;
+  virtual int sections() const = 0;
+  virtual void forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) = 0;
+  virtual void backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) = 0;
+};
+
+// What a batch is, on the device: i32. The segments are of the vocabulary rows that this rank's
+// embedding holds.
+struct Batch {
+  Tensor token_N, target_N;
+  kernels::TokenSegments segments;
+};
+
+// x_ND = rows of the table. Position rows are added apart (PositionEmbedding).
+class TokenEmbedding {
+ public:
+  virtual ~TokenEmbedding() = default;
+  // Rows of the vocabulary that are here: what sort_by_token is asked for.
+  virtual shard::Interval vocabulary() const = 0;
+  virtual void forward(Context& ctx, const Batch& batch, const Tensor& x_ND) = 0;
+  virtual void weight_gradient(Context& ctx, const Batch& batch, const Tensor& dx_ND) = 0;
+  virtual Parameter* weight() = 0;
+};
+
+// Cross entropy, summed over tokens and divided by the global number of them (so that every later sum
+// over micro-batches and ranks is a plain sum).
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  virtual void allocate(Context& ctx) = 0;
+  // logit_NV ← d loss / d logit, in place. loss[0] (+)= Σ over this micro-batch's tokens · scale.
+  virtual void forward_backward(Context& ctx, const Tensor& logit_NV, const Batch& batch, float scale,
+                                const Tensor& loss, bool accumulate) = 0;
+};
+
+}  // namespace shardbook::model

@@ -1,0 +1,47 @@
+#include "engine/optimizer/adamw.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace shardbook::optimizer {
+
+float LearningRate::at(std::int64_t step) const {
+  if (step < warmup) return peak * static_cast<float>(step + 1) / static_cast<float>(warmup);
+  if (step >= steps) return floor;
+  const double progress = static_cast<double>(step - warmup) / static_cast<double>(std::max<std::int64_t>(1, steps - warmup));
+  return floor + (peak - floor) * static_cast<float>(0.5 * (1.0 + std::cos(std::numbers::pi * progress)));
+}
+
+AdamW::AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars)
+    : config_(config), shards_(shards), squares_(scalars.slice(0, {1})), factor_(scalars.slice(1, {1})), norm_(scalars.slice(2, {1})) {
+  using program::MemoryKind;
+  for (ShardState& shard : shards_) {
+    const base::Shape shape{shard.flat.size()};
+    shard.first_moment = tensor::allocate(device, shape, base::DType::f32, MemoryKind::optimizer, shard.layout->name() + ".first_moment");
+    shard.second_moment = tensor::allocate(device, shape, base::DType::f32, MemoryKind::optimizer, shard.layout->name() + ".second_moment");
+  }
+  scratch_ = tensor::allocate(device, {kernels::sum_of_squares_scratch()}, base::DType::f32, MemoryKind::workspace, "optimizer.scratch");
+}
+
+//@ optimizer.norm: The global norm counts every parameter once, however many ranks hold it.
+void AdamW::sum_squares(device::Lane lane, bool counts_replicated) {
+  bool accumulate = false;
+  for (const ShardState& shard : shards_) {
+    const shard::Interval counted = counts_replicated ? shard::Interval{0, shard.layout->padded()} : shard.layout->tp_sharded();
+    kernels::sum_of_squares(lane, shard.gradient, shard.flat.begin, counted.begin, counted.end, squares_, scratch_, accumulate);
+    accumulate = true;
+  }
+}
+//@end
+
+void AdamW::step(device::Lane lane, std::int64_t step, float learning_rate) {
+  kernels::clip_factor(lane, squares_, config_.clip, factor_, norm_);
+  const kernels::AdamWStep settings{learning_rate, config_.beta1, config_.beta2, config_.epsilon, config_.weight_decay, step + 1};
+  for (const ShardState& shard : shards_) {
+    kernels::adam_w(lane, settings, shard.gradient, factor_, shard.flat.begin, shard.layout->decay_end(), shard.master,
+                    shard.first_moment, shard.second_moment, shard.parameter);
+  }
+}
+
+}  // namespace shardbook::optimizer

@@ -1,0 +1,59 @@
+// tensor_parallel/linear: how is one matmul cut across ranks?
+//
+// W is [O, I]. Cut its outputs (rows), and each rank makes some columns of y from all of x: nothing is
+// exchanged in forward. Cut its inputs (columns), and each rank makes a summand of all of y from some
+// columns of x. One after the other, the first one's y is cut just as the second one's x must be, so a
+// pair needs one sum forward and one backward:
+//
+//   x ──f──► ColumnParallelLinear ──► (heads, GELU: each rank on its own) ──► RowParallelLinear ──g──► y
+//
+// Biases: a column-parallel bias is cut with its outputs and added in the matmul. A row-parallel bias is
+// whole on every rank and left to the caller, since added before the sum it would count once a rank.
+//
+// Sources: Shoeybi et al. 2019, "Megatron-LM", §3; NVIDIA/Megatron-LM @d98e8a64,
+// megatron/core/tensor_parallel/layers.py (ColumnParallelLinear, RowParallelLinear).
+#pragma once
+
+#include "engine/model/linear.hpp"
+#include "engine/tensor_parallel/regions.hpp"
+
+namespace shardbook::tensor_parallel {
+
+using model::LinearConfig;
+using model::Parameter;
+
+class ColumnParallelLinear final : public model::Linear {
+ public:
+  ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
+  std::int64_t inputs() const override { return weights_.inputs(); }
+  std::int64_t outputs() const override { return weights_.outputs(); }
+  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override;
+  // dx is summed over ranks while the weight gradient runs: nobody waits for that one.
+  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
+  void await_input_gradient(Context& ctx) override;
+  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
+  std::vector<Parameter*> parameters() override { return weights_.parameters(); }
+
+ private:
+  model::LinearWeights weights_;
+  CopyToRegion copy_;
+};
+
+class RowParallelLinear final : public model::Linear {
+ public:
+  // REQUIRES: a bias is late.
+  RowParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
+  std::int64_t inputs() const override { return weights_.inputs(); }
+  std::int64_t outputs() const override { return weights_.outputs(); }
+  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override;
+  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
+  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
+  Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
+  std::vector<Parameter*> parameters() override { return weights_.parameters(); }
+
+ private:
+  model::LinearWeights weights_;
+  ReduceFromRegion reduce_;
+};
+
+}  // namespace shardbook::tensor_parallel

@@ -1,0 +1,35 @@
+#include "engine/tensor_parallel/spec.hpp"
+
+#include "engine/tensor_parallel/linear.hpp"
+#include "engine/tensor_parallel/vocabulary.hpp"
+
+namespace shardbook::tensor_parallel {
+
+//@ tensor_parallel.spec: The whole of tensor parallelism, seen from the model: other pieces in the same places.
+model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group) {
+  const int ranks = group.communicator.size();
+  if (ranks == 1) return dense;
+  model::ModelSpec spec = dense;
+
+  spec.linear = [&device, group](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
+    const bool cuts_inputs = config.role == model::LinearRole::projection || config.role == model::LinearRole::down;
+    if (cuts_inputs) return std::make_unique<RowParallelLinear>(device, group, config);
+    return std::make_unique<ColumnParallelLinear>(device, group, config);
+  };
+  spec.attention = [make = dense.attention, ranks](model::AttentionConfig config) {
+    SHARDBOOK_CHECK_EQ(config.heads % ranks, 0, "heads of a layer over tp ranks");
+    config.heads /= ranks;
+    config.key_value_heads /= ranks;
+    return make(config);
+  };
+  spec.embedding = [&device, group](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
+    return std::make_unique<VocabParallelEmbedding>(device, group, name, vocabulary, width);
+  };
+  spec.loss = [&device, group](std::int64_t vocabulary) {
+    return std::make_unique<VocabParallelCrossEntropy>(device, group, vocabulary);
+  };
+  return spec;
+}
+//@end
+
+}  // namespace shardbook::tensor_parallel

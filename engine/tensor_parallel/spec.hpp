@@ -1,0 +1,15 @@
+// tensor_parallel/spec: a model's pieces, cut over a tp group.
+#pragma once
+
+#include "engine/model/spec.hpp"
+#include "engine/tensor_parallel/regions.hpp"
+
+namespace shardbook::tensor_parallel {
+
+// `dense` with its linears, attention, embedding and loss replaced by their parallel kin: qkv, up and head
+// column-parallel, projection and down row-parallel, heads and vocabulary split. Norms and positions stay
+// whole. A group of one gives `dense` back. The group must outlive the model.
+// REQUIRES: heads, width of the MLP and vocabulary divide by the group's size (config::validate says so).
+model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group);
+
+}  // namespace shardbook::tensor_parallel
