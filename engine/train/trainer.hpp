@@ -1,0 +1,81 @@
+// train: in what order does a step happen?
+//
+// The Trainer is one rank: it builds the model from the config, cut over tp and sharded over fsdp, and issues
+// steps. A step is issued without waiting for the device; its loss is read when the caller awaits it, one step
+// later in the ordinary run, so that the device never stands still for the host.
+//
+// The loss of a micro-batch is Σ over its tokens / tokens of the global batch, so that every later sum, over
+// micro-batches and over ranks, is a plain sum.
+#pragma once
+
+#include <array>
+#include <memory>
+
+#include "engine/comm/comm.hpp"
+#include "engine/config/config.hpp"
+#include "engine/fsdp/schedule.hpp"
+#include "engine/model/model.hpp"
+#include "engine/optimizer/adamw.hpp"
+#include "engine/train/batches.hpp"
+#include "engine/train/schedule.hpp"
+
+namespace shardbook::train {
+
+// What a step leaves for the host.
+struct StepResult {
+  std::int64_t step = 0;
+  double loss = 0;           // mean over the tokens of the global batch, before the update
+  double gradient_norm = 0;  // global, before clipping
+  double learning_rate = 0;
+};
+
+class Trainer {
+ public:
+  // Set-up, all ranks alike: allocates everything, draws the weights, seals the device. `config` is validated and
+  // outlives the trainer, as do device, backend and source (null on meta).
+  Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
+          base::Rank rank, const data::TokenSource* source);
+  ~Trainer();
+
+  // Issues step `step` (0, 1, 2, …). A timed step ends when the device has run it, and its times are returned;
+  // an untimed one ends at once. At most one step may be un-awaited when the next is issued.
+  program::StepTimes& issue(std::int64_t step, bool timed);
+  // The result of an issued step; waits until it is there. REQUIRES: `step` is one of the last two issued.
+  StepResult await(std::int64_t step);
+
+  model::Model& model() { return *model_; }
+  std::vector<optimizer::ShardState>& shards() { return sharded_->shards(); }
+  // Stops before the update, for tests that look at the gradients of a step.
+  void set_update(bool update) { update_ = update; }
+
+ private:
+  void act(const Action& action, std::int64_t step);
+  void reduce_scalars();
+
+  const config::RunConfig& config_;
+  device::Device& device_;
+  base::Rank rank_;
+  device::Stream& compute_;
+  device::Stream& fsdp_stream_;
+  device::Stream& tp_stream_;
+  std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_;
+  std::unique_ptr<model::Model> model_;
+  std::unique_ptr<model::Context> ctx_;
+  std::unique_ptr<fsdp::FullyShardedModel> sharded_;
+  std::unique_ptr<Batches> batches_;
+  std::unique_ptr<optimizer::AdamW> optimizer_;
+  optimizer::LearningRate learning_rate_;
+  std::vector<Action> actions_;
+  bool update_ = true;
+
+  // f32: squares of the gradient, clip factor, norm, loss. Squares and norm are of the whole model after reduce.
+  tensor::Tensor scalars_;
+  device::Event summed_locally_, summed_over_fsdp_, summed_;
+  std::array<void*, 2> read_{};            // pinned copies of scalars_, by step mod 2
+  std::array<device::Event, 2> done_;
+};
+
+// Sizes of the model that a config asks for.
+model::Sizes sizes_of(const config::ModelConfig& config);
+
+}  // namespace shardbook::train
