@@ -64,7 +64,7 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
 
 std::uint64_t hash_of(const Detail& d) {
   std::uint64_t hash = 1;
-  for (std::int64_t value : {std::int64_t{d.op}, std::int64_t{d.phase}, std::int64_t{d.micro_batch},
+  for (std::int64_t value : {std::int64_t{d.op}, std::int64_t{d.part}, std::int64_t{d.phase}, std::int64_t{d.micro_batch},
                              std::int64_t{d.chunk}, std::int64_t{d.layer}, std::int64_t{d.n},
                              std::int64_t{d.source.file}, std::int64_t{d.source.line},
                              std::int64_t{d.awaits.file}, std::int64_t{d.awaits.line}, d.flops, d.bytes}) {

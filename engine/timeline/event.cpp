@@ -17,13 +17,14 @@ struct Key {
 };
 
 // Sorted by length of name, so that a key is compared with the few that are as long.
-constexpr std::array<Key, 34> keys{{
+constexpr std::array<Key, 35> keys{{
     {"n", &EventArgs::n},
     {"op", nullptr, &EventArgs::op},
     {"id", &EventArgs::id},
     {"Seq", &EventArgs::seq},
     {"step", &EventArgs::step},
     {"name", nullptr, &EventArgs::name},
+    {"part", nullptr, &EventArgs::part},
     {"bytes", &EventArgs::bytes},
     {"dtype", nullptr, &EventArgs::dtype},
     {"layer", &EventArgs::layer},

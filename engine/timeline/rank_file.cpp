@@ -392,6 +392,7 @@ std::uint32_t RankFile::detail_of(const EventArgs& args, Class cls) {
   if (args.bytes == absent) detail.bytes = 0;
   if (ours_) {
     detail.op = intern(args.op);
+    detail.part = intern(args.part);
     detail.phase = intern(args.phase);
     detail.micro_batch = narrowed<std::int32_t>(args.micro_batch);
     detail.chunk = narrowed<std::int32_t>(args.chunk);

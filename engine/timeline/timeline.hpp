@@ -82,6 +82,7 @@ struct Line {
 // What an op is, without when: shared by the spans of all steps. -1 and 0 mean "does not apply".
 struct Detail {
   std::uint32_t op = 0;            // strings: "all_gather", "gemm_qkv" ...
+  std::uint32_t part = 0;          // strings: the piece of the layer: "qkv", "norm_1"
   std::uint32_t phase = 0;         // strings: "forward", "backward", "update" ...
   std::int32_t micro_batch = -1;
   std::int32_t chunk = -1;         // of an interleaved pipeline

@@ -99,6 +99,7 @@ class RankWriter {
 
   // One row a step, and a closing one, which HTA leaves out instead of a real one.
   void write_steps() {
+    steps_tid_ = steps_tid();
     const Step* last = nullptr;
     for (const Step& step : timeline_.steps) {
       if (step.rank != rank_) continue;
@@ -111,9 +112,26 @@ class RankWriter {
     write_step(last->number + 1, after, after + 1000);
     out_ << ",\"args\":{\"closing\":1}}";
   }
+  // The thread that launches, so that a step holds its launches; a row of its own where that would not nest.
+  std::int64_t steps_tid() const {
+    constexpr std::int64_t own_row = marks_offset - 1;
+    for (const Track& track : timeline_.tracks) {
+      if (track.rank != rank_ || track.kind != TrackKind::host) continue;
+      for (const Step& step : timeline_.steps) {
+        if (step.rank != rank_) continue;
+        for (std::size_t i = 0; i < track.size(); ++i) {
+          const bool apart = track.end[i] <= step.host_start || track.start[i] >= step.host_end;
+          const bool within = track.start[i] >= step.host_start && track.end[i] <= step.host_end;
+          if (!apart && !within) return own_row;
+        }
+      }
+      return tid(track);
+    }
+    return own_row;
+  }
   void write_step(std::int64_t number, Nanoseconds start, Nanoseconds end) {
     out_ << separator_ << "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" << number
-         << "\",\"pid\":" << pid(TrackKind::host) << ",\"tid\":" << steps_tid << ",\"ts\":";
+         << "\",\"pid\":" << pid(TrackKind::host) << ",\"tid\":" << steps_tid_ << ",\"ts\":";
     out_.microseconds(start) << ",\"dur\":";
     out_.microseconds(end - start);
   }
@@ -177,6 +195,7 @@ class RankWriter {
 
   void write_detail(const Detail& d) {
     if (d.op != 0) text("op", timeline_.strings[d.op]);
+    if (d.part != 0) text("part", timeline_.strings[d.part]);
     if (d.phase != 0) text("phase", timeline_.strings[d.phase]);
     if (d.micro_batch >= 0) integer("micro_batch", d.micro_batch);
     if (d.chunk >= 0) integer("chunk", d.chunk);
@@ -242,8 +261,6 @@ class RankWriter {
     argument_separator_ = ",";
   }
 
-  static constexpr std::int64_t steps_tid = 1;
-
   const Timeline& timeline_;
   Rank rank_;
   const Provenance& provenance_;
@@ -253,6 +270,7 @@ class RankWriter {
   std::unordered_multimap<SpanRef, std::uint32_t, SpanHash> incoming_;
   std::string_view separator_ = "";
   std::string_view argument_separator_ = "";
+  std::int64_t steps_tid_ = 0;
 };
 
 }  // namespace
