@@ -15,7 +15,7 @@
 //
 // Port of the control server. SHARDBOOK_PORT, if set, is the one port. Else there is a range of 16
 // candidates that every rank computes alike: MASTER_PORT + 1 .. + 16 where MASTER_PORT is set (the
-// port itself belongs to torchrun's store), else 16 ports in 12000 .. 31999, below the ephemeral
+// port itself belongs to torchrun's store; 16 below it near 65535), else 16 ports in 12000 .. 31999, below the ephemeral
 // ports, by a hash of the job's id. Rank 0 takes the first free one; the others knock at each until
 // a server answers with the same run id. Address: SHARDBOOK_ADDRESS, else MASTER_ADDR, else
 // 127.0.0.1 if all ranks are local, else the first host of Slurm's step node list.
@@ -35,7 +35,7 @@ const char* name_of(Launcher launcher);
 
 struct Launch {
   Launcher launcher = Launcher::none;
-  Place place;
+  Place place;                        // node is -1 where only the meeting of all ranks can tell
   std::string address = "127.0.0.1";  // where rank 0 serves
   int port = 0;                       // the first candidate
   int port_candidates = 1;

@@ -23,10 +23,13 @@ struct ProcessOptions {
   std::chrono::milliseconds connect_timeout{60000};
   // A rank that was silent so long has failed (SHARDBOOK_HEARTBEAT_TIMEOUT_S); beats are sent four
   // times as often. Time in which the listener itself did not run is not counted.
-  std::chrono::milliseconds heartbeat_timeout{6000};
+  std::chrono::milliseconds heartbeat_timeout{5000};
   // A process that still runs so long after the first failure ends itself with exit code 1 and the
   // cause on stderr, because it may be stuck in a call that nothing can wake. Zero: never.
-  std::chrono::milliseconds patience_after_failure{3000};
+  std::chrono::milliseconds patience_after_failure{4000};
+  // Ranks whose kernel is the same read the same steady clock, so measure_clock needs no ping-pong
+  // for them. False: measure all the same.
+  bool trust_shared_clock = true;
 };
 
 // The defaults above with the variables named there. An error names the variable.

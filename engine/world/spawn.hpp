@@ -23,7 +23,7 @@ struct SpawnOptions {
   // CUDA_VISIBLE_DEVICES of each node ("0,1,2,3"); empty: left as it is.
   std::vector<std::string> visible_devices;
   // From the first bad end to SIGKILL for whoever still runs.
-  std::chrono::milliseconds grace{8000};
+  std::chrono::milliseconds grace{6000};
   // Where the forwarded output goes (file descriptors of this process).
   int output_fd = 1;
   int error_fd = 2;

@@ -68,6 +68,7 @@ class FailureNotice {
   std::string cause_;
   std::mutex hooks_mutex_;
   std::uint64_t next_hook_ = 0;
+  bool hooks_ran_ = false;
   std::vector<std::pair<std::uint64_t, std::function<void()>>> hooks_;
 };
 
@@ -102,6 +103,14 @@ class World {
   int local_size() const { return place_.local_size; }
   int node() const { return place_.node; }
 
+  // The collective calls; what follows is for implementations and messages.
+  enum class Call : std::uint8_t { barrier, broadcast, all_gather };
+  // "broadcast from rank 2", for messages.
+  static std::string name_of(Call call, base::Rank root);
+  // What a call returns, given what each rank passed.
+  static std::vector<std::string> take_result(Call call, base::Rank root,
+                                              std::vector<std::string> contributions);
+
   // True if all ranks are threads of this process, so that a pointer sent by one is valid in all.
   virtual bool shares_memory() const = 0;
 
@@ -134,8 +143,6 @@ class World {
   virtual bool step_ended(std::int64_t step) = 0;
 
  protected:
-  enum class Call : std::uint8_t { barrier, broadcast, all_gather };
-
   World(Place place, std::shared_ptr<FailureNotice> notice)
       : place_(place), notice_(std::move(notice)) {}
   // Awaits the same call of all ranks. Returns one string a rank (all_gather), only the root's

@@ -1,0 +1,51 @@
+// world/signals: the flag behind Ctrl-C, set in a handler that does nothing else.
+#include "engine/world/signals.hpp"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace shardbook::world {
+
+namespace {
+
+std::atomic<int> first_signal{0};
+std::atomic<std::int64_t> first_signal_ns{0};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler may not take a lock");
+
+void note_signal(int signal) {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t time_ns = std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, signal)) {
+    first_signal_ns.store(time_ns);
+  } else if (time_ns - first_signal_ns.load() > 1'000'000'000) {
+    _exit(128 + signal);
+  }
+}
+
+}  // namespace
+
+SignalGuard::SignalGuard() {
+  first_signal_ns.store(INT64_MAX);
+  first_signal.store(0);
+  struct sigaction action {};
+  action.sa_handler = note_signal;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, &former_interrupt_);
+  sigaction(SIGTERM, &action, &former_terminate_);
+}
+
+SignalGuard::~SignalGuard() {
+  sigaction(SIGINT, &former_interrupt_, nullptr);
+  sigaction(SIGTERM, &former_terminate_, nullptr);
+  first_signal.store(0);
+}
+
+int stop_signal() noexcept { return first_signal.load(std::memory_order_relaxed); }
+
+}  // namespace shardbook::world

@@ -1,0 +1,231 @@
+// world/wire: frames, channels and sockets.
+#include "engine/world/wire.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+namespace shardbook::world {
+
+namespace {
+
+// Sent first of all in a hello, so that a stranger's bytes are known for what they are.
+constexpr std::string_view protocol_name = "shardbook-world-1";
+constexpr std::size_t head_bytes = 5;
+
+void make_ready(int fd) {
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_NONBLOCK);
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+}
+
+}  // namespace
+
+Writer& Writer::integer(std::int64_t value) {
+  for (int byte = 0; byte < 8; ++byte) {
+    bytes_.push_back(static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * byte)));
+  }
+  return *this;
+}
+
+Writer& Writer::string(std::string_view value) {
+  integer(static_cast<std::int64_t>(value.size()));
+  bytes_ += value;
+  return *this;
+}
+
+std::int64_t Reader::integer() {
+  if (rest_.size() < 8) {
+    good_ = false;
+    return 0;
+  }
+  std::uint64_t value = 0;
+  for (int byte = 0; byte < 8; ++byte) {
+    value |= std::uint64_t{static_cast<unsigned char>(rest_[byte])} << (8 * byte);
+  }
+  rest_.remove_prefix(8);
+  return static_cast<std::int64_t>(value);
+}
+
+std::string Reader::string() {
+  const std::int64_t length = integer();
+  if (!good_ || length < 0 || static_cast<std::uint64_t>(length) > rest_.size()) {
+    good_ = false;
+    return {};
+  }
+  std::string value(rest_.substr(0, length));
+  rest_.remove_prefix(length);
+  return value;
+}
+
+std::string encode(const Hello& hello) {
+  Writer writer;
+  writer.string(protocol_name).string(hello.run_id).integer(hello.rank).integer(hello.size);
+  writer.integer(hello.local_rank).integer(hello.local_size).integer(hello.node);
+  writer.integer(hello.pid).string(hello.host).string(hello.clock_id);
+  return writer.bytes();
+}
+
+std::optional<Hello> decode_hello(std::string_view payload) {
+  Reader reader(payload);
+  if (reader.string() != protocol_name) return std::nullopt;
+  Hello hello;
+  hello.run_id = reader.string();
+  hello.rank = static_cast<base::Rank>(reader.integer());
+  hello.size = static_cast<int>(reader.integer());
+  hello.local_rank = static_cast<int>(reader.integer());
+  hello.local_size = static_cast<int>(reader.integer());
+  hello.node = static_cast<int>(reader.integer());
+  hello.pid = reader.integer();
+  hello.host = reader.string();
+  hello.clock_id = reader.string();
+  if (!reader.good()) return std::nullopt;
+  return hello;
+}
+
+Channel::Channel(int fd) : fd_(fd) { make_ready(fd); }
+
+Channel::~Channel() { close(fd_); }
+
+void Channel::send(Kind kind, std::string_view payload) {
+  const std::uint32_t length = static_cast<std::uint32_t>(payload.size());
+  SHARDBOOK_CHECK(payload.size() <= longest_message, "a control message of ", payload.size(),
+                  " bytes; the world carries small messages only");
+  for (int byte = 0; byte < 4; ++byte) outgoing_.push_back(static_cast<char>(length >> (8 * byte)));
+  outgoing_.push_back(static_cast<char>(kind));
+  outgoing_ += payload;
+  flush();
+}
+
+void Channel::flush() {
+  while (!closed_ && written_ < outgoing_.size()) {
+    const ssize_t count = ::send(fd_, outgoing_.data() + written_, outgoing_.size() - written_, MSG_NOSIGNAL);
+    if (count > 0) {
+      written_ += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return;
+    } else if (errno != EINTR) {
+      // What the peer sent before it closed may still wait to be read: receive() finds the end.
+      break;
+    }
+  }
+  outgoing_.clear();
+  written_ = 0;
+}
+
+std::vector<Frame> Channel::receive() {
+  // All bytes that have arrived.
+  char chunk[65536];
+  while (!closed_) {
+    const ssize_t count = recv(fd_, chunk, sizeof chunk, 0);
+    if (count > 0) {
+      incoming_.append(chunk, static_cast<std::size_t>(count));
+    } else if (count < 0 && errno == EINTR) {
+      continue;
+    } else {
+      closed_ = count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+      break;
+    }
+  }
+
+  // The whole frames among them.
+  std::vector<Frame> frames;
+  std::size_t at = 0;
+  while (incoming_.size() - at >= head_bytes) {
+    std::uint32_t length = 0;
+    for (int byte = 0; byte < 4; ++byte) {
+      length |= std::uint32_t{static_cast<unsigned char>(incoming_[at + byte])} << (8 * byte);
+    }
+    const auto kind = static_cast<Kind>(incoming_[at + 4]);
+    if (length > longest_frame_ || kind > Kind::beat) {
+      closed_ = true;
+      break;
+    }
+    if (incoming_.size() - at - head_bytes < length) break;
+    frames.push_back({kind, incoming_.substr(at + head_bytes, length)});
+    at += head_bytes + length;
+  }
+  incoming_.erase(0, at);
+  return frames;
+}
+
+base::Result<Listener> listen_on(int port, int candidates, bool loopback_only) {
+  int last_error = 0;
+  for (int candidate = port; candidate < port + candidates; ++candidate) {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return base::Error{base::text("no socket for the control server: ", std::strerror(errno))};
+    const int one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(candidate));
+    address.sin_addr.s_addr = htonl(loopback_only ? INADDR_LOOPBACK : INADDR_ANY);
+    socklen_t length = sizeof address;
+    if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0 && listen(fd, 1024) == 0 &&
+        getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0) {
+      return Listener{fd, ntohs(address.sin_port)};
+    }
+    last_error = errno;
+    close(fd);
+  }
+  const std::string ports = candidates == 1 ? base::text("port ", port)
+                                            : base::text("ports ", port, " to ", port + candidates - 1);
+  return base::Error{base::text("the control server of rank 0 cannot listen on ", ports, " (",
+                                std::strerror(last_error), "); set SHARDBOOK_PORT to a free port on all ranks")};
+}
+
+base::Result<int> connect_to(const std::string& address, int port, int timeout_ms) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int code = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found)) {
+    return base::Error{base::text("the name ", address, " does not resolve (", gai_strerror(code), ")")};
+  }
+
+  // A non-blocking connect, awaited for a bounded time.
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  make_ready(fd);
+  int error = 0;
+  if (connect(fd, found->ai_addr, found->ai_addrlen) != 0) error = errno;
+  freeaddrinfo(found);
+  if (error == EINPROGRESS) {
+    pollfd wait{fd, POLLOUT, 0};
+    socklen_t length = sizeof error;
+    if (poll(&wait, 1, timeout_ms) == 1) {
+      getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    } else {
+      error = ETIMEDOUT;
+    }
+  }
+  if (error == 0) return fd;
+  close(fd);
+  return base::Error{std::strerror(error)};
+}
+
+std::string host_name() {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+std::string clock_id() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char space[64] = "";
+  if (readlink("/proc/self/ns/time", space, sizeof space - 1) < 0) space[0] = '\0';
+  // Without a boot id, no two processes are taken to share a clock.
+  return boot.empty() ? base::text(host_name(), "/", getpid()) : base::text(boot, "/", space);
+}
+
+}  // namespace shardbook::world

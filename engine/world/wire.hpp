@@ -1,0 +1,123 @@
+// world/wire: what do the control connections carry, and how?
+//
+// Idea: frames of a four-byte length, one byte of kind and a payload of integers and strings, over
+// non-blocking TCP sockets. A Channel buffers both directions, so that a slow peer stops nobody.
+//
+// Invariant: nothing read from the wire is trusted: lengths are bounded before memory is taken, and
+// a payload that ends early makes the Reader bad, never reads beyond it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "engine/base/types.hpp"
+
+namespace shardbook::world {
+
+enum class Kind : std::uint8_t {
+  // From a rank to the server.
+  hello, call, failure, goodbye, ping, stop_request, stop_promise,
+  // From the server to a rank.
+  welcome, refusal, all_here, result, failed, pong, stop_proposal, stop_decision, all_left,
+  // Both ways.
+  beat
+};
+
+// What a rank says of itself first.
+struct Hello {
+  std::string run_id;
+  base::Rank rank = 0;
+  int size = 1;
+  int local_rank = 0;
+  int local_size = 1;
+  int node = 0;
+  std::int64_t pid = 0;
+  std::string host;
+  std::string clock_id;  // equal for processes that read the same steady clock
+};
+
+// Appends integers (8 bytes, little end first) and strings (length, bytes).
+class Writer {
+ public:
+  Writer& integer(std::int64_t value);
+  Writer& string(std::string_view value);
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Reads what a Writer wrote. After a read past the end good() is false and values are 0 or "".
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  std::int64_t integer();
+  std::string string();
+  bool good() const { return good_; }
+
+ private:
+  std::string_view rest_;
+  bool good_ = true;
+};
+
+std::string encode(const Hello& hello);
+std::optional<Hello> decode_hello(std::string_view payload);
+
+struct Frame {
+  Kind kind;
+  std::string payload;
+};
+
+// One connected socket. Not thread-safe; owns the descriptor.
+class Channel {
+ public:
+  explicit Channel(int fd);
+  ~Channel();
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  int fd() const { return fd_; }
+  // Queues a frame and writes as much as the socket takes now.
+  void send(Kind kind, std::string_view payload = {});
+  // Writes more of what is queued.
+  void flush();
+  bool wants_to_write() const { return written_ < outgoing_.size(); }
+  // Reads all that has arrived and returns the whole frames of it.
+  std::vector<Frame> receive();
+  // The peer has closed, or the connection broke, or it sent what no peer of ours sends.
+  bool closed() const { return closed_; }
+  // Frames longer than this close the channel; small until the peer is known.
+  void allow_frames_of(std::size_t bytes) { longest_frame_ = bytes; }
+
+  static constexpr std::size_t longest_hello = 4096;
+  static constexpr std::size_t longest_message = std::size_t{1} << 30;
+
+ private:
+  int fd_;
+  bool closed_ = false;
+  std::size_t longest_frame_ = longest_hello;
+  std::string outgoing_;
+  std::size_t written_ = 0;
+  std::string incoming_;
+};
+
+// A listening socket on the first free port of port .. port + candidates - 1 (port 0: any), on the
+// loopback interface only or on all. The error says which ports were taken.
+struct Listener {
+  int fd = -1;
+  int port = 0;
+};
+base::Result<Listener> listen_on(int port, int candidates, bool loopback_only);
+
+// A connected, non-blocking socket, or why not, after at most `timeout_ms`.
+base::Result<int> connect_to(const std::string& address, int port, int timeout_ms);
+
+std::string host_name();
+// The kernel and time namespace whose steady clock this process reads.
+std::string clock_id();
+
+}  // namespace shardbook::world

@@ -1,0 +1,101 @@
+// tests/world: what a rank process does, by name.
+#include "tests/world/roles.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <map>
+#include <thread>
+
+#include "engine/world/processes.hpp"
+#include "engine/world/signals.hpp"
+
+namespace shardbook::world::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// Every kind of call; rank 0 prints who was there.
+void gather(World& world) {
+  world.barrier();
+  const std::string id = world.broadcast(world.rank() == 1 ? "from one" : "ignored", 1);
+  SHARDBOOK_CHECK_EQ(id, "from one", "broadcast");
+  std::string line = "gathered";
+  const std::string mine = base::text(world.rank(), "@", world.node(), ".", world.local_rank());
+  for (const std::string& other : world.all_gather(mine)) line += " " + other;
+  if (world.rank() == 0) std::printf("%s\n", line.c_str());
+  std::fprintf(stderr, "present\n");
+}
+
+void throw_in_last(World& world) {
+  world.barrier();
+  if (world.rank() == world.size() - 1) throw base::Failure("layer 7 overflowed");
+  world.barrier();
+}
+
+void signal_itself(World& world, base::Rank rank, int signal) {
+  world.barrier();
+  if (world.rank() == rank) raise(signal);
+  world.barrier();
+}
+
+// The others sleep where no failure can wake them.
+void throw_while_others_are_stuck(World& world) {
+  world.barrier();
+  if (world.rank() == world.size() - 1) throw base::Failure("nobody hears this");
+  std::this_thread::sleep_for(10min);
+}
+
+// Steps of very different lengths until told to stop; then all must have the same last step.
+void step_until_stopped(World& world) {
+  SignalGuard guard;
+  world.barrier();
+  if (world.rank() == 0) std::printf("stepping\n"), std::fflush(stdout);
+  std::int64_t step = 0;
+  while (!world.step_ended(step)) {
+    std::this_thread::sleep_for(world.rank() == 0 ? 1ms : 7ms);
+    if (step % 2 == 0) world.barrier();
+    SHARDBOOK_CHECK(++step < 100000, "nobody stopped the run");
+  }
+  for (const std::string& other : world.all_gather(std::to_string(step))) {
+    SHARDBOOK_CHECK_EQ(other, std::to_string(step), "last steps of two ranks");
+  }
+  if (world.rank() == 0) std::printf("all stopped after the same step\n");
+}
+
+const std::map<std::string, RankMain>& roles() {
+  static const std::map<std::string, RankMain> all{
+      {"gather", gather},
+      {"throw", throw_in_last},
+      {"kill", [](World& world) { signal_itself(world, world.size() - 1, SIGKILL); }},
+      {"kill_first", [](World& world) { signal_itself(world, 0, SIGKILL); }},
+      {"freeze", [](World& world) { signal_itself(world, world.size() - 1, SIGSTOP); }},
+      {"stuck", throw_while_others_are_stuck},
+      {"steps", step_until_stopped},
+  };
+  return all;
+}
+
+}  // namespace
+
+int run_role(const std::string& role) {
+  const auto launch = from_environment(process_environment());
+  const auto options = process_options(process_environment());
+  std::string problem;
+  if (!launch.ok()) problem = launch.error();
+  if (!options.ok()) problem = options.error();
+  if (problem.empty()) {
+    // This one never arrives.
+    if (role == "absent" && launch.value().place.rank == 1) return 0;
+    const auto found = roles().find(role == "absent" ? "gather" : role);
+    const auto status = run_process(launch.value(), found->second, options.value());
+    if (status.ok()) return 0;
+    problem = status.error();
+  }
+  std::fprintf(stderr, "%s\n", problem.c_str());
+  return 1;
+}
+
+}  // namespace shardbook::world::test
