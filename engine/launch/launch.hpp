@@ -1,0 +1,83 @@
+// launch: how do I start it?
+//
+// From a validated config to ranks that run, and from their records to a run on disk. Where the ranks live:
+//   host   threads of this process
+//   meta   one after the other in this process: nothing is exchanged
+//   cuda   a process a GPU: started by us, or by torchrun, mpirun or srun (their variables are read)
+// Each rank trains and keeps its record; at the end rank 0 has them all, resolves or aligns their times, writes the
+// run folder and says what came of it.
+//
+// One rank's failure ends all within seconds; the first cause is the error. Ctrl-C ends all ranks after the same
+// step, and what was recorded until then is written.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "engine/config/config.hpp"
+#include "engine/timeline/run_info.hpp"
+#include "engine/timeline/timeline.hpp"
+#include "engine/train/trainer.hpp"
+
+namespace shardbook::launch {
+
+// What can be said while it runs, by rank 0 only.
+struct Progress {
+  train::StepResult result;
+  std::int64_t steps = 0;
+  double tokens_per_second = 0;    // by `clock`: of the modelled step, or of the steps since the last line
+  config::Clock clock = config::Clock::modelled;
+  std::string profile;             // of a modelled clock
+  double wall_seconds = 0;         // since the first step began
+};
+
+// "step 40 · loss 2.31 · ≈ 410k tok/s modelled h200x8 · wall 3.1 s"
+std::string progress_text(const Progress& progress);
+
+// How fast, by the clock of the run.
+struct Speed {
+  config::Clock clock = config::Clock::modelled;
+  double step_ns = 0;              // median of the steady steps (measured), or of the resolved one
+  double step_min_ns = 0, step_max_ns = 0;
+  int steps_counted = 0;
+  double tokens_per_second = 0;
+  double mfu = -1;                 // of 989 TFLOP/s dense bf16 a GPU, counting 6·N + 6·L·S·d a token; −1: not on cuda
+  double tracing_cost = 0;         // (median traced step − median untraced) / untraced; measured clock only
+  double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0 on host and meta
+  double peak_memory_bytes = 0;    // of rank 0's device, allocated
+};
+
+// Who this process was in the run.
+enum class Role {
+  reporter,  // holds rank 0: everything below is filled
+  member,    // another rank, started by a launcher: nothing to say
+  parent,    // started the ranks as processes of their own: rank 0 has spoken already
+};
+
+struct Outcome {
+  Role role = Role::reporter;
+  bool stopped_early = false;               // Ctrl-C
+  std::string folder;                       // of the run
+  std::vector<train::StepResult> results;   // a step each
+  Speed speed;
+  timeline::Timeline timeline;              // of the traced steps, all ranks
+  timeline::RunInfo info;
+  std::vector<std::uint64_t> program_hashes;   // by rank: of the last traced step's program
+};
+
+struct LaunchOptions {
+  std::function<void(const Progress&)> progress;   // may be empty
+  std::string command;                             // as it was typed, for run.json
+  std::string source_root;                         // root of the project, for source excerpts; may be empty
+  bool write_run = true;                           // false: keep everything in memory (tests)
+};
+
+// Trains. The error is the first cause, one sentence. REQUIRES: config::validate has accepted the config.
+base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options);
+
+// GPUs that this process may use: 0 without CUDA or a driver.
+int gpus_available();
+
+}  // namespace shardbook::launch
