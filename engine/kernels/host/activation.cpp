@@ -1,0 +1,53 @@
+// kernels/host/activation: GELU by one exponential.
+//
+// ½(1 + tanh u) = σ(2u), so gelu(x) = x · σ(2u) with u = √(2/π)(x + 0.044715 x³): the same function as the
+// tanh form, at a third of its cost. Its derivative is σ(2u) + x · σ(2u)(1 − σ(2u)) · 2u′.
+#include <cmath>
+#include <numbers>
+
+#include "engine/kernels/host/dispatch.hpp"
+#include "engine/kernels/host/references.hpp"
+
+namespace shardbook::kernels::host {
+namespace {
+
+// 2u = 2√(2/π)(x + cubic · x³).
+template <class T>
+constexpr T two_root_two_over_pi = T(2) * std::numbers::sqrt2_v<T> * std::numbers::inv_sqrtpi_v<T>;
+template <class T>
+constexpr T cubic = T(0.044715);
+
+template <class T>
+T sigmoid_of_two_u(T x) {
+  return T(1) / (T(1) + std::exp(-two_root_two_over_pi<T> * (x + cubic<T> * x * x * x)));
+}
+
+template <class T>
+void forward(const GeluForwardArgs& args) {
+  const T* x = as<T>(args.x);
+  T* y = as<T>(args.y);
+  for (std::int64_t i = 0; i < args.elements; ++i) y[i] = x[i] * sigmoid_of_two_u(x[i]);
+}
+
+template <class T>
+void backward(const GeluBackwardArgs& args) {
+  const T* x = as<T>(args.x);
+  const T* dy = as<T>(args.dy);
+  T* dx = as<T>(args.dx);
+  for (std::int64_t i = 0; i < args.elements; ++i) {
+    const T sigmoid = sigmoid_of_two_u(x[i]);
+    const T slope_of_two_u = two_root_two_over_pi<T> * (T(1) + T(3) * cubic<T> * x[i] * x[i]);
+    dx[i] = dy[i] * (sigmoid + x[i] * sigmoid * (T(1) - sigmoid) * slope_of_two_u);
+  }
+}
+
+}  // namespace
+
+void gelu_forward(const GeluForwardArgs& args) {
+  with_float(args.dtype, [&](auto zero) { forward<decltype(zero)>(args); });
+}
+void gelu_backward(const GeluBackwardArgs& args) {
+  with_float(args.dtype, [&](auto zero) { backward<decltype(zero)>(args); });
+}
+
+}  // namespace shardbook::kernels::host

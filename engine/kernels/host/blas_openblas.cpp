@@ -1,0 +1,65 @@
+// kernels/host/blas_openblas: the twin that stands on OpenBLAS.
+//
+// OpenBLAS has a thread pool of its own, which would make every rank wait for the others' products; it is
+// told once, before the first product, to use the calling thread alone. Its buffers are locked by itself,
+// so several ranks may multiply at once.
+#include <cblas.h>
+
+#include <limits>
+#include <string>
+
+#include "engine/base/check.hpp"
+#include "engine/kernels/host/blas.hpp"
+
+namespace shardbook::kernels::host {
+namespace {
+
+void use_calling_thread_only() {
+  static const bool once = [] {
+    openblas_set_num_threads(1);
+    return true;
+  }();
+  static_cast<void>(once);
+}
+
+blasint narrow(std::int64_t size) {
+  SHARDBOOK_CHECK(size >= 0 && size <= std::numeric_limits<blasint>::max(), "size of a matrix: ", size);
+  return static_cast<blasint>(size);
+}
+
+void multiply(CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, blasint m, blasint n, blasint k, float alpha,
+              const float* a, blasint lda, const float* b, blasint ldb, float beta, float* c, blasint ldc) {
+  cblas_sgemm(CblasRowMajor, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+void multiply(CBLAS_TRANSPOSE op_a, CBLAS_TRANSPOSE op_b, blasint m, blasint n, blasint k, double alpha,
+              const double* a, blasint lda, const double* b, blasint ldb, double beta, double* c, blasint ldc) {
+  cblas_dgemm(CblasRowMajor, op_a, op_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+}  // namespace
+
+template <class T>
+void blas_gemm(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
+               const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
+  use_calling_thread_only();
+  multiply(a_transposed ? CblasTrans : CblasNoTrans, b_transposed ? CblasTrans : CblasNoTrans, narrow(m), narrow(n),
+           narrow(k), alpha, a, narrow(lda), b, narrow(ldb), beta, c, narrow(ldc));
+}
+
+template void blas_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t,
+                        const float*, std::int64_t, float, float*, std::int64_t);
+template void blas_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, double, const double*, std::int64_t,
+                        const double*, std::int64_t, double, double*, std::int64_t);
+
+const char* blas_name() {
+  // openblas_get_config() reads "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...": name and release are enough.
+  static const std::string name = [] {
+    const std::string config = openblas_get_config();
+    const std::size_t release = config.find(' ');
+    const std::size_t end = release == std::string::npos ? release : config.find(' ', release + 1);
+    return config.substr(0, end) + " (" + openblas_get_corename() + ")";
+  }();
+  return name.c_str();
+}
+
+}  // namespace shardbook::kernels::host

@@ -1,0 +1,68 @@
+#include "engine/kernels/optimizer.hpp"
+
+#include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/expect.hpp"
+#include "engine/kernels/host/references.hpp"
+
+namespace shardbook::kernels {
+
+using program::OpDesc;
+using program::OpKind;
+
+void sum_of_squares(Lane lane, const Tensor& gradient, std::int64_t shard_begin, std::int64_t counted_begin,
+                    std::int64_t counted_end, const Tensor& total, const Tensor& scratch, bool accumulate) {
+  static constexpr const char* op = "sum_of_squares";
+  expect_nominal(op, "gradient", gradient, base::DType::f32);
+  expect_stat(op, "total", total, 1);
+  expect_nominal(op, "scratch", scratch, base::DType::f32);
+  expect_at_least(op, "scratch", scratch, sum_of_squares_scratch());
+  OpDesc desc(op, OpKind::reduction, gradient.nominal);
+  desc.flops(2 * gradient.elements())
+      .reads(gradient.use())
+      .writes(scratch.use(), sum_of_squares_scratch() * base::size_of(scratch.nominal));
+  if (accumulate) desc.updates(total.use());
+  else desc.writes(total.use());
+  const SumOfSquaresArgs args{gradient.data, total.data,  scratch.data, shard_begin,     gradient.elements(),
+                              counted_begin, counted_end, accumulate,   gradient.storage};
+  lane.device().launch(lane, desc, args, &host::sum_of_squares, &cuda::sum_of_squares);
+}
+
+std::int64_t sum_of_squares_scratch() { return square_blocks; }
+
+void clip_factor(Lane lane, const Tensor& total, float clip, const Tensor& factor, const Tensor& norm) {
+  static constexpr const char* op = "clip_factor";
+  expect_stat(op, "total", total, 1);
+  expect_stat(op, "factor", factor, 1);
+  expect_stat(op, "norm", norm, 1);
+  OpDesc desc(op, OpKind::pointwise, total.nominal);
+  desc.flops(4).reads(total.use()).writes(factor.use()).writes(norm.use());
+  const ClipFactorArgs args{total.data, factor.data, norm.data, clip, total.storage};
+  lane.device().launch(lane, desc, args, &host::clip_factor, &cuda::clip_factor);
+}
+
+void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
+            std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
+            const Tensor& parameter) {
+  static constexpr const char* op = "adam_w";
+  const std::int64_t elements = master.elements();
+  expect_stat(op, "gradient", gradient, elements);
+  expect_stat(op, "factor", factor, 1);
+  expect_stat(op, "master", master, elements);
+  expect_stat(op, "first_moment", first_moment, elements);
+  expect_stat(op, "second_moment", second_moment, elements);
+  expect_elements(op, "parameter", parameter, elements);
+  SHARDBOOK_CHECK(step.step >= 1, op, ": steps count from 1, and this one is ", step.step);
+
+  OpDesc desc(op, OpKind::pointwise, parameter.nominal);
+  desc.flops(15 * elements)
+      .reads(gradient.use()).reads(factor.use())
+      .updates(master.use()).updates(first_moment.use()).updates(second_moment.use())
+      .writes(parameter.use());
+  const AdamWArgs args{master.data,    first_moment.data, second_moment.data, gradient.data, parameter.data,
+                       factor.data,    shard_begin,       elements,           decay_end,     step.learning_rate,
+                       step.beta1,     step.beta2,        step.epsilon,       step.weight_decay, step.step,
+                       parameter.storage};
+  lane.device().launch(lane, desc, args, &host::adam_w, &cuda::adam_w);
+}
+
+}  // namespace shardbook::kernels
