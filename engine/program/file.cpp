@@ -152,14 +152,13 @@ void write(Writer& to, const StepTimes& times) {
   write(to, times.ran, times.window.start);
 }
 
-base::Status write_beside_and_rename(const std::string& path, const std::string& head, const std::string& content) {
+base::Status write_beside_and_rename(const std::string& path, const std::string& content) {
   const std::string beside = path + ".tmp";
   std::FILE* file = std::fopen(beside.c_str(), "wb");
   if (file == nullptr) {
     return base::Error{base::text("cannot write the record ", path, ": ", std::strerror(errno))};
   }
-  bool good = std::fwrite(head.data(), 1, head.size(), file) == head.size() &&
-              std::fwrite(content.data(), 1, content.size(), file) == content.size() && std::fflush(file) == 0;
+  bool good = std::fwrite(content.data(), 1, content.size(), file) == content.size() && std::fflush(file) == 0;
   int why = errno;
   if (std::fclose(file) != 0 && good) {
     good = false;
@@ -175,7 +174,7 @@ base::Status write_beside_and_rename(const std::string& path, const std::string&
 }
 
 template <class Programs>
-base::Status save_all(const std::string& path, base::Rank rank, int world_size, const Catalogue& catalogue,
+std::string encode_all(base::Rank rank, int world_size, const Catalogue& catalogue,
                       const Programs& programs, const std::vector<StepTimes>& steps) {
   Writer to;
   to.signed_number(rank);
@@ -196,7 +195,7 @@ base::Status save_all(const std::string& path, base::Rank rank, int world_size, 
   put_fixed(head, version, 4);
   put_fixed(head, content.size(), 8);
   put_fixed(head, hash_of(content), 8);
-  return write_beside_and_rename(path, head, content);
+  return head + content;
 }
 
 // --- Reading -------------------------------------------------------------------------------------
@@ -388,14 +387,19 @@ Record read_record(std::string_view content) {
 
 }  // namespace
 
+std::string encode(base::Rank rank, int world_size, const Catalogue& catalogue,
+                   const std::vector<std::unique_ptr<Program>>& programs, const std::vector<StepTimes>& steps) {
+  return encode_all(rank, world_size, catalogue, programs, steps);
+}
+
 base::Status save(const std::string& path, base::Rank rank, int world_size, const Catalogue& catalogue,
                   const std::vector<std::unique_ptr<Program>>& programs, const std::vector<StepTimes>& steps) {
-  return save_all(path, rank, world_size, catalogue, programs, steps);
+  return write_beside_and_rename(path, encode_all(rank, world_size, catalogue, programs, steps));
 }
 
 base::Status save(const std::string& path, int world_size, const Recorder& recorder,
                   const std::vector<StepTimes>& steps) {
-  return save_all(path, recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
+  return save(path, recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
 }
 
 base::Result<Record> load(const std::string& path) {
@@ -409,9 +413,11 @@ base::Result<Record> load(const std::string& path) {
   const int why = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
   if (why != 0) return base::Error{base::text("cannot read the record ", path, ": ", std::strerror(why))};
+  return decode(bytes, path);
+}
 
+base::Result<Record> decode(std::string_view view, const std::string& path) {
   // Is it a record, of this version, and whole?
-  const std::string_view view = bytes;
   if (view.substr(0, magic_bytes) != std::string_view(magic, magic_bytes)) {
     return base::Error{base::text(path, " is not a record of a program (it does not begin with ", magic, ")")};
   }

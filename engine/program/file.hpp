@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/result.hpp"
@@ -39,6 +40,11 @@ base::Status save(const std::string& path, base::Rank rank, int world_size, cons
 // The same of what a recorder knows.
 base::Status save(const std::string& path, int world_size, const Recorder& recorder,
                   const std::vector<StepTimes>& steps);
+
+// The same bytes in memory, to be sent to another rank, and back; `name` stands for the file in sentences.
+std::string encode(base::Rank rank, int world_size, const Catalogue& catalogue,
+                   const std::vector<std::unique_ptr<Program>>& programs, const std::vector<StepTimes>& steps);
+base::Result<Record> decode(std::string_view bytes, const std::string& name);
 
 // Reads a record. Errors: missing or unreadable file, no record, another version, truncated or damaged.
 base::Result<Record> load(const std::string& path);
