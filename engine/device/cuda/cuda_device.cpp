@@ -1,0 +1,268 @@
+#include "engine/device/cuda/cuda_device.hpp"
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine/device/cuda/arena.hpp"
+#include "engine/device/cuda/owners.hpp"
+#include "engine/device/cuda/span_timer.hpp"
+
+namespace shardbook::device {
+namespace cuda {
+namespace {
+
+using base::Nanoseconds;
+using program::host_now;
+
+// What cuBLASLt's kernels for this generation ask for at most (cuBLAS documentation: 32 MiB on Hopper).
+constexpr base::Bytes blas_workspace_bytes = base::Bytes{32} << 20;
+constexpr Nanoseconds spin_for = 1'000'000;
+constexpr Nanoseconds watch_every = 50'000'000;
+constexpr std::size_t first_timed_ops = 2048;
+
+// Must run before this process' first call of CUDA.
+void prepare_process() {
+  static std::once_flag once;
+  std::call_once(once, [] { setenv("CUDA_MODULE_LOADING", "EAGER", 0); });
+}
+
+class BlasHandle {
+ public:
+  BlasHandle() {
+    const cublasStatus_t code = cublasLtCreate(&handle_);
+    if (code != CUBLAS_STATUS_SUCCESS) {
+      throw base::Failure(base::text("cublasLtCreate failed: ", cublasLtGetStatusName(code)));
+    }
+  }
+  ~BlasHandle() { cublasLtDestroy(handle_); }
+  BlasHandle(const BlasHandle&) = delete;
+  BlasHandle& operator=(const BlasHandle&) = delete;
+  cublasLtHandle_t get() const { return handle_; }
+
+ private:
+  cublasLtHandle_t handle_ = nullptr;
+};
+
+class CudaDevice final : public Device {
+ public:
+  CudaDevice(int gpu, Storage storage, base::Rank rank)
+      : Device(Kind::cuda, storage, rank), gpu_(gpu), context_(base::text("rank ", rank, ", GPU ", gpu)) {
+    SHARDBOOK_CUDA(cudaSetDevice(gpu), context_);
+    SHARDBOOK_CUDA(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, gpu), context_);
+    SHARDBOOK_CUDA(cudaDeviceGetStreamPriorityRange(&lowest_priority_, &highest_priority_), context_);
+    arena_.emplace(gpu, context_);
+    blas_.emplace();
+    timer_.emplace(context_);
+  }
+
+  ~CudaDevice() override {
+    // Memory must not go while a kernel uses it; a kernel that waits for a dead peer may never end, though.
+    cudaSetDevice(gpu_);
+    const Nanoseconds give_up = host_now() + 2'000'000'000;
+    for (const StreamState& state : streams_) {
+      while (cudaStreamQuery(state.stream.get()) == cudaErrorNotReady && host_now() < give_up) std::this_thread::yield();
+    }
+  }
+
+  void seal() override {
+    for (StreamState& state : streams_) {
+      state.queue.blas_workspace = arena_->allocate(blas_workspace_bytes);
+      state.queue.blas_workspace_bytes = static_cast<std::size_t>(blas_workspace_bytes);
+    }
+    synchronize();
+    const OwnedStream scratch = make_stream(lowest_priority_, context_);
+    timer_->measure_cost(scratch.get());
+    timer_->reserve(first_timed_ops);
+    Device::seal();
+  }
+
+  void* pinned(base::Bytes bytes) override {
+    SHARDBOOK_CHECK(!sealed(), "page-locked memory is asked for after seal(): make it before the first step");
+    pinned_.push_back(make_pinned(bytes, context_));
+    return pinned_.back().get();
+  }
+
+  void synchronize() override {
+    for (std::size_t i = 0; i < streams_.size(); ++i) {
+      await([&] { return cudaStreamQuery(streams_[i].stream.get()); }, "cudaStreamQuery", static_cast<program::StreamId>(i));
+    }
+  }
+
+  CudaTiming timing() const {
+    const SpanTimer::Quality& quality = timer_->quality();
+    return {quality.clock_error, quality.host_cost, quality.device_cost};
+  }
+
+ protected:
+  void* allocate_storage(base::Bytes bytes) override { return arena_->allocate(bytes); }
+
+  void stream_created(program::StreamId id, Priority priority) override {
+    SHARDBOOK_CHECK_EQ(static_cast<std::size_t>(id), streams_.size(), "streams are created in the order of their ids");
+    StreamState state;
+    state.stream = make_stream(priority == Priority::high ? highest_priority_ : lowest_priority_, context_);
+    state.queue.stream = state.stream.get();
+    state.queue.blas = blas_->get();
+    state.queue.multiprocessors = multiprocessors_;
+    streams_.push_back(std::move(state));
+  }
+
+  void event_created(program::EventId id) override {
+    SHARDBOOK_CHECK_EQ(static_cast<std::size_t>(id), events_.size(), "events are created in the order of their ids");
+    events_.push_back(make_order_event(context_));
+  }
+
+  void run(program::StreamId stream, const Body& body, program::OpIndex op) override {
+    const StreamState& state = streams_[stream];
+    ++ops_in_step_;
+    if (op == program::no_op) {
+      body.cuda(body.arguments, state.queue);
+      return;
+    }
+    timer_->begin_op(op, stream, state.stream.get());
+    body.cuda(body.arguments, state.queue);
+    timer_->end_op(stream, state.stream.get());
+  }
+
+  void run_record(program::StreamId stream, program::EventId event) override {
+    SHARDBOOK_CUDA(cudaEventRecord(events_[event].get(), streams_[stream].stream.get()), where(stream));
+  }
+
+  void run_wait(program::StreamId stream, program::EventId event) override {
+    timer_->interrupt(stream);
+    SHARDBOOK_CUDA(cudaStreamWaitEvent(streams_[stream].stream.get(), events_[event].get(), 0), where(stream));
+  }
+
+  void run_host_wait(program::EventId event) override {
+    await([&] { return cudaEventQuery(events_[event].get()); }, "cudaEventQuery", 0);
+  }
+
+  void step_begins(bool timed) override {
+    ops_in_step_ = 0;
+    if (!timed) return;
+    synchronize();
+    timer_->reserve(most_ops_ + most_ops_ / 4);
+    timer_->begin_step();
+  }
+
+  void step_ends(bool timed, program::StepTimes& times) override {
+    most_ops_ = std::max(most_ops_, ops_in_step_);
+    if (!timed) return;
+    synchronize();
+    timer_->end_step(times);
+  }
+
+ private:
+  struct StreamState {
+    OwnedStream stream;
+    CudaQueue queue;
+  };
+
+  std::string where(program::StreamId stream) {
+    return base::text(context_, ", stream ", recorder().catalogue().streams[stream].name);
+  }
+
+  // Waits until `query` no longer says "not ready": spins, then yields, and looks after the peers meanwhile.
+  template <class Query>
+  void await(Query query, const char* expression, program::StreamId stream) {
+    const Nanoseconds begin = host_now();
+    Nanoseconds next_watch = begin + watch_every;
+    cudaError_t code;
+    while ((code = query()) == cudaErrorNotReady) {
+      const Nanoseconds now = host_now();
+      if (now > next_watch) {
+        watch();
+        next_watch = now + watch_every;
+      }
+      if (now - begin > spin_for) std::this_thread::yield();
+    }
+    if (code != cudaSuccess) check(code, expression, where(stream));
+  }
+
+  int gpu_;
+  std::string context_;
+  int multiprocessors_ = 0;
+  int lowest_priority_ = 0, highest_priority_ = 0;
+  // Destroyed from the last to the first: memory goes after what uses it.
+  std::optional<Arena> arena_;
+  std::vector<OwnedPinned> pinned_;
+  std::optional<BlasHandle> blas_;
+  std::vector<OwnedEvent> events_;
+  std::vector<StreamState> streams_;
+  std::optional<SpanTimer> timer_;
+  std::size_t ops_in_step_ = 0, most_ops_ = 0;
+};
+
+}  // namespace
+}  // namespace cuda
+
+int cuda_device_count() {
+  cuda::prepare_process();
+  int count = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return 0;
+  }
+  return count;
+}
+
+std::string cuda_problem() {
+  cuda::prepare_process();
+  int count = 0;
+  const cudaError_t code = cudaGetDeviceCount(&count);
+  (void)cudaGetLastError();
+  if (code != cudaSuccess) return base::text("CUDA finds no GPU: ", cudaGetErrorString(code));
+  return count == 0 ? "CUDA finds no GPU" : "";
+}
+
+std::string cuda_device_name(int gpu) {
+  cuda::prepare_process();
+  cudaDeviceProp properties = {};
+  SHARDBOOK_CUDA(cudaGetDeviceProperties(&properties, gpu), "GPU ", gpu);
+  return properties.name;
+}
+
+base::Bytes cuda_device_memory(int gpu) {
+  cuda::prepare_process();
+  cudaDeviceProp properties = {};
+  SHARDBOOK_CUDA(cudaGetDeviceProperties(&properties, gpu), "GPU ", gpu);
+  return static_cast<base::Bytes>(properties.totalGlobalMem);
+}
+
+int cuda_driver_version() {
+  cuda::prepare_process();
+  int version = 0;
+  return cudaDriverGetVersion(&version) == cudaSuccess ? version : 0;
+}
+
+int cuda_runtime_version() {
+  int version = 0;
+  return cudaRuntimeGetVersion(&version) == cudaSuccess ? version : 0;
+}
+
+base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage, base::Rank rank) {
+  const int count = cuda_device_count();
+  if (count == 0) return base::Error{base::text("rank ", rank, " has no GPU: ", cuda_problem(), "; use --device host")};
+  if (gpu < 0 || gpu >= count) {
+    return base::Error{base::text("rank ", rank, " asks for GPU ", gpu, ", but this process sees ", count,
+                                  ": ask for fewer ranks, or use --device host")};
+  }
+  const bool bf16_ok = storage.bf16 == base::DType::bf16 || storage.bf16 == base::DType::f32;
+  SHARDBOOK_CHECK(bf16_ok && storage.f32 == base::DType::f32, "a cuda device stores bf16 as bf16 or f32, and f32 as f32");
+  try {
+    return std::unique_ptr<Device>(std::make_unique<cuda::CudaDevice>(gpu, storage, rank));
+  } catch (const base::Failure& failure) {
+    return base::Error{base::text("GPU ", gpu, " cannot be used: ", failure.what())};
+  }
+}
+
+CudaTiming cuda_timing(const Device& device) {
+  SHARDBOOK_CHECK(device.kind() == Kind::cuda, "timing of a ", name_of(device.kind()), " device");
+  return static_cast<const cuda::CudaDevice&>(device).timing();
+}
+
+}  // namespace shardbook::device

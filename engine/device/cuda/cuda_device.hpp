@@ -1,0 +1,43 @@
+// device/cuda: a GPU as a device.
+//
+// What is issued goes to CUDA streams at once; memory is one arena (arena.hpp); spans are measured by
+// events from a pool (span_timer.hpp). A build without CUDA links no_cuda_device.cpp, whose functions say so.
+//
+// Modules are loaded when the process first touches CUDA (CUDA_MODULE_LOADING=EAGER, unless the
+// variable is set): lazy loading within a step may wait for a GPU on which a collective waits for a peer.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/base/result.hpp"
+#include "engine/device/device.hpp"
+
+namespace shardbook::device {
+
+// GPUs that this process can see; 0 without CUDA, driver or GPU.
+int cuda_device_count();
+// Why there is none, in one sentence; empty where there is one.
+std::string cuda_problem();
+// "NVIDIA H200". REQUIRES of these: 0 <= gpu < cuda_device_count().
+std::string cuda_device_name(int gpu);
+base::Bytes cuda_device_memory(int gpu);
+// As CUDA counts: 13000 is 13.0; 0 where there is none.
+int cuda_driver_version();
+int cuda_runtime_version();
+
+// A device on this GPU, for the calling thread, which alone may use it. Errors: no such GPU, a GPU that
+// another process holds alone. Storage of bf16 is bf16 or f32, of f32 is f32.
+base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage, base::Rank rank);
+
+// What timing costs and how exact it is, in nanoseconds: a pair of marks round one op, on the host and on
+// its stream, measured by seal(); and the error of the last timed step's device times on the host's
+// clock. REQUIRES: device.kind() == Kind::cuda.
+struct CudaTiming {
+  base::Nanoseconds clock_error = 0;
+  base::Nanoseconds host_cost_of_op = 0;
+  base::Nanoseconds device_cost_of_op = 0;
+};
+CudaTiming cuda_timing(const Device& device);
+
+}  // namespace shardbook::device

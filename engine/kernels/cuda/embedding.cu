@@ -1,0 +1,147 @@
+// kernels/cuda/embedding: rows of a table, gathered forward and summed backward.
+//
+// Backward has one writer a row: a block takes the positions that hold one token, in rising order (the
+// host sorted them), so there are no atomics and the sum has one order. Source of the idea: llm.c's
+// wte_backward (karpathy/llm.c@f1e2ace6, llmc/encoder.cuh), whose buckets are sorted on the host too.
+#include "engine/kernels/cuda/common.cuh"
+#include "engine/kernels/cuda/launchers.hpp"
+
+namespace shardbook::kernels::cuda {
+namespace {
+
+template <class T>
+struct EmbeddingForward {
+  EmbeddingForwardArgs args;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    const RowColumn place = row_and_column(at, args.width);
+    const std::int32_t token = args.token_N[place.row];
+    float value[N] = {};
+    if (token >= args.vocab_begin && token < args.vocab_end) {
+      const std::int64_t row = token - args.vocab_begin;
+      load<N>(static_cast<const T*>(args.weight_VD) + row * args.width + place.column, value);
+    }
+    store<N>(static_cast<T*>(args.x_ND) + at, value);
+  }
+};
+
+constexpr int segment_threads = 256;
+
+// blockIdx.x: which segment; blockIdx.y: which 256 packs of columns.
+template <class T, int N>
+__global__ void __launch_bounds__(segment_threads) embedding_backward_kernel(EmbeddingBackwardArgs args) {
+  const std::int64_t segment = blockIdx.x;
+  const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * segment_threads + threadIdx.x) * N;
+  if (segment >= *args.segments || column >= args.width) return;
+  const std::int32_t begin = args.segment_begin_N[segment], end = args.segment_begin_N[segment + 1];
+
+  float sum[N] = {};
+#pragma unroll 4
+  for (std::int32_t i = begin; i < end; ++i) {
+    float gradient[N];
+    load<N>(static_cast<const T*>(args.dx_ND) + args.order_N[i] * args.width + column, gradient);
+#pragma unroll
+    for (int j = 0; j < N; ++j) sum[j] += gradient[j];
+  }
+
+  const std::int64_t row = args.segment_token_N[segment] - args.vocab_begin;
+  float* to = static_cast<float*>(args.dweight_VD) + row * args.width + column;
+  if (args.accumulate) {
+    float before[N];
+    load<N>(to, before);
+#pragma unroll
+    for (int j = 0; j < N; ++j) sum[j] += before[j];
+  }
+  store<N>(to, sum);
+}
+
+template <class T>
+struct PositionForward {
+  PositionForwardArgs args;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    // Tokens are sequence after sequence, so a token's place in weight_SD is its place modulo S·D.
+    float value[N], weight[N];
+    load<N>(static_cast<const T*>(args.x_ND) + at, value);
+    load<N>(static_cast<const T*>(args.weight_SD) + row_and_column(at, args.positions * args.width).column, weight);
+#pragma unroll
+    for (int i = 0; i < N; ++i) value[i] += weight[i];
+    store<N>(static_cast<T*>(args.x_ND) + at, value);
+  }
+};
+
+template <class T>
+struct PositionBackward {
+  PositionBackwardArgs args;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    const std::int64_t stride = args.positions * args.width;
+    float* to = static_cast<float*>(args.dweight_SD) + at;
+    float sum[N] = {};
+    for (std::int64_t b = 0; b < args.sequences; ++b) {
+      float gradient[N];
+      load<N>(static_cast<const T*>(args.dx_ND) + b * stride + at, gradient);
+#pragma unroll
+      for (int i = 0; i < N; ++i) sum[i] += gradient[i];
+    }
+    if (args.accumulate) {
+      float before[N];
+      load<N>(to, before);
+#pragma unroll
+      for (int i = 0; i < N; ++i) sum[i] += before[i];
+    }
+    store<N>(to, sum);
+  }
+};
+
+}  // namespace
+
+void embedding_forward(const EmbeddingForwardArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "embedding_forward", [&](auto zero) {
+    using T = decltype(zero);
+    with_width<T>(rows_are_wide<T>(args.width, {args.weight_VD, args.x_ND}), [&](auto pack) {
+      launch_pointwise<pack.value>("embedding_forward", args.tokens * args.width, EmbeddingForward<T>{args}, queue);
+    });
+  });
+}
+
+void embedding_backward(const EmbeddingBackwardArgs& args, const device::CudaQueue& queue) {
+  const std::int64_t rows = args.vocab_end - args.vocab_begin;
+  if (!args.accumulate) {
+    // Rows of tokens that do not occur get no block below.
+    fill({args.dweight_VD, rows * args.width, 0.0f, DType::f32}, queue);
+  }
+  // The number of segments is known on the device only; there are no more than tokens, nor than rows.
+  const std::int64_t segments = args.tokens < rows ? args.tokens : rows;
+  if (segments <= 0 || args.width <= 0) return;
+  with_type(args.dtype, "embedding_backward", [&](auto zero) {
+    using T = decltype(zero);
+    with_width<T>(rows_are_wide<T>(args.width, {args.dx_ND, args.dweight_VD}), [&](auto pack) {
+      const dim3 grid(grid_of(segments, "embedding_backward"),
+                      static_cast<unsigned>(divide_up(args.width, segment_threads * pack.value)));
+      embedding_backward_kernel<T, pack.value><<<grid, segment_threads, 0, stream_of(queue)>>>(args);
+    });
+  });
+  check_launch("embedding_backward");
+}
+
+void position_forward(const PositionForwardArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "position_forward", [&](auto zero) {
+    using T = decltype(zero);
+    with_width<T>(rows_are_wide<T>(args.width, {args.weight_SD, args.x_ND}), [&](auto pack) {
+      launch_pointwise<pack.value>("position_forward", args.sequences * args.positions * args.width,
+                                   PositionForward<T>{args}, queue);
+    });
+  });
+}
+
+void position_backward(const PositionBackwardArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "position_backward", [&](auto zero) {
+    using T = decltype(zero);
+    with_width<T>(rows_are_wide<T>(args.width, {args.dx_ND, args.dweight_SD}), [&](auto pack) {
+      launch_pointwise<pack.value>("position_backward", args.positions * args.width, PositionBackward<T>{args}, queue);
+    });
+  });
+}
+
+}  // namespace shardbook::kernels::cuda

@@ -1,0 +1,156 @@
+// kernels/cuda/gemm: matrix products through cuBLASLt.
+//
+// cuBLASLt counts column-major, we row-major; a row-major matrix is its transpose in column-major. So
+// C = op(A) op(B) is asked for as Cᵀ = op(B)ᵀ op(A)ᵀ: swap the operands, and nothing is copied.
+//
+// Which kernel runs is cuBLASLt's heuristic, asked once for each shape and alignment. Answers are kept in a
+// plan cache of the calling thread (a device belongs to one), which the warm-up steps fill, so that later
+// steps neither search nor allocate. Scratch memory is the stream's own: two streams may multiply at once.
+//
+// Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32.
+#include <cublasLt.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/kernels/cuda/common.cuh"
+#include "engine/kernels/cuda/launchers.hpp"
+
+namespace shardbook::kernels::cuda {
+namespace {
+
+void check_blas(cublasStatus_t code, const char* expression, const GemmArgs& args) {
+  if (code == CUBLAS_STATUS_SUCCESS) return;
+  throw base::Failure(base::text("gemm: ", expression, " failed: ", cublasLtGetStatusName(code), ", for ", args.m,
+                                 " x ", args.n, " x ", args.k, ", batch ", args.batch, ", ", base::name_of(args.dtype),
+                                 " to ", base::name_of(args.c_dtype), ", strides of rows ", args.lda, ", ", args.ldb,
+                                 ", ", args.ldc));
+}
+#define CHECK_BLAS(expression) check_blas((expression), #expression, args)
+
+cudaDataType_t type_of(DType dtype) {
+  SHARDBOOK_CHECK(dtype == DType::bf16 || dtype == DType::f32, "gemm on cuda is for bf16 and f32, not ",
+                  base::name_of(dtype));
+  return dtype == DType::bf16 ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+// The largest power of two up to 256 that divides the address.
+std::uint32_t alignment_of(const void* pointer) {
+  const std::uintptr_t address = reinterpret_cast<std::uintptr_t>(pointer);
+  return address == 0 ? 256 : static_cast<std::uint32_t>(std::min<std::uintptr_t>(address & (~address + 1), 256));
+}
+
+// All that decides a plan.
+using Key = std::array<std::int64_t, 20>;
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    std::uint64_t hash = 0xCBF29CE484222325ull;  // FNV-1a, by words
+    for (const std::int64_t word : key) hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x100000001B3ull;
+    return static_cast<std::size_t>(hash ^ (hash >> 32));
+  }
+};
+
+Key key_of(const GemmArgs& args, const device::CudaQueue& queue) {
+  return {args.m, args.n, args.k, args.lda, args.ldb, args.ldc, args.batch, args.stride_a, args.stride_b,
+          args.stride_c, args.a_transposed, args.b_transposed, args.bias_n != nullptr, args.beta != 0.0f,
+          static_cast<std::int64_t>(args.dtype) * 16 + static_cast<std::int64_t>(args.c_dtype),
+          alignment_of(args.a) * 1024 + alignment_of(args.b), alignment_of(args.c) * 1024 + alignment_of(args.bias_n),
+          static_cast<std::int64_t>(queue.blas_workspace_bytes), reinterpret_cast<std::intptr_t>(queue.blas),
+          queue.blas_workspace != nullptr};
+}
+
+// Descriptions and the chosen algorithm. The opaque structs are values, so a plan owns nothing.
+struct Plan {
+  cublasLtMatmulDescOpaque_t product;
+  cublasLtMatrixLayoutOpaque_t left, right, result;
+  cublasLtMatmulAlgo_t algorithm;
+};
+
+void describe_matrix(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, bool swapped, std::int64_t rows,
+                     std::int64_t columns, std::int64_t stride_of_rows, std::int64_t stride_of_batch,
+                     const GemmArgs& args) {
+  // Row-major [rows, columns] is column-major [columns, rows].
+  if (swapped) std::swap(rows, columns);
+  CHECK_BLAS(cublasLtMatrixLayoutInit(&layout, type_of(dtype), static_cast<std::uint64_t>(columns),
+                                      static_cast<std::uint64_t>(rows), stride_of_rows));
+  if (args.batch > 1) {
+    const std::int32_t batch = static_cast<std::int32_t>(args.batch);
+    CHECK_BLAS(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
+    CHECK_BLAS(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                &stride_of_batch, sizeof(stride_of_batch)));
+  }
+}
+
+// Asks cuBLASLt for its best algorithm within the stream's workspace.
+void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue) {
+  cublasLtMatmulPreferenceOpaque_t preference;
+  CHECK_BLAS(cublasLtMatmulPreferenceInit(&preference));
+  const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    CHECK_BLAS(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
+  };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, queue.blas_workspace_bytes);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(args.b));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(args.a));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(args.c));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(args.c));
+
+  cublasLtMatmulHeuristicResult_t answer = {};
+  int answers = 0;
+  CHECK_BLAS(cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &plan.left,
+                                            &plan.right, &plan.result, &plan.result, &preference, 1, &answer,
+                                            &answers));
+  CHECK_BLAS(answers == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer.state);
+  plan.algorithm = answer.algo;
+}
+
+Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
+  Plan plan = {};
+  CHECK_BLAS(cublasLtMatmulDescInit(&plan.product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, attribute, &value, sizeof(value)));
+  };
+  const cublasOperation_t left = args.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  const cublasOperation_t right = args.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  set(CUBLASLT_MATMUL_DESC_TRANSA, left);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, right);
+  if (args.bias_n != nullptr) {
+    // cuBLASLt adds a bias along the rows of its result, which are our columns.
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const cudaDataType_t bias_type = type_of(args.dtype);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias_n);
+  }
+  describe_matrix(plan.left, args.dtype, args.b_transposed, args.k, args.n, args.ldb, args.stride_b, args);
+  describe_matrix(plan.right, args.dtype, args.a_transposed, args.m, args.k, args.lda, args.stride_a, args);
+  describe_matrix(plan.result, args.c_dtype, false, args.m, args.n, args.ldc, args.stride_c, args);
+  choose_algorithm(plan, args, queue);
+  return plan;
+}
+
+Plan& plan_for(const GemmArgs& args, const device::CudaQueue& queue) {
+  thread_local std::unordered_map<Key, Plan, KeyHash> plans;
+  const Key key = key_of(args, queue);
+  const auto found = plans.find(key);
+  return found != plans.end() ? found->second : plans.emplace(key, make_plan(args, queue)).first->second;
+}
+
+}  // namespace
+
+void gemm(const GemmArgs& args, const device::CudaQueue& queue) {
+  if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return;
+  SHARDBOOK_CHECK(args.k > 0, "gemm of ", args.m, " x ", args.n, " sums over nothing");
+  SHARDBOOK_CHECK(args.beta == 0.0f || args.beta == 1.0f, "beta of a gemm is 0 or 1, not ", args.beta);
+  Plan& plan = plan_for(args, queue);
+  if (args.bias_n != nullptr) {
+    CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &args.bias_n,
+                                              sizeof(args.bias_n)));
+  }
+  CHECK_BLAS(cublasLtMatmul(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &args.alpha, args.b, &plan.left,
+                            args.a, &plan.right, &args.beta, args.c, &plan.result, args.c, &plan.result,
+                            &plan.algorithm, queue.blas_workspace, queue.blas_workspace_bytes, stream_of(queue)));
+}
+
+}  // namespace shardbook::kernels::cuda

@@ -1,0 +1,127 @@
+// kernels/cuda/token_sums: gradients of what is shared by all tokens: norm weights and biases.
+//
+// Each is a sum over the tokens (rows) of a matrix, column by column. Idea: two stages with one order.
+//   1. Rows are cut into row_blocks(tokens) blocks. A CUDA block sums one block of rows for 32 packs of
+//      columns: 8 warps take every eighth row, then the warps' sums are added in rising order -> scratch.
+//   2. 8 warps add an eighth of the row blocks' sums each, in rising order, then theirs -> the gradient.
+// Every order is fixed by the sizes, so a run repeats bit for bit, which atomics would not.
+#include "engine/kernels/cuda/common.cuh"
+#include "engine/kernels/cuda/launchers.hpp"
+
+namespace shardbook::kernels::cuda {
+namespace {
+
+constexpr int row_lanes = 8;  // warps of a block
+
+// Sums[0] = Σ dy · x̂ and Sums[1] = Σ dy for a norm, Sums[0] = Σ dy for a bias: scratch[row_block][sum][column].
+template <class T, int N, int Sums>
+__global__ void __launch_bounds__(warp_size* row_lanes)
+    row_block_kernel(const T* dy_ND, const T* x_ND, const float* mean_N, const float* rstd_N, float* scratch,
+                     std::int64_t tokens, std::int64_t width) {
+  __shared__ float partial[Sums][row_lanes][warp_size * N];
+  const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * warp_size * N;
+  const std::int64_t column = first_column + threadIdx.x * N;
+  const std::int64_t rows = (tokens + gridDim.y - 1) / gridDim.y;
+  const std::int64_t begin = blockIdx.y * rows;
+  const std::int64_t end = begin + rows < tokens ? begin + rows : tokens;
+
+  // This thread's columns over every eighth row of the block.
+  float sum[Sums][N] = {};
+  if (column < width) {
+#pragma unroll 4
+    for (std::int64_t row = begin + threadIdx.y; row < end; row += row_lanes) {
+      float dy[N];
+      load<N>(dy_ND + row * width + column, dy);
+      if constexpr (Sums == 2) {
+        float x[N];
+        load<N>(x_ND + row * width + column, x);
+        const float mean = mean_N[row], rstd = rstd_N[row];
+#pragma unroll
+        for (int i = 0; i < N; ++i) sum[0][i] += dy[i] * ((x[i] - mean) * rstd);
+      }
+#pragma unroll
+      for (int i = 0; i < N; ++i) sum[Sums - 1][i] += dy[i];
+    }
+  }
+#pragma unroll
+  for (int which = 0; which < Sums; ++which) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) partial[which][threadIdx.y][threadIdx.x * N + i] = sum[which][i];
+  }
+  __syncthreads();
+
+  // The eight warps' sums, in rising order.
+  for (int at = threadIdx.y * warp_size + threadIdx.x; at < Sums * warp_size * N; at += warp_size * row_lanes) {
+    const int which = at / (warp_size * N), place = at % (warp_size * N);
+    if (first_column + place >= width) continue;
+    float total = 0.0f;
+#pragma unroll
+    for (int lane = 0; lane < row_lanes; ++lane) total += partial[which][lane][place];
+    scratch[(static_cast<std::int64_t>(blockIdx.y) * Sums + which) * width + first_column + place] = total;
+  }
+}
+
+// The gradient from the row blocks' sums: blockIdx.y says which of the sums.
+__global__ void __launch_bounds__(warp_size* row_lanes)
+    final_kernel(const float* scratch, float* first, float* second, std::int64_t width, int blocks, bool accumulate) {
+  __shared__ float partial[row_lanes][warp_size];
+  const int each = (blocks + row_lanes - 1) / row_lanes;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * warp_size + threadIdx.x;
+  const int sums = gridDim.y;
+
+  float total = 0.0f;
+  if (column < width) {
+    const int begin = threadIdx.y * each, end = min(begin + each, blocks);
+#pragma unroll 8
+    for (int block = begin; block < end; ++block) {
+      total += scratch[(static_cast<std::int64_t>(block) * sums + blockIdx.y) * width + column];
+    }
+  }
+  partial[threadIdx.y][threadIdx.x] = total;
+  __syncthreads();
+  if (threadIdx.y > 0 || column >= width) return;
+  float* to = blockIdx.y == 0 ? first : second;
+  total = accumulate ? to[column] : 0.0f;
+#pragma unroll
+  for (int lane = 0; lane < row_lanes; ++lane) total += partial[lane][threadIdx.x];
+  to[column] = total;
+}
+
+template <class T, int Sums>
+void launch_sums(const char* op, const void* dy, const void* x, const void* mean, const void* rstd, void* scratch,
+                 void* first, void* second, std::int64_t tokens, std::int64_t width, bool accumulate,
+                 const device::CudaQueue& queue) {
+  if (width <= 0) return;
+  const dim3 block(warp_size, row_lanes);
+  const std::int64_t blocks = row_blocks(tokens);
+  with_width<T>(rows_are_wide<T>(width, {dy, x}), [&](auto pack) {
+    const dim3 grid(grid_of(divide_up(width, warp_size * pack.value), op), static_cast<unsigned>(blocks));
+    row_block_kernel<T, pack.value, Sums><<<grid, block, 0, stream_of(queue)>>>(
+        static_cast<const T*>(dy), static_cast<const T*>(x), static_cast<const float*>(mean),
+        static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
+  });
+  check_launch(op);
+  const dim3 grid(grid_of(divide_up(width, warp_size), op), Sums);
+  final_kernel<<<grid, block, 0, stream_of(queue)>>>(static_cast<const float*>(scratch), static_cast<float*>(first),
+                                                     static_cast<float*>(second), width, static_cast<int>(blocks), accumulate);
+  check_launch(op);
+}
+
+}  // namespace
+
+void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "layer_norm_weight_gradient", [&](auto zero) {
+    launch_sums<decltype(zero), 2>("layer_norm_weight_gradient", args.dy_ND, args.x_ND, args.mean_N, args.rstd_N,
+                                   args.scratch, args.dweight_D, args.dbias_D, args.tokens, args.width,
+                                   args.accumulate, queue);
+  });
+}
+
+void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "bias_gradient", [&](auto zero) {
+    launch_sums<decltype(zero), 1>("bias_gradient", args.dy_NO, nullptr, nullptr, nullptr, args.scratch,
+                                   args.dbias_O, nullptr, args.tokens, args.width, args.accumulate, queue);
+  });
+}
+
+}  // namespace shardbook::kernels::cuda
