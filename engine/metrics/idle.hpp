@@ -1,7 +1,8 @@
 // metrics/idle: why did a stream stand still?
 //
 // For the gap between two spans of a stream, in this order:
-//   host    the call that launched the next span began after the one before had ended
+//   host    the call that launched the next span began after the one before had ended, and after all
+//           that the next span awaited
 //   wait    the next span awaited something that ended after the one before (an event, a buffer, a limiter)
 //   launch  neither, and the gap is shorter than 30 us: what a launch costs
 //   other   the rest

@@ -1,0 +1,82 @@
+// metrics/idle: gaps of each stream and their causes; see idle.hpp.
+#include "engine/metrics/idle.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/timeline/links.hpp"
+
+namespace shardbook::metrics {
+
+using timeline::Edge;
+using timeline::EdgeKind;
+
+const char* name_of(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::host: return "host";
+    case IdleCause::wait: return "wait";
+    case IdleCause::launch: return "launch";
+    case IdleCause::other: return "other";
+  }
+  return "?";
+}
+
+namespace {
+
+// The edge into `span` whose source ended last, if it ended after `time`. Edges are sorted by `to`.
+SpanRef awaited_after(const Timeline& timeline, SpanRef span, Nanoseconds time) {
+  SpanRef latest;
+  const auto first = std::lower_bound(timeline.edges.begin(), timeline.edges.end(), span,
+                                      [](const Edge& edge, SpanRef wanted) { return edge.to < wanted; });
+  for (auto edge = first; edge != timeline.edges.end() && edge->to == span; ++edge) {
+    if (edge->kind != EdgeKind::event && edge->kind != EdgeKind::buffer && edge->kind != EdgeKind::limiter &&
+        edge->kind != EdgeKind::communicator) {
+      continue;
+    }
+    const Nanoseconds end = timeline.end(edge->from);
+    if (end > time && (!latest.valid() || end > timeline.end(latest))) latest = edge->from;
+  }
+  return latest;
+}
+
+}  // namespace
+
+std::vector<IdleGap> idle_gaps(const Timeline& timeline, Rank rank, Window window) {
+  // The work of each stream, over all its lanes, in order.
+  std::map<std::int64_t, std::vector<SpanRef>> streams;
+  timeline::for_each_device_span(timeline, rank, [&](SpanRef span) { streams[timeline.tracks[span.track].id].push_back(span); });
+
+  const timeline::Links links(timeline, rank);
+  std::vector<IdleGap> gaps;
+  for (auto& [stream, spans] : streams) {
+    std::sort(spans.begin(), spans.end(), [&](SpanRef a, SpanRef b) {
+      return timeline.start(a) != timeline.start(b) ? timeline.start(a) < timeline.start(b) : a < b;
+    });
+    Nanoseconds busy_until = timeline.start(spans.front());
+    for (SpanRef span : spans) {
+      const Nanoseconds start = timeline.start(span);
+      if (start > busy_until && busy_until < window.end && start > window.start) {
+        IdleGap gap;
+        gap.stream = stream;
+        gap.gap = {std::max(busy_until, window.start), std::min(start, window.end)};
+        gap.next = span;
+        const SpanRef call = links.launch_of(span);
+        gap.awaited = awaited_after(timeline, span, busy_until);
+        if (call.valid() && timeline.start(call) > busy_until &&
+            (!gap.awaited.valid() || timeline.start(call) >= timeline.end(gap.awaited))) {
+          gap.cause = IdleCause::host;
+          gap.awaited = {};
+        } else if (gap.awaited.valid()) {
+          gap.cause = IdleCause::wait;
+        } else {
+          gap.cause = start - busy_until < longest_launch_gap_ns ? IdleCause::launch : IdleCause::other;
+        }
+        gaps.push_back(gap);
+      }
+      busy_until = std::max(busy_until, timeline.end(span));
+    }
+  }
+  return gaps;
+}
+
+}  // namespace shardbook::metrics

@@ -1,0 +1,127 @@
+// metrics/table: text and JSON of the partition; see table.hpp.
+#include "engine/metrics/table.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/base/check.hpp"
+
+namespace shardbook::metrics {
+namespace {
+
+const timeline::Provenance& provenance_of(const Timeline& timeline, Rank rank) {
+  const timeline::Provenance* provenance = timeline.provenance(rank);
+  SHARDBOOK_CHECK(provenance != nullptr, "the timeline has no rank ", rank);
+  return *provenance;
+}
+
+// Rows by the clock that told their times, in order of first appearance.
+struct OneClock {
+  timeline::Provenance provenance;
+  Nanoseconds largest_error_ns = 0;
+  std::vector<RankRow> rows;
+};
+std::vector<OneClock> by_clock(const Timeline& timeline, const std::vector<RankRow>& rows) {
+  std::vector<OneClock> tables;
+  for (const RankRow& row : rows) {
+    const timeline::Provenance& provenance = provenance_of(timeline, row.rank);
+    auto table = std::find_if(tables.begin(), tables.end(), [&](const OneClock& other) {
+      return other.provenance.clock == provenance.clock && other.provenance.profile == provenance.profile;
+    });
+    if (table == tables.end()) table = tables.insert(table, OneClock{provenance, 0, {}});
+    table->largest_error_ns = std::max(table->largest_error_ns, provenance.clock_error_ns);
+    table->rows.push_back(row);
+  }
+  return tables;
+}
+
+// Milliseconds with all six decimals, exact: "12.345678".
+std::string milliseconds(Nanoseconds ns) {
+  char digits[48];
+  std::snprintf(digits, sizeof digits, "%lld.%06lld", static_cast<long long>(ns / 1'000'000),
+                static_cast<long long>(ns % 1'000'000));
+  return digits;
+}
+
+std::string percent(Nanoseconds part, Nanoseconds whole) {
+  if (whole == 0) return "-";
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  return digits;
+}
+
+std::string right(const std::string& text, std::size_t width) {
+  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+}
+
+}  // namespace
+
+std::vector<RankRow> rank_rows(const Timeline& timeline) {
+  std::vector<RankRow> rows;
+  for (const timeline::Provenance& provenance : timeline.ranks) {
+    rows.push_back({provenance.rank, partition(timeline, provenance.rank, steps_window(timeline, provenance.rank))});
+  }
+  return rows;
+}
+
+std::vector<RankRow> rank_rows(const Timeline& timeline, Window window) {
+  std::vector<RankRow> rows;
+  for (const timeline::Provenance& provenance : timeline.ranks) {
+    rows.push_back({provenance.rank, partition(timeline, provenance.rank, window)});
+  }
+  return rows;
+}
+
+std::string table_text(const Timeline& timeline, const std::vector<RankRow>& rows) {
+  constexpr std::size_t time_width = 14, share_width = 9;
+  std::string out;
+  for (const OneClock& table : by_clock(timeline, rows)) {
+    if (!out.empty()) out += "\n";
+    out += base::text("clock: ", clock_text(table.provenance));
+    if (table.rows.size() > 1) out += base::text(" · ranks agree to ", table.largest_error_ns, " ns");
+    out += " · times in ms\n";
+    out += "rank  " + right("compute", time_width + share_width) + right("exposed comm", time_width + share_width) +
+           right("exposed memory", time_width + share_width) + right("idle", time_width + share_width) +
+           right("= window", time_width) + right("overlap", share_width + 1) + "\n";
+    for (const RankRow& row : table.rows) {
+      const Partition& parts = row.partition;
+      const Nanoseconds window = parts.window.length();
+      out += right(std::to_string(row.rank), 4) + "  ";
+      for (Nanoseconds part : {parts.compute_ns, parts.exposed_communication_ns, parts.exposed_memory_ns, parts.idle_ns}) {
+        out += right(milliseconds(part), time_width) + right(percent(part, window), share_width);
+      }
+      out += right(milliseconds(window), time_width) + right(percent(parts.overlapped_ns, parts.communication_ns), share_width + 1) + "\n";
+    }
+  }
+  return out;
+}
+
+nlohmann::json table_json(const Timeline& timeline, const std::vector<RankRow>& rows) {
+  nlohmann::json tables = nlohmann::json::array();
+  for (const OneClock& table : by_clock(timeline, rows)) {
+    nlohmann::json ranks = nlohmann::json::array();
+    for (const RankRow& row : table.rows) {
+      const Partition& parts = row.partition;
+      const auto share = [](std::optional<double> value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
+      ranks.push_back({{"rank", row.rank},
+                       {"window_start_ns", parts.window.start},
+                       {"window_ns", parts.window.length()},
+                       {"compute_ns", parts.compute_ns},
+                       {"exposed_communication_ns", parts.exposed_communication_ns},
+                       {"exposed_memory_ns", parts.exposed_memory_ns},
+                       {"idle_ns", parts.idle_ns},
+                       {"communication_ns", parts.communication_ns},
+                       {"overlapped_ns", parts.overlapped_ns},
+                       {"overlap", share(parts.overlap())},
+                       {"attainable", share(parts.attainable())}});
+    }
+    tables.push_back({{"clock", name_of(table.provenance.clock)},
+                      {"profile", table.provenance.profile},
+                      {"device", table.provenance.device},
+                      {"clock_error_ns", table.largest_error_ns},
+                      {"ranks", std::move(ranks)}});
+  }
+  return tables;
+}
+
+}  // namespace shardbook::metrics

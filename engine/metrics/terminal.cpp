@@ -1,0 +1,305 @@
+// metrics/terminal: rows of characters, and the keys that move the view; see terminal.hpp.
+#include "engine/metrics/terminal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "engine/base/check.hpp"
+#include "engine/metrics/exposure.hpp"
+
+namespace shardbook::metrics {
+
+using timeline::Class;
+using timeline::Track;
+using timeline::TrackKind;
+
+namespace {
+
+constexpr int label_columns = 20;
+constexpr int share_columns = 8;
+constexpr int narrowest = 40;
+constexpr Nanoseconds shortest_view_ns = 100;
+
+// One look a class: characters from little to much, and a colour.
+struct Look {
+  std::vector<const char*> levels;
+  const char* color;
+};
+const Look& look_of(Class cls, bool ascii) {
+  static const Look compute{{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "\x1b[34m"};
+  static const Look communication{{"░", "▒", "▓"}, "\x1b[33m"};
+  static const Look memory{{"-", "="}, "\x1b[35m"};
+  static const Look plain_compute{{".", "o", "O", "#"}, "\x1b[34m"};
+  static const Look plain_communication{{"'", "~", "%"}, "\x1b[33m"};
+  if (cls == Class::memory) return memory;
+  if (cls == Class::communication) return ascii ? plain_communication : communication;
+  return ascii ? plain_compute : compute;
+}
+constexpr const char* exposed_color = "\x1b[31m";
+constexpr const char* idle_color = "\x1b[2m";
+constexpr const char* no_color = "\x1b[0m";
+
+// Text cut or filled to so many columns, a code point a column.
+std::string fitted(const std::string& text, int columns) {
+  std::string out;
+  int used = 0;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t next = i + 1;
+    while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xc0) == 0x80) ++next;
+    if (used == columns) break;
+    out += text.substr(i, next - i);
+    ++used;
+    i = next;
+  }
+  return out + std::string(static_cast<std::size_t>(columns - used), ' ');
+}
+
+// The same without the filling.
+std::string cut(const std::string& text, int columns) {
+  std::string out = fitted(text, columns);
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out;
+}
+
+Window extent(const Timeline& timeline) {
+  Window window = common_window(timeline);
+  for (const timeline::Provenance& provenance : timeline.ranks) {
+    const Window of_rank = device_window(timeline, provenance.rank);
+    if (of_rank.length() <= 0) continue;
+    if (window.length() <= 0) window = of_rank;
+    window = {std::min(window.start, of_rank.start), std::max(window.end, of_rank.end)};
+  }
+  return window;
+}
+
+class Drawing {
+ public:
+  Drawing(const Timeline& timeline, const ViewState& state, const DrawOptions& options)
+      : timeline_(timeline), state_(state), options_(options), all_(extent(timeline)),
+        window_(state.window.length() > 0 ? state.window : all_),
+        width_(std::max(options.width, narrowest)), bars_(width_ - label_columns - share_columns) {}
+
+  std::vector<std::string> lines() {
+    if (all_.length() <= 0) return {cut("nothing ran on a device in this timeline", width_)};
+    head();
+    for (const timeline::Provenance& provenance : timeline_.ranks) {
+      const auto& wanted = options_.ranks;
+      if (wanted.empty() || std::count(wanted.begin(), wanted.end(), provenance.rank) > 0) rank(provenance);
+    }
+    foot();
+    return std::move(lines_);
+  }
+
+ private:
+  // The slice of time of column i.
+  Window slice(int i) const {
+    const Nanoseconds length = window_.length();
+    const auto at = [&](int column) {
+      return window_.start + length / bars_ * column + length % bars_ * column / bars_;
+    };
+    return {at(i), at(i + 1)};
+  }
+
+  void head() {
+    std::string steps;
+    for (const timeline::Step& step : timeline_.steps) {
+      if (step.rank != timeline_.ranks.front().rank || step.end <= window_.start || step.start >= window_.end) continue;
+      steps += base::text(steps.empty() ? " · step " : ", ", step.number);
+    }
+    const timeline::Provenance& first = timeline_.ranks.front();
+    lines_.push_back(cut(base::text(clock_text(first), " · ", timeline_.ranks.size(), " of ", first.world_size, " ranks · ",
+                                    duration_text(window_.length()), " shown from ",
+                                    duration_text(window_.start - all_.start), steps), width_));
+    ruler();
+  }
+
+  // Ticks at round times: a mark, and the time where it fits.
+  void ruler() {
+    Nanoseconds tick = 1;
+    for (int turn = 0; window_.length() / tick > bars_ / 12; ++turn) tick *= turn % 2 == 0 ? 2 : 5;   // 1, 2, 10, 20, 100 ...
+    std::string line;
+    int used = 0;
+    const Nanoseconds origin = all_.start;
+    for (int i = 0; i < bars_; ++i) {
+      const Window part = slice(i);
+      const Nanoseconds first = (part.start - origin + tick - 1) / tick * tick + origin;
+      if (first >= part.end || used > i) continue;
+      const std::string text = "|" + duration_text(first - origin);
+      line += std::string(static_cast<std::size_t>(i - used), ' ') + text;
+      used = i;
+      for (char c : text) used += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    }
+    lines_.push_back(std::string(label_columns, ' ') + cut(line, bars_));
+  }
+
+  void rank(const timeline::Provenance& provenance) {
+    const DeviceSets sets = clip(device_sets(timeline_, provenance.rank), window_);
+    const std::string prefix = base::text("r", provenance.rank, " ");
+    // A row a stream, its lanes joined.
+    std::map<std::int64_t, std::array<std::vector<Interval>, 3>> streams;
+    std::map<std::int64_t, std::string> names;
+    for (const Track& track : timeline_.tracks) {
+      if (track.rank != provenance.rank || track.kind != TrackKind::stream) continue;
+      names[track.id] = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
+      auto& stream = streams[track.id];
+      for (std::size_t i = 0; i < track.size(); ++i) {
+        stream[static_cast<std::size_t>(track.cls[i])].push_back({track.start[i], track.end[i]});
+      }
+    }
+    for (auto& [id, classes] : streams) {
+      std::array<Intervals, 3> busy;
+      for (std::size_t c = 0; c < 3; ++c) busy[c] = clip(union_of(std::move(classes[c])), window_);
+      row(prefix + names[id], busy, nullptr);
+    }
+    std::array<Intervals, 3> exposed;
+    exposed[static_cast<std::size_t>(Class::communication)] = exposed_communication(sets);
+    row(prefix + "exposed", exposed, exposed_color);
+    std::array<Intervals, 3> nothing;
+    nothing[0] = idle(sets, window_);
+    idle_row(prefix + "idle", nothing[0]);
+    if (state_.selected && timeline_.rank(*state_.selected) == provenance.rank) marker(*state_.selected);
+  }
+
+  void row(const std::string& label, const std::array<Intervals, 3>& busy, const char* color) {
+    std::string line = fitted(label, label_columns - 1) + " ";
+    Nanoseconds sum = 0;
+    for (const Intervals& intervals : busy) sum += length(intervals);
+    for (int i = 0; i < bars_; ++i) {
+      const Window part = slice(i);
+      Nanoseconds most = 0;
+      auto cls = Class::compute;
+      for (Class c : {Class::compute, Class::communication, Class::memory}) {
+        const Nanoseconds here = length_within(busy[static_cast<std::size_t>(c)], part);
+        if (here > most) {
+          most = here;
+          cls = c;
+        }
+      }
+      line += cell(look_of(cls, options_.ascii), color, most, part.length());
+    }
+    lines_.push_back(line + share(sum));
+  }
+
+  void idle_row(const std::string& label, const Intervals& intervals) {
+    std::string line = fitted(label, label_columns - 1) + " ";
+    static const Look utf8{{"·", "∙", "•"}, idle_color};
+    static const Look plain{{".", ":", "o"}, idle_color};
+    for (int i = 0; i < bars_; ++i) {
+      const Window part = slice(i);
+      line += cell(options_.ascii ? plain : utf8, nullptr, length_within(intervals, part), part.length());
+    }
+    lines_.push_back(line + share(length(intervals)));
+  }
+
+  // Blank for nothing; else the level of the fraction, at least the lowest, the highest only when full.
+  std::string cell(const Look& look, const char* color, Nanoseconds busy, Nanoseconds whole) const {
+    if (busy <= 0 || whole <= 0) return " ";
+    const auto levels = static_cast<Nanoseconds>(look.levels.size());
+    const auto level = static_cast<std::size_t>(std::min(levels - 1, busy * levels / whole));
+    if (!options_.color) return look.levels[level];
+    return base::text(color != nullptr ? color : look.color, look.levels[level], no_color);
+  }
+
+  std::string share(Nanoseconds busy) const {
+    const Nanoseconds tenths = (busy * 1000 + window_.length() / 2) / window_.length();
+    const std::string text = base::text(tenths / 10, ".", tenths % 10, " %");
+    return std::string(static_cast<std::size_t>(share_columns) - std::min<std::size_t>(share_columns, text.size()), ' ') + text;
+  }
+
+  void marker(SpanRef span) {
+    std::string line(label_columns, ' ');
+    for (int i = 0; i < bars_; ++i) {
+      const Window part = slice(i);
+      const bool covers = timeline_.start(span) < part.end && timeline_.end(span) > part.start;
+      line += covers ? "^" : " ";
+    }
+    lines_.push_back(cut(line, width_));
+  }
+
+  void foot() {
+    const auto sample = [&](Class cls) {
+      const Look& look = look_of(cls, options_.ascii);
+      const std::string text = std::string(look.levels.front()) + look.levels.back();
+      return options_.color ? look.color + text + no_color : text;
+    };
+    lines_.push_back(sample(Class::compute) + " compute  " + sample(Class::communication) + " comm  " +
+                     sample(Class::memory) + " copy");
+  }
+
+  const Timeline& timeline_;
+  const ViewState& state_;
+  const DrawOptions& options_;
+  Window all_, window_;
+  int width_, bars_;
+  std::vector<std::string> lines_;
+};
+
+Window clamped(Window window, Window all) {
+  const Nanoseconds length = std::clamp(window.length(), std::min(shortest_view_ns, all.length()), all.length());
+  const Nanoseconds start = std::clamp(window.start, all.start, all.end - length);
+  return {start, start + length};
+}
+
+// The next or previous of the exposed spans, longest blocking first, with the view around it.
+ViewState go_to_exposed(const Timeline& timeline, ViewState state, Window all, int direction) {
+  const std::vector<Exposure> list = exposures(timeline, critical_path(timeline, common_window(timeline)));
+  if (list.empty()) return state;
+  const auto count = static_cast<std::ptrdiff_t>(list.size());
+  std::ptrdiff_t at = direction > 0 ? 0 : count - 1;
+  if (state.selected) {
+    const auto found = std::find_if(list.begin(), list.end(),
+                                    [&](const Exposure& exposure) { return exposure.span == *state.selected; });
+    if (found != list.end()) at = (found - list.begin() + direction + count) % count;
+  }
+  state.selected = list[static_cast<std::size_t>(at)].span;
+  const Nanoseconds start = timeline.start(*state.selected), end = timeline.end(*state.selected);
+  state.window = clamped({start - (end - start), end + (end - start)}, all);
+  return state;
+}
+
+}  // namespace
+
+std::vector<std::string> draw(const Timeline& timeline, const ViewState& state, const DrawOptions& options) {
+  return Drawing(timeline, state, options).lines();
+}
+
+ViewKey key_of(const std::string& bytes) {
+  static const std::map<std::string, ViewKey> keys{
+      {"a", ViewKey::pan_left},      {"\x1b[D", ViewKey::pan_left}, {"d", ViewKey::pan_right},
+      {"\x1b[C", ViewKey::pan_right}, {"w", ViewKey::zoom_in},      {"\x1b[A", ViewKey::zoom_in},
+      {"+", ViewKey::zoom_in},       {"s", ViewKey::zoom_out},      {"\x1b[B", ViewKey::zoom_out},
+      {"-", ViewKey::zoom_out},      {"n", ViewKey::next_exposed},  {"N", ViewKey::previous_exposed},
+      {"f", ViewKey::fit},           {"q", ViewKey::quit},          {"\x03", ViewKey::quit},
+      {"\x04", ViewKey::quit},
+  };
+  const auto found = keys.find(bytes);
+  return found == keys.end() ? ViewKey::none : found->second;
+}
+
+ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key) {
+  const Window all = extent(timeline);
+  ViewState next = state;
+  if (key == ViewKey::quit) next.quit = true;
+  if (all.length() <= 0 || key == ViewKey::quit || key == ViewKey::none) return next;
+  const Window now = state.window.length() > 0 ? state.window : all;
+  const Nanoseconds length = now.length();
+  const Nanoseconds middle = now.start + length / 2;
+  switch (key) {
+    case ViewKey::pan_left: next.window = clamped({now.start - length / 4, now.end - length / 4}, all); break;
+    case ViewKey::pan_right: next.window = clamped({now.start + length / 4, now.end + length / 4}, all); break;
+    case ViewKey::zoom_in: {
+      const Nanoseconds shorter = std::max(length / 2, shortest_view_ns);
+      next.window = clamped({middle - shorter / 2, middle - shorter / 2 + shorter}, all);
+      break;
+    }
+    case ViewKey::zoom_out: next.window = clamped({middle - length, middle + length}, all); break;
+    case ViewKey::next_exposed: return go_to_exposed(timeline, next, all, 1);
+    case ViewKey::previous_exposed: return go_to_exposed(timeline, next, all, -1);
+    case ViewKey::fit: next.window = all; break;
+    default: break;
+  }
+  return next;
+}
+
+}  // namespace shardbook::metrics
