@@ -7,7 +7,7 @@
 //   kernel       the measured curve of its name, else of its kind, over the bytes it moves.
 //   collective   the measured curve of its kind and number of ranks; other numbers of ranks by the α–β
 //                model from the nearest measured one; between nodes by the adapters' bandwidth.
-// No op is shorter than the shortest that was measured. Durations are whole nanoseconds.
+// A profile's durations are periods; Costs hold spans: the gap between two ops of a stream is taken off.
 //
 // Source of the wave and tile model: NVIDIA, "Matrix Multiplication Background User's Guide" (tile and wave
 // quantization).
@@ -40,6 +40,9 @@ struct Scale {
   double host = 1;
 };
 
+// The small model of a matmul, before its correction by measured ones. ns.
+double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table, const DeviceCosts& device);
+
 class CostModel {
  public:
   explicit CostModel(Profile profile);
@@ -59,10 +62,17 @@ class CostModel {
                                      const Scale& scale = {}) const;
 
  private:
-  double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table) const;
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
 
+  const Curve& kernel_curve(const program::OpDesc& desc) const;
+
+  // The logarithm of measured over modelled time at a measured matmul.
+  struct Correction {
+    program::GemmSize size;
+    double log_factor = 0;
+  };
   Profile profile_;
+  std::map<base::DType, std::vector<Correction>> corrections_;
 };
 
 // Costs as they were measured on this CPU (the wall clock): durations of `ran`, host time from the entry of one

@@ -1,0 +1,224 @@
+#include "engine/simulate/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardbook::simulate {
+
+using program::OpKind;
+
+namespace {
+
+// What a collective's busiest link carries, as a part of the whole buffer (ring algorithms).
+double traffic(OpKind kind, int ranks) {
+  const double part = static_cast<double>(ranks - 1) / ranks;
+  if (kind == OpKind::all_reduce) return 2 * part;
+  if (kind == OpKind::send || kind == OpKind::recv) return 1;
+  return part;
+}
+
+double steps_of(int ranks) { return 1 + std::log2(static_cast<double>(ranks)); }
+
+// The tile shapes that matmul libraries choose from, and how well each keeps a multiprocessor busy.
+struct Tile {
+  std::int64_t m, n;
+  double efficiency;
+};
+constexpr Tile tiles[] = {{128, 256, 1.0}, {256, 128, 1.0}, {128, 128, 0.9}, {128, 64, 0.75}, {64, 128, 0.75}, {64, 64, 0.6}};
+// A tile fills its pipeline before its first product: as if k were so much longer.
+constexpr double k_before_first = 128;
+// Long sums over few tiles are cut along k into so many parts, which a second pass adds.
+constexpr std::int64_t splits[] = {1, 2, 4, 8, 16};
+constexpr std::int64_t k_of_a_split = 256;
+
+double distance_squared(program::GemmSize left, program::GemmSize right) {
+  double sum = 0;
+  const std::pair<std::int64_t, std::int64_t> sides[] = {
+      {left.m, right.m}, {left.n, right.n}, {left.k, right.k}, {left.batch, right.batch}};
+  for (const auto& [a, b] : sides) {
+    const double octaves = std::log2(static_cast<double>(a) / static_cast<double>(b));
+    sum += octaves * octaves;
+  }
+  return sum;
+}
+
+}  // namespace
+
+double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table, const DeviceCosts& device) {
+  const double element = static_cast<double>(base::size_of(dtype));
+  const double outputs = static_cast<double>(size.m) * size.n * size.batch;
+  const double memory_ns =
+      element * (outputs + static_cast<double>(size.k) * (size.m + size.n) * size.batch) / device.memory_bytes_per_ns;
+  double best_ns = 0;
+  for (const Tile& tile : tiles) {
+    const double count =
+        static_cast<double>((size.m + tile.m - 1) / tile.m) * ((size.n + tile.n - 1) / tile.n) * size.batch;
+    const double flops_per_ns = table.peak_flops_per_ns / device.multiprocessors * tile.efficiency;
+    for (std::int64_t split : splits) {
+      if (split > 1 && size.k / split < k_of_a_split) break;
+      const double waves = std::ceil(count * split / device.multiprocessors);
+      double ns = waves * 2.0 * tile.m * tile.n * (static_cast<double>(size.k) / split + k_before_first) / flops_per_ns;
+      // Partial sums are written and read once more, in fp32, by a pass of their own.
+      if (split > 1) ns += table.fixed_ns + 8.0 * outputs * split / device.memory_bytes_per_ns;
+      if (best_ns == 0 || ns < best_ns) best_ns = ns;
+    }
+  }
+  return table.fixed_ns + std::max(best_ns, memory_ns);
+}
+
+CostModel::CostModel(Profile profile) : profile_(std::move(profile)) {
+  // How far the small model is off at each measured matmul.
+  for (const auto& [dtype, table] : profile_.gemm) {
+    std::vector<Correction>& corrections = corrections_[dtype];
+    for (const GemmPoint& point : table.points) {
+      corrections.push_back({point.size, std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device))});
+    }
+  }
+}
+
+double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
+  auto table = profile_.gemm.find(dtype);
+  if (table == profile_.gemm.end()) table = profile_.gemm.find(base::DType::f32);
+  SHARDBOOK_CHECK(table != profile_.gemm.end(), "profile ", profile_.name, " has no matmuls in ", base::name_of(dtype));
+  const double model_ns = gemm_model_ns(size, table->first, table->second, profile_.device);
+  // Correct by the measured matmuls, the near ones most (inverse distance weighting, Shepard 1968).
+  double weights = 0, sum = 0;
+  for (const Correction& correction : corrections_.at(table->first)) {
+    const double apart = distance_squared(size, correction.size) + 1e-3;
+    const double weight = 1 / (apart * apart);
+    weights += weight;
+    sum += weight * correction.log_factor;
+  }
+  return weights == 0 ? model_ns : model_ns * std::exp(sum / weights);
+}
+
+const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {
+  auto curve = profile_.kernels.find(desc.name);
+  if (curve == profile_.kernels.end()) curve = profile_.kernels.find(program::name_of(desc.kind));
+  SHARDBOOK_CHECK(curve != profile_.kernels.end(), "profile ", profile_.name, " has neither ", desc.name, " nor ",
+                  program::name_of(desc.kind));
+  return curve->second;
+}
+
+double CostModel::kernel_ns(const program::OpDesc& desc) const {
+  return at(kernel_curve(desc), desc.bytes_read + desc.bytes_written);
+}
+
+double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks) const {
+  // A kind that was not measured: as the one that moves the same bytes.
+  auto by_ranks = profile_.collectives.find(kind);
+  if (by_ranks == profile_.collectives.end()) {
+    if (kind == OpKind::send || kind == OpKind::recv) return within_node_ns(OpKind::all_gather, 2 * bytes, 2);
+    if (kind != OpKind::all_gather) return within_node_ns(OpKind::all_gather, bytes, ranks);
+    SHARDBOOK_CHECK(false, "profile ", profile_.name, " has no collectives");
+  }
+  const std::map<int, Curve>& curves = by_ranks->second;
+  if (auto curve = curves.find(ranks); curve != curves.end()) return at(curve->second, bytes);
+  // A number of ranks that was not measured: from the nearest one, its latency by the rounds of a tree, the
+  // rest by what its links carry.
+  auto nearest = curves.begin();
+  for (auto curve = curves.begin(); curve != curves.end(); ++curve) {
+    const auto apart = [&](int other) { return std::abs(std::log2(static_cast<double>(other) / ranks)); };
+    if (apart(curve->first) < apart(nearest->first)) nearest = curve;
+  }
+  const double latency_ns = nearest->second.front().ns;
+  return latency_ns * steps_of(ranks) / steps_of(nearest->first) +
+         (at(nearest->second, bytes) - latency_ns) * traffic(kind, ranks) / traffic(kind, nearest->first);
+}
+
+double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const {
+  const int size = static_cast<int>(ranks.size());
+  double ns = within_node_ns(kind, bytes, std::max(size, 2));
+  // How many nodes, and how many of the group's ranks share one: each brings its own adapter.
+  std::map<int, int> ranks_of_node;
+  for (base::Rank rank : ranks) ++ranks_of_node[rank / profile_.network.ranks_per_node];
+  if (ranks_of_node.size() < 2) return ns;
+  int adapters = size;
+  for (const auto& [node, count] : ranks_of_node) adapters = std::min(adapters, count);
+  const double rounds = std::ceil(std::log2(static_cast<double>(ranks_of_node.size())));
+  const double network_ns = static_cast<double>(bytes) * traffic(kind, size) / (adapters * profile_.network.bytes_per_ns);
+  return std::max(ns, network_ns) + profile_.network.latency_ns * rounds * (kind == OpKind::all_reduce ? 2 : 1);
+}
+
+double CostModel::op_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const {
+  if (desc.kind == OpKind::gemm) {
+    // What it writes or adds to may be wider than its type: then memory is the bound.
+    const double memory_ns = static_cast<double>(desc.bytes_read + desc.bytes_written) / profile_.device.memory_bytes_per_ns;
+    return std::max(gemm_ns(desc.gemm, desc.dtype), memory_ns);
+  }
+  if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_ns(desc);
+  return collective_ns(desc.kind, desc.collective.bytes, catalogue.groups.at(desc.collective.group).ranks);
+}
+
+double CostModel::fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const {
+  if (desc.kind == OpKind::gemm) {
+    const auto table = profile_.gemm.find(desc.dtype);
+    return table == profile_.gemm.end() ? 0 : table->second.fixed_ns;
+  }
+  if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_curve(desc).front().ns;
+  return collective_ns(desc.kind, 0, catalogue.groups.at(desc.collective.group).ranks);
+}
+
+double CostModel::issue_ns(const program::Command& command, const program::Program& program) const {
+  const HostCosts& host = profile_.host;
+  switch (command.kind) {
+    case program::CommandKind::record_event: return host.record_ns;
+    case program::CommandKind::wait_event: return host.wait_ns;
+    case program::CommandKind::host_wait:
+    case program::CommandKind::read_back: return host.host_wait_ns;
+    case program::CommandKind::op: break;
+  }
+  const OpKind kind = program.ops[command.op].desc.kind;
+  if (kind == OpKind::gemm) return host.gemm_ns;
+  if (kind == OpKind::copy || kind == OpKind::fill) return host.copy_ns;
+  return program::class_of(kind) == program::OpClass::communication ? host.collective_ns : host.kernel_ns;
+}
+
+std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
+                                              const Scale& scale) const {
+  auto costs = std::make_shared<Costs>();
+  costs->op_ns.reserve(program.ops.size());
+  costs->shared_part.reserve(program.ops.size());
+  costs->issue_ns.reserve(program.commands.size());
+  for (const program::Op& op : program.ops) {
+    const program::OpClass op_class = program::class_of(op.desc.kind);
+    const double factor = op_class == program::OpClass::compute         ? scale.compute
+                          : op_class == program::OpClass::communication ? scale.communication
+                                                                        : scale.memory;
+    const double period_ns = op_ns(op.desc, catalogue);
+    const double ns = period_ns * factor - profile_.device.stream_gap_ns;
+    costs->op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(ns)));
+    const double shared = 1 - fixed_ns(op.desc, catalogue) / period_ns;
+    costs->shared_part.push_back(static_cast<float>(std::clamp(shared, 0.0, 1.0)));
+  }
+  for (const program::Command& command : program.commands) {
+    costs->issue_ns.push_back(std::llround(issue_ns(command, program) * scale.host));
+  }
+  costs->step_ns = std::llround(profile_.host.step_ns * scale.host);
+  return costs;
+}
+
+std::shared_ptr<const Costs> measured_costs(const program::Program& program, const program::StepTimes& times) {
+  SHARDBOOK_CHECK_EQ(times.ran.size(), program.ops.size(), "times and ops of step ", times.step);
+  SHARDBOOK_CHECK_EQ(times.issued.size(), program.commands.size(), "times and commands of step ", times.step);
+  auto costs = std::make_shared<Costs>();
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const program::TimeSpan& ran = times.ran[op];
+    SHARDBOOK_CHECK(ran.start <= ran.end, "the duration of op ", program.ops[op].desc.name, " of step ", times.step,
+                    " is not known");
+    costs->op_ns.push_back(ran.end - ran.start);
+    costs->shared_part.push_back(0);
+  }
+  const std::size_t commands = program.commands.size();
+  for (std::size_t at = 0; at < commands; ++at) {
+    const program::CommandKind kind = program.commands[at].kind;
+    const bool waits = kind == program::CommandKind::host_wait || kind == program::CommandKind::read_back;
+    const base::Nanoseconds from = waits ? times.issued[at].end : times.issued[at].start;
+    const base::Nanoseconds to = at + 1 < commands ? times.issued[at + 1].start : times.issued[at].end;
+    costs->issue_ns.push_back(std::max<base::Nanoseconds>(0, to - from));
+  }
+  if (commands > 0) costs->step_ns = std::max<base::Nanoseconds>(0, times.issued.front().start - times.window.start);
+  return costs;
+}
+
+}  // namespace shardbook::simulate

@@ -1,0 +1,502 @@
+#include "engine/simulate/simulation.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardbook::simulate {
+
+using program::OpKind;
+
+Simulation::Simulation(const std::vector<RankSteps>& ranks, const Plans& plans, const Matching& matching,
+                       const Machine& machine, const ResolveOptions& options)
+    : ranks_(ranks), plans_(plans), matching_(matching), machine_(machine), options_(options) {
+  steps_ = static_cast<std::uint32_t>(ranks.front().steps.size());
+  for (program::EdgeKind kind : options.without) ordered_ = ordered_ && kind != program::EdgeKind::communicator;
+  for (const RankSteps& rank : ranks) {
+    streams_a_rank_ = std::max(streams_a_rank_, static_cast<std::uint32_t>(rank.catalogue->streams.size()));
+  }
+  SHARDBOOK_CHECK(streams_a_rank_ < 31, "more streams than bits: ", streams_a_rank_);
+
+  // Room for all arrivals of a collective beside each other.
+  running_.resize(matching.instances.size());
+  std::uint32_t arrivals = 0;
+  for (std::size_t at = 0; at < running_.size(); ++at) {
+    running_[at].first_arrival = arrivals;
+    arrivals += matching.instances[at].participants;
+  }
+  arrivals_.resize(arrivals);
+
+  // Each rank at the start of its first step, each time unknown.
+  states_.resize(ranks.size());
+  resolved_.ranks.resize(ranks.size());
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    RankState& state = states_[at];
+    RankTimes& times = resolved_.ranks[at];
+    const std::size_t groups = ranks[at].catalogue->groups.size();
+    times.rank = ranks[at].rank;
+    state.time = ranks[at].start_ns;
+    state.streams.resize(ranks[at].catalogue->streams.size());
+    state.group_arrived.assign(groups, 0);
+    state.group_busy.assign(groups, false);
+    std::uint32_t collectives = 0;
+    std::vector<std::uint32_t> of_group(groups, 0);
+    for (std::uint32_t step = 0; step < steps_; ++step) {
+      const Plan& plan = *plans[at][step];
+      const program::Program& program = *ranks[at].steps[step].program;
+      state.slot_time.emplace_back(plan.slots, -1);
+      state.slot_waiters.emplace_back(plan.slots, 0);
+      state.collective_base.push_back(collectives);
+      state.group_base.push_back(of_group);
+      collectives += static_cast<std::uint32_t>(plan.collectives.size());
+      for (std::size_t group = 0; group < groups; ++group) of_group[group] += plan.group_collectives[group];
+      program::StepTimes& step_times = times.steps.emplace_back();
+      step_times.step = step;
+      step_times.issued.resize(program.commands.size());
+      step_times.ran.resize(program.ops.size());
+      times.wait_ns.emplace_back(program.ops.size(), 0);
+    }
+  }
+}
+
+base::Result<Resolved> Simulation::run() {
+  for (std::uint32_t rank = 0; rank < states_.size(); ++rank) awake_hosts_.push_back(rank);
+  while (true) {
+    // All that can go on at this instant.
+    while (!awake_hosts_.empty() || !awake_.empty()) {
+      for (std::size_t at = 0; at < awake_hosts_.size(); ++at) run_host(awake_hosts_[at]);
+      awake_hosts_.clear();
+      for (std::size_t at = 0; at < awake_.size(); ++at) advance(awake_[at] / streams_a_rank_, awake_[at] % streams_a_rank_);
+      awake_.clear();
+    }
+    set_rates();
+    if (heap_.empty()) break;
+    // All that happens at the next instant.
+    now_ = heap_.top().time;
+    while (!heap_.empty() && heap_.top().time == now_) {
+      const Happening happening = heap_.top();
+      heap_.pop();
+      if (happening.what == What::end_of_collective) {
+        if (running_[happening.id].work.version == happening.version) end_collective(happening.id);
+        continue;
+      }
+      const std::uint32_t rank = happening.id / streams_a_rank_, at = happening.id % streams_a_rank_;
+      Stream& stream = states_[rank].streams[at];
+      if (happening.what == What::start) {
+        if (stream.wake == now_) wake(rank, at);
+      } else if (stream.running && stream.work.version == happening.version) {
+        end_op(rank, at, 0);
+      }
+    }
+  }
+
+  // Has everybody come to the end?
+  for (const RankState& state : states_) {
+    bool done = state.host == HostState::done;
+    for (const Stream& stream : state.streams) done = done && stream.step == steps_;
+    if (!done) return base::Error{who_waits()};
+  }
+  for (std::uint32_t step = 0; step < steps_; ++step) {
+    Time end = 0;
+    for (const RankTimes& times : resolved_.ranks) {
+      for (const program::TimeSpan& ran : times.steps[step].ran) end = std::max(end, ran.end);
+      if (times.steps[step].ran.empty()) end = std::max(end, times.steps[step].window.end);
+    }
+    resolved_.step_end.push_back(end);
+  }
+  resolved_.step_ns = resolved_.step_end.back() - (steps_ > 1 ? resolved_.step_end[steps_ - 2] : 0);
+  return std::move(resolved_);
+}
+
+// --- Hosts and streams -------------------------------------------------------------------------------
+
+void Simulation::run_host(std::uint32_t rank) {
+  RankState& state = states_[rank];
+  if (state.host == HostState::done) return;
+  while (state.step < steps_) {
+    program::StepTimes& times = resolved_.ranks[rank].steps[state.step];
+    const Costs& costs = *ranks_[rank].steps[state.step].costs;
+    const Plan& plan = *plans_[rank][state.step];
+    if (!state.in_step) {
+      state.in_step = true;
+      times.window.start = state.time;
+      state.time += costs.step_ns;
+    }
+    // Issue up to the next wait.
+    const bool waits = state.next_wait < plan.host_waits.size();
+    const std::uint32_t until = waits ? plan.host_waits[state.next_wait].command
+                                      : static_cast<std::uint32_t>(times.issued.size());
+    for (; state.command < until; ++state.command) {
+      times.issued[state.command] = {state.time, state.time + costs.issue_ns[state.command]};
+      state.time += costs.issue_ns[state.command];
+    }
+    if (waits) {
+      // Enter the wait (once), and leave it when the event has a time.
+      if (state.host == HostState::goes) {
+        times.issued[state.command] = {state.time, state.time};
+        ++state.command;
+      }
+      state.host = HostState::waits;
+      if (!host_passes(rank, plan.host_waits[state.next_wait])) break;
+      state.host = HostState::goes;
+      state.time += costs.issue_ns[state.command - 1];
+      times.issued[state.command - 1].end = state.time;
+      ++state.next_wait;
+      continue;
+    }
+    // The end of the step: the host goes on at once, or when its device has run all of it.
+    if (options_.drain_each_step) {
+      state.host = HostState::drains;
+      bool drained = true;
+      for (const Stream& stream : state.streams) {
+        drained = drained && stream.step > state.step;
+        state.time = std::max(state.time, stream.last_end);
+      }
+      if (!drained) break;
+      state.host = HostState::goes;
+    }
+    times.window.end = state.time;
+    ++state.step;
+    state.command = state.next_wait = 0;
+    state.in_step = false;
+  }
+  if (state.step == steps_) state.host = HostState::done;
+  for (std::uint32_t stream = 0; stream < state.streams.size(); ++stream) wake(rank, stream);
+}
+
+bool Simulation::host_passes(std::uint32_t rank, const HostWait& wait) {
+  RankState& state = states_[rank];
+  std::uint32_t step = state.step, slot = wait.target;
+  if (wait.earlier && !find_earlier(rank, state.step, wait.target, step, slot)) return true;
+  if (state.slot_time[step][slot] < 0) {
+    state.slot_waiters[step][slot] |= host_bit;
+    return false;
+  }
+  state.time = std::max(state.time, state.slot_time[step][slot]);
+  return true;
+}
+
+void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
+  RankState& state = states_[rank];
+  Stream& stream = state.streams[at];
+  while (!stream.running && stream.step < steps_) {
+    const std::uint32_t step = stream.step;
+    const Plan& plan = *plans_[rank][step];
+    if (stream.at == plan.streams[at].size()) {
+      ++stream.step;
+      stream.at = 0;
+      if (state.host == HostState::drains) awake_hosts_.push_back(rank);
+      continue;
+    }
+    const Item& item = plan.streams[at][stream.at];
+    const bool is_issued = step < state.step || (step == state.step && item.command < state.command);
+    if (!is_issued) return;
+    const Time issued = resolved_.ranks[rank].steps[step].issued[item.command].end;
+    switch (item.kind) {
+      case ItemKind::record:
+        complete(rank, step, item.target, std::max({stream.last_end, stream.ready, issued}));
+        break;
+      case ItemKind::wait:
+        if (!passes(rank, at, step, item.target)) return;
+        break;
+      case ItemKind::wait_earlier: {
+        std::uint32_t earlier = 0, slot = 0;
+        if (find_earlier(rank, step, item.target, earlier, slot) && !passes(rank, at, earlier, slot)) return;
+        break;
+      }
+      case ItemKind::op: {
+        const Time after_last = stream.has_run ? stream.last_end + machine_.stream_gap_ns : 0;
+        const Time earliest = std::max({stream.ready, issued + machine_.launch_latency_ns, after_last});
+        if (earliest > now_) {
+          if (stream.wake != earliest) heap_.push({earliest, What::start, rank * streams_a_rank_ + at, 0});
+          stream.wake = earliest;
+          return;
+        }
+        const std::uint32_t collective = plan.collective_of_op[item.target];
+        if (collective != none && !may_start(rank, step, collective)) {
+          state.blocked_on_order |= 1u << at;
+          return;
+        }
+        start(rank, at, step, item.target);
+        break;
+      }
+    }
+    ++stream.at;
+  }
+}
+
+bool Simulation::passes(std::uint32_t rank, std::uint32_t at, std::uint32_t step, std::uint32_t slot) {
+  RankState& state = states_[rank];
+  const Time time = state.slot_time[step][slot];
+  if (time < 0) {
+    state.slot_waiters[step][slot] |= 1u << at;
+    return false;
+  }
+  const bool own = plans_[rank][step]->slot_stream[slot] == at;
+  Stream& stream = state.streams[at];
+  stream.ready = std::max(stream.ready, time + (own ? 0 : machine_.event_latency_ns));
+  return true;
+}
+
+void Simulation::complete(std::uint32_t rank, std::uint32_t step, std::uint32_t slot, Time time) {
+  RankState& state = states_[rank];
+  state.slot_time[step][slot] = time;
+  const std::uint32_t waiters = state.slot_waiters[step][slot];
+  if (waiters & host_bit) awake_hosts_.push_back(rank);
+  for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
+    if (waiters >> at & 1) wake(rank, at);
+  }
+}
+
+bool Simulation::find_earlier(std::uint32_t rank, std::uint32_t step, std::uint32_t event, std::uint32_t& found_step,
+                              std::uint32_t& slot) const {
+  while (step-- > 0) {
+    slot = plans_[rank][step]->last_slot[event];
+    found_step = step;
+    if (slot != none) return true;
+  }
+  return false;
+}
+
+// --- Ops and collectives ------------------------------------------------------------------------------
+
+bool Simulation::may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t collective) const {
+  if (!ordered_) return true;
+  const RankState& state = states_[rank];
+  const PlannedCollective& planned = plans_[rank][step]->collectives[collective];
+  const program::GroupId group = ranks_[rank].steps[step].program->ops[planned.op].desc.collective.group;
+  // The communicator's turn, and the device's.
+  if (state.group_busy[group]) return false;
+  if (state.group_arrived[group] != state.group_base[step][group] + planned.place_in_group) return false;
+  if (machine_.order == Machine::CollectiveOrder::free) return true;
+  if (state.arrived != state.collective_base[step] + collective) return false;
+  return machine_.order == Machine::CollectiveOrder::launch || state.residents.empty();
+}
+
+void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step, program::OpIndex op) {
+  Stream& stream = states_[rank].streams[at];
+  const Costs& costs = *ranks_[rank].steps[step].costs;
+  stream.running = true;
+  stream.started = now_;
+  stream.op = op;
+  stream.op_step = step;
+  ++stream.work.version;
+  const std::uint32_t collective = plans_[rank][step]->collective_of_op[op];
+  if (collective != none) return arrive(rank, at, step, collective);
+  stream.is_gemm = ranks_[rank].steps[step].program->ops[op].desc.kind == OpKind::gemm;
+  stream.work.remaining_ns = static_cast<double>(costs.op_ns[op]);
+  stream.work.slowdown = 0;
+  stream.work.since = now_;
+  stream.work.shared_part = costs.shared_part[op];
+  if (machine_.shares) return touch(rank);
+  set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
+}
+
+void Simulation::arrive(std::uint32_t rank, std::uint32_t at, std::uint32_t step, std::uint32_t collective) {
+  RankState& state = states_[rank];
+  const std::uint32_t number = matching_.instance_of[rank][step][collective];
+  const Instance& instance = matching_.instances[number];
+  Running& running = running_[number];
+  const program::GroupId group = ranks_[rank].steps[step].program->ops[state.streams[at].op].desc.collective.group;
+  // This rank is there: the next collective of its device may start.
+  arrivals_[running.first_arrival + running.arrived] = {rank, at, 1};
+  state.residents.push_back({number, running.arrived});
+  ++running.arrived;
+  ++state.arrived;
+  ++state.group_arrived[group];
+  state.group_busy[group] = true;
+  wake_blocked_on_order(rank);
+  if (machine_.shares) touch(rank);
+  if (running.arrived < instance.participants) return;
+  // All are there: the transfer begins.
+  running.transfers = true;
+  running.last_arrival = now_;
+  running.work.remaining_ns = static_cast<double>(instance.op_ns);
+  running.work.since = now_;
+  running.work.shared_part = instance.shared_part;
+  if (!machine_.shares) return set_rate(running.work, 1, What::end_of_collective, number);
+  for (std::uint32_t member = 0; member < running.arrived; ++member) touch(arrivals_[running.first_arrival + member].rank);
+}
+
+void Simulation::end_op(std::uint32_t rank, std::uint32_t at, Time wait_ns) {
+  Stream& stream = states_[rank].streams[at];
+  resolved_.ranks[rank].steps[stream.op_step].ran[stream.op] = {stream.started, now_};
+  resolved_.ranks[rank].wait_ns[stream.op_step][stream.op] = wait_ns;
+  stream.running = false;
+  stream.has_run = true;
+  stream.last_end = now_;
+  ++stream.work.version;
+  wake(rank, at);
+  if (machine_.shares) touch(rank);
+}
+
+void Simulation::end_collective(std::uint32_t number) {
+  Running& running = running_[number];
+  ++running.work.version;
+  running.transfers = false;
+  for (std::uint32_t member = 0; member < running.arrived; ++member) {
+    const Arrival& arrival = arrivals_[running.first_arrival + member];
+    RankState& state = states_[arrival.rank];
+    const Stream& stream = state.streams[arrival.stream];
+    const program::Program& program = *ranks_[arrival.rank].steps[stream.op_step].program;
+    state.group_busy[program.ops[stream.op].desc.collective.group] = false;
+    std::erase_if(state.residents, [&](const Resident& resident) { return resident.instance == number; });
+    end_op(arrival.rank, arrival.stream, running.last_arrival - stream.started);
+    wake_blocked_on_order(arrival.rank);
+  }
+}
+
+void Simulation::wake_blocked_on_order(std::uint32_t rank) {
+  RankState& state = states_[rank];
+  for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
+    if (state.blocked_on_order >> at & 1) wake(rank, at);
+  }
+  state.blocked_on_order = 0;
+}
+
+// --- Rates --------------------------------------------------------------------------------------------
+
+void Simulation::touch(std::uint32_t rank) {
+  if (states_[rank].is_dirty) return;
+  states_[rank].is_dirty = true;
+  dirty_ranks_.push_back(rank);
+}
+
+void Simulation::set_rates() {
+  for (std::uint32_t rank : dirty_ranks_) set_rates_of(states_[rank], rank);
+  dirty_ranks_.clear();
+  // A collective goes as fast as its slowest rank.
+  for (std::uint32_t number : dirty_instances_) {
+    Running& running = running_[number];
+    running.is_dirty = false;
+    float slowdown = 1;
+    for (std::uint32_t member = 0; member < running.arrived; ++member) {
+      slowdown = std::max(slowdown, arrivals_[running.first_arrival + member].slowdown);
+    }
+    set_rate(running.work, slowdown, What::end_of_collective, number);
+  }
+  dirty_instances_.clear();
+}
+
+void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
+  state.is_dirty = false;
+  // What runs on this device, and how much of it contends.
+  int ops = 0, transfers = 0;
+  float gemm_part = 0, memory_part = 0;
+  for (const Stream& stream : state.streams) {
+    if (!stream.running || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
+    ++ops;
+    float& part = stream.is_gemm ? gemm_part : memory_part;
+    part = std::max(part, stream.work.shared_part);
+  }
+  // A collective that still waits for a rank holds its multiprocessors, but moves no bytes.
+  double gemm_factor = 1, memory_factor = 1;
+  for (const Resident& resident : state.residents) {
+    const Instance& instance = matching_.instances[resident.instance];
+    const Contention& factors = contention_of(instance.participants);
+    gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
+    if (!running_[resident.instance].transfers) continue;
+    ++transfers;
+    memory_factor = std::max(memory_factor, 1 + instance.shared_part * (factors.memory_by_collective - 1));
+  }
+  // Ops take turns, and are slowed by collectives.
+  for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
+    Stream& stream = state.streams[at];
+    if (!stream.running || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
+    const double factor = stream.is_gemm ? gemm_factor : memory_factor;
+    set_rate(stream.work, 1 + stream.work.shared_part * (ops * factor - 1), What::end_of_op, rank * streams_a_rank_ + at);
+  }
+  // Collectives take turns too, and are slowed by ops.
+  for (const Resident& resident : state.residents) {
+    Running& running = running_[resident.instance];
+    if (!running.transfers) continue;
+    const Instance& instance = matching_.instances[resident.instance];
+    const Contention& factors = contention_of(instance.participants);
+    const double by_gemm = 1 + gemm_part * (factors.collective_by_gemm - 1);
+    const double by_memory = 1 + memory_part * (factors.collective_by_memory - 1);
+    const double slowdown = 1 + instance.shared_part * (transfers * std::max(by_gemm, by_memory) - 1);
+    arrivals_[running.first_arrival + resident.arrival].slowdown = static_cast<float>(slowdown);
+    if (running.is_dirty) continue;
+    running.is_dirty = true;
+    dirty_instances_.push_back(resident.instance);
+  }
+}
+
+void Simulation::set_rate(Work& work, double slowdown, What what, std::uint32_t id) {
+  if (work.slowdown == slowdown) return;
+  if (work.slowdown > 0) work.remaining_ns -= static_cast<double>(now_ - work.since) / work.slowdown;
+  work.remaining_ns = std::max(work.remaining_ns, 0.0);
+  work.slowdown = slowdown;
+  work.since = now_;
+  ++work.version;
+  heap_.push({now_ + std::llround(work.remaining_ns * slowdown), what, id, work.version});
+}
+
+const Contention& Simulation::contention_of(std::uint32_t participants) {
+  if (contention_.size() <= participants) contention_.resize(participants + 1, Contention{0});
+  Contention& factors = contention_[participants];
+  if (factors.ranks != 0) return factors;
+  // That of the nearest measured number of ranks.
+  factors.ranks = static_cast<int>(participants);
+  double nearest = -1;
+  for (const Contention& measured : machine_.contention) {
+    const double apart = std::abs(std::log2(static_cast<double>(measured.ranks) / participants));
+    if (nearest >= 0 && apart >= nearest) continue;
+    nearest = apart;
+    factors = measured;
+  }
+  return factors;
+}
+
+// --- What to say when nothing goes on -------------------------------------------------------------------
+
+std::string Simulation::who_waits(std::uint32_t rank) const {
+  const RankState& state = states_[rank];
+  // In a collective, for whom?
+  for (const Resident& resident : state.residents) {
+    const Instance& instance = matching_.instances[resident.instance];
+    const Running& running = running_[resident.instance];
+    std::string missing;
+    for (base::Rank member : instance.group->ranks) {
+      bool is_there = false;
+      for (std::uint32_t at = 0; at < running.arrived; ++at) {
+        is_there = is_there || ranks_[arrivals_[running.first_arrival + at].rank].rank == member;
+      }
+      if (!is_there) missing += (missing.empty() ? "" : ", ") + std::to_string(member);
+    }
+    const Stream& stream = state.streams[arrivals_[running.first_arrival + resident.arrival].stream];
+    const program::SourceLine& where = ranks_[rank].steps[stream.op_step].program->ops[stream.op].where;
+    return base::text("rank ", ranks_[rank].rank, " waits in ", name_of(instance), " (", where.file, ":", where.line,
+                      ") for rank ", missing);
+  }
+  // Before an item of a stream, or on the host?
+  for (std::size_t at = 0; at < state.streams.size(); ++at) {
+    const Stream& stream = state.streams[at];
+    if (stream.step >= steps_) continue;
+    const program::Program& program = *ranks_[rank].steps[stream.step].program;
+    const Plan& plan = *plans_[rank][stream.step];
+    if (stream.at >= plan.streams[at].size()) continue;
+    const Item& item = plan.streams[at][stream.at];
+    if (stream.step > state.step || (stream.step == state.step && item.command >= state.command)) continue;
+    const program::Command& command = program.commands[item.command];
+    const char* what = item.kind == ItemKind::op ? "for its turn to start " : "for event ";
+    const std::string name = item.kind == ItemKind::op ? program.ops[item.target].desc.name
+                                                       : ranks_[rank].catalogue->events[command.event];
+    return base::text("rank ", ranks_[rank].rank, " waits on stream ", ranks_[rank].catalogue->streams[at].name, " ", what,
+                      name, " (", command.where.file, ":", command.where.line, ")");
+  }
+  if (state.host == HostState::waits) {
+    const program::SourceLine& where = ranks_[rank].steps[state.step].program->commands[state.command - 1].where;
+    return base::text("rank ", ranks_[rank].rank, " waits on its host (", where.file, ":", where.line, ")");
+  }
+  return base::text("rank ", ranks_[rank].rank, " has issued all it has");
+}
+
+std::string Simulation::who_waits() const {
+  constexpr std::size_t named = 4;
+  std::string all = "the ranks wait for each other for ever: ";
+  for (std::uint32_t rank = 0; rank < states_.size() && rank < named; ++rank) all += (rank ? "; " : "") + who_waits(rank);
+  if (states_.size() > named) all += base::text("; and so on for ", states_.size() - named, " more");
+  return all;
+}
+
+}  // namespace shardbook::simulate
