@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -91,6 +92,11 @@ class CudaDevice final : public Device {
     for (std::size_t i = 0; i < streams_.size(); ++i) {
       await([&] { return cudaStreamQuery(streams_[i].stream.get()); }, "cudaStreamQuery", static_cast<program::StreamId>(i));
     }
+  }
+
+  void* scratch(base::Bytes bytes) {
+    SHARDBOOK_CHECK(!sealed(), "scratch memory is asked for after seal(): make it before the first step");
+    return arena_->allocate(bytes);
   }
 
   CudaTiming timing() const {
@@ -258,6 +264,11 @@ base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage,
   } catch (const base::Failure& failure) {
     return base::Error{base::text("GPU ", gpu, " cannot be used: ", failure.what())};
   }
+}
+
+void* cuda_scratch(Device& device, base::Bytes bytes) {
+  SHARDBOOK_CHECK(device.kind() == Kind::cuda, "cuda scratch memory of a ", name_of(device.kind()), " device");
+  return static_cast<cuda::CudaDevice&>(device).scratch(bytes);
 }
 
 CudaTiming cuda_timing(const Device& device) {

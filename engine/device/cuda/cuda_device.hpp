@@ -30,6 +30,10 @@ int cuda_runtime_version();
 // another process holds alone. Storage of bf16 is bf16 or f32, of f32 is f32.
 base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage, base::Rank rank);
 
+// Memory for the needs of a library, which is no buffer of the program: zeroed, 256-byte aligned, the
+// device's own. Set-up only. REQUIRES: device.kind() == Kind::cuda. Throws Failure where there is no more.
+void* cuda_scratch(Device& device, base::Bytes bytes);
+
 // What timing costs and how exact it is, in nanoseconds: a pair of marks round one op, on the host and on
 // its stream, measured by seal(); and the error of the last timed step's device times on the host's
 // clock. REQUIRES: device.kind() == Kind::cuda.

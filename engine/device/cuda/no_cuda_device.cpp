@@ -17,6 +17,7 @@ base::Result<std::unique_ptr<Device>> make_cuda_device(int, Storage, base::Rank 
   return base::Error{base::text("rank ", rank, " has no GPU: ", no_cuda, "; use --device host")};
 }
 
+void* cuda_scratch(Device&, base::Bytes) { throw base::Failure(no_cuda); }
 CudaTiming cuda_timing(const Device&) { throw base::Failure(no_cuda); }
 
 }  // namespace shardbook::device

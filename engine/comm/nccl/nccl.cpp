@@ -1,0 +1,364 @@
+#include "engine/comm/nccl/nccl.hpp"
+
+#include <nccl.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "engine/device/cuda/cuda_device.hpp"
+#include "engine/device/cuda/owners.hpp"
+
+namespace shardbook::comm {
+namespace {
+
+constexpr int first_with_launch_order = 22600;
+constexpr base::Bytes warm_up_bytes = 1 << 16;
+
+// Must run before this process' first communicator.
+void prepare_process() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
+    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+  });
+}
+
+int version_number() {
+  int version = 0;
+  return ncclGetVersion(&version) == ncclSuccess ? version : 0;
+}
+
+ncclDataType_t type_of(base::DType dtype) {
+  switch (dtype) {
+    case base::DType::bf16: return ncclBfloat16;
+    case base::DType::f32: return ncclFloat32;
+    case base::DType::f64: return ncclFloat64;
+    case base::DType::i32: return ncclInt32;
+  }
+  return ncclFloat32;
+}
+
+class NcclBackend final : public Backend {
+ public:
+  NcclBackend(world::World& world, device::Device& device, NcclOptions options);
+  ~NcclBackend() override;
+
+  std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override;
+  void check() override;
+  void abort() override;
+  std::string version() const override {
+    return base::text("NCCL ", nccl_version(), serialised_ ? ", older than 2.26: collectives serialised" : "");
+  }
+
+  // Runs f(), which makes one call on `nccl` (or a group of them), and returns when it is in its stream.
+  template <class F>
+  void call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f);
+
+ private:
+  // Returns when `nccl` is ready for more. REQUIRES: mutex_ is held.
+  void await_ready(ncclComm_t nccl, const char* expression, const std::string& who);
+  void expect(ncclResult_t code, ncclComm_t nccl, const char* expression, const std::string& who) const;
+  void stop_if_failed() const;
+  bool is_whole_world(const mesh::Group& group) const;
+  // One call of each kind, so that pairs are connected and every module is loaded.
+  void warm_up(ncclComm_t nccl, const mesh::Group& group, const std::string& who);
+  void abort_all();
+
+  world::World& world_;
+  NcclOptions options_;
+  std::string rank_name_;
+  std::mutex mutex_;  // held by whoever is in NCCL
+  std::atomic<bool> aborting_ = false;
+  bool aborted_ = false;
+  std::thread aborter_;
+  ncclComm_t whole_ = nullptr;
+  bool whole_is_taken_ = false;
+  std::vector<ncclComm_t> all_;
+  void* warm_up_memory_ = nullptr;
+  // Below NCCL 2.26: the call before, that the next one waits for.
+  bool serialised_ = false;
+  device::cuda::OwnedEvent call_before_;
+};
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
+      : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)) {}
+
+ protected:
+  void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
+    lane.device().launch(lane, desc, Issued{this, call}, &on_host, &on_cuda);
+  }
+
+ private:
+  struct Issued {
+    NcclCommunicator* self;
+    Call call;
+  };
+  static void on_host(const Issued& issued) {
+    throw base::Failure(base::text(issued.self->who_, ": NCCL moves memory of GPUs only"));
+  }
+  static void on_cuda(const Issued& issued, const device::CudaQueue& queue) {
+    NcclCommunicator& self = *issued.self;
+    const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
+    self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
+                       [&] { return self.enqueue(issued.call, stream); });
+  }
+  ncclResult_t enqueue(const Call& call, cudaStream_t stream);
+  ncclResult_t enqueue_all_to_all(const Call& call, cudaStream_t stream);
+
+  NcclBackend& backend_;
+  ncclComm_t nccl_;
+  std::string who_;
+};
+
+ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
+  const std::size_t count = static_cast<std::size_t>(call.elements);
+  const ncclDataType_t type = type_of(call.dtype);
+  const ncclRedOp_t reduction = call.reduction == Reduction::max ? ncclMax : ncclSum;
+  switch (call.kind) {
+    case program::OpKind::all_reduce: return ncclAllReduce(call.in, call.out, count, type, reduction, nccl_, stream);
+    case program::OpKind::all_gather: return ncclAllGather(call.in, call.out, count, type, nccl_, stream);
+    case program::OpKind::reduce_scatter:
+      return ncclReduceScatter(call.in, call.out, count, type, reduction, nccl_, stream);
+    case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl_, stream);
+    case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl_, stream);
+    case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl_, stream);
+    case program::OpKind::all_to_all: return enqueue_all_to_all(call, stream);
+    default: break;
+  }
+  SHARDBOOK_CHECK(false, program::name_of(call.kind), " is no collective");
+  return ncclInvalidArgument;
+}
+
+ncclResult_t NcclCommunicator::enqueue_all_to_all(const Call& call, cudaStream_t stream) {
+  const ncclDataType_t type = type_of(call.dtype);
+  const std::byte* in = static_cast<const std::byte*>(call.in);
+  std::byte* out = static_cast<std::byte*>(call.out);
+  ncclResult_t first = ncclGroupStart();
+  const auto note = [&](ncclResult_t code) {
+    if (first == ncclSuccess) first = code;
+  };
+  for (int peer = 0; peer < size(); ++peer) {
+    if (call.send_elements[peer] > 0) {
+      note(ncclSend(in, static_cast<std::size_t>(call.send_elements[peer]), type, peer, nccl_, stream));
+    }
+    if (call.receive_elements[peer] > 0) {
+      note(ncclRecv(out, static_cast<std::size_t>(call.receive_elements[peer]), type, peer, nccl_, stream));
+    }
+    in += call.send_elements[peer] * base::size_of(call.dtype);
+    out += call.receive_elements[peer] * base::size_of(call.dtype);
+  }
+  const ncclResult_t end = ncclGroupEnd();
+  return first == ncclSuccess || first == ncclInProgress ? end : first;
+}
+
+// ---- Backend -------------------------------------------------------------------------------------
+
+NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOptions options)
+    : world_(world), options_(options), rank_name_(base::text("rank ", world.rank())) {
+  SHARDBOOK_CHECK(device.kind() == device::Kind::cuda, "NCCL needs a cuda device, not ", device::name_of(device.kind()));
+  prepare_process();
+  warm_up_memory_ = device::cuda_scratch(device, warm_up_bytes);
+  serialised_ = version_number() < first_with_launch_order;
+  if (serialised_) call_before_ = device::cuda::make_order_event(rank_name_);
+
+  // Rank 0 names the world's communicator; all join it.
+  ncclUniqueId id = {};
+  if (world.rank() == 0) expect(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId", rank_name_);
+  const std::string shared = world.broadcast(std::string_view(reinterpret_cast<const char*>(&id), sizeof(id)), 0);
+  SHARDBOOK_CHECK_EQ(shared.size(), sizeof(id), "bytes of NCCL's id: do all ranks run the same build?");
+  std::memcpy(&id, shared.data(), sizeof(id));
+
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  try {
+    std::lock_guard lock(mutex_);
+    const ncclResult_t code = ncclCommInitRankConfig(&whole_, world.size(), id, world.rank(), &config);
+    if (whole_ != nullptr) all_.push_back(whole_);
+    if (code != ncclInProgress) expect(code, whole_, "ncclCommInitRankConfig", rank_name_);
+    await_ready(whole_, "ncclCommInitRankConfig", rank_name_);
+  } catch (...) {
+    abort_all();
+    throw;
+  }
+}
+
+NcclBackend::~NcclBackend() {
+  // Communicators end together, or, where something failed, each by itself.
+  if (!aborting_ && !world_.failed() && std::uncaught_exceptions() == 0) {
+    try {
+      std::lock_guard lock(mutex_);
+      while (!all_.empty()) {
+        const ncclComm_t nccl = all_.back();
+        const ncclResult_t code = ncclCommFinalize(nccl);
+        if (code != ncclInProgress) expect(code, nccl, "ncclCommFinalize", rank_name_);
+        await_ready(nccl, "ncclCommFinalize", rank_name_);
+        all_.pop_back();
+        expect(ncclCommDestroy(nccl), nullptr, "ncclCommDestroy", rank_name_);
+      }
+    } catch (const base::Failure&) {
+      // A peer failed meanwhile; its cause is known to the world.
+    }
+  }
+  if (aborter_.joinable()) aborter_.join();
+  std::lock_guard lock(mutex_);
+  abort_all();
+}
+
+std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, const mesh::Group& group) {
+  const std::string who = base::text(rank_name_, ", ", group.axis, " group ", group.number);
+  const program::GroupId id = device.recorder().add_group({group.axis, group.ranks});
+  ncclComm_t nccl = nullptr;
+  if (is_whole_world(group) && !whole_is_taken_ && !options_.blocking_calls) {
+    whole_is_taken_ = true;
+    nccl = whole_;
+  } else {
+    std::lock_guard lock(mutex_);
+    stop_if_failed();
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = options_.blocking_calls ? 1 : 0;
+    const ncclResult_t code = ncclCommSplit(whole_, group.number, group.index_of_me, &nccl, &config);
+    if (code != ncclInProgress) expect(code, whole_, "ncclCommSplit", who);
+    await_ready(whole_, "ncclCommSplit", who);
+    SHARDBOOK_CHECK(nccl != nullptr, who, ": ncclCommSplit gave no communicator");
+    all_.push_back(nccl);
+    await_ready(nccl, "ncclCommSplit", who);
+  }
+  int size = 0, index = -1;
+  expect(ncclCommCount(nccl, &size), nccl, "ncclCommCount", who);
+  expect(ncclCommUserRank(nccl, &index), nccl, "ncclCommUserRank", who);
+  SHARDBOOK_CHECK(size == group.size() && index == group.index_of_me, who, ": NCCL counts ", size, " ranks and me as ",
+                  index, ", the mesh ", group.size(), " and ", group.index_of_me);
+  warm_up(nccl, group, who);
+  return std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
+}
+
+bool NcclBackend::is_whole_world(const mesh::Group& group) const {
+  if (group.size() != world_.size()) return false;
+  for (int i = 0; i < group.size(); ++i) {
+    if (group.ranks[static_cast<std::size_t>(i)] != i) return false;
+  }
+  return true;
+}
+
+template <class F>
+void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f) {
+  std::lock_guard lock(mutex_);
+  stop_if_failed();
+  if (serialised_) SHARDBOOK_CUDA(cudaStreamWaitEvent(stream, call_before_.get(), 0), who);
+  const ncclResult_t code = f();
+  if (code != ncclSuccess && code != ncclInProgress) expect(code, nccl, expression, who);
+  if (code == ncclInProgress) await_ready(nccl, expression, who);
+  if (serialised_) SHARDBOOK_CUDA(cudaEventRecord(call_before_.get(), stream), who);
+}
+
+void NcclBackend::await_ready(ncclComm_t nccl, const char* expression, const std::string& who) {
+  ncclResult_t state = ncclInProgress;
+  while (true) {
+    expect(ncclCommGetAsyncError(nccl, &state), nccl, "ncclCommGetAsyncError", who);
+    if (state != ncclInProgress) break;
+    stop_if_failed();
+    std::this_thread::yield();
+  }
+  expect(state, nccl, expression, who);
+}
+
+void NcclBackend::expect(ncclResult_t code, ncclComm_t nccl, const char* expression, const std::string& who) const {
+  if (code == ncclSuccess) return;
+  // A peer that left makes calls fail here: its cause is the first one.
+  world_.throw_if_failed();
+  throw base::Failure(base::text(who, ": ", expression, " failed: ", ncclGetErrorString(code), ". NCCL says: ",
+                                 ncclGetLastError(nccl)));
+}
+
+void NcclBackend::stop_if_failed() const {
+  if (world_.failed()) world_.throw_if_failed();
+  if (aborting_.load()) throw base::Failure(base::text(rank_name_, ": collectives were aborted"));
+}
+
+void NcclBackend::warm_up(ncclComm_t nccl, const mesh::Group& group, const std::string& who) {
+  const device::cuda::OwnedStream owned = device::cuda::make_stream(0, who);
+  const cudaStream_t stream = owned.get();
+  char* memory = static_cast<char*>(warm_up_memory_);
+  const int size = group.size(), me = group.index_of_me;
+  const std::size_t shard = static_cast<std::size_t>(warm_up_bytes) / sizeof(float) / static_cast<std::size_t>(size);
+  float* mine = reinterpret_cast<float*>(memory) + static_cast<std::size_t>(me) * shard;
+
+  call(nccl, "warm-up: ncclAllReduce", who, stream,
+       [&] { return ncclAllReduce(memory, memory, shard, ncclFloat32, ncclSum, nccl, stream); });
+  call(nccl, "warm-up: ncclAllGather", who, stream,
+       [&] { return ncclAllGather(mine, memory, shard, ncclFloat32, nccl, stream); });
+  call(nccl, "warm-up: ncclReduceScatter", who, stream,
+       [&] { return ncclReduceScatter(memory, mine, shard, ncclFloat32, ncclSum, nccl, stream); });
+  call(nccl, "warm-up: ncclBroadcast", who, stream,
+       [&] { return ncclBroadcast(memory, memory, shard, ncclFloat32, 0, nccl, stream); });
+  call(nccl, "warm-up: ncclSend, ncclRecv", who, stream, [&] {
+    // The first half of the memory goes out, the second takes what comes.
+    const std::size_t piece = static_cast<std::size_t>(warm_up_bytes) / 2 / static_cast<std::size_t>(size);
+    ncclResult_t first = ncclGroupStart();
+    for (int peer = 0; peer < size; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * piece;
+      const ncclResult_t sent = ncclSend(memory + at, piece, ncclInt8, peer, nccl, stream);
+      const ncclResult_t received = ncclRecv(memory + warm_up_bytes / 2 + at, piece, ncclInt8, peer, nccl, stream);
+      if (first == ncclSuccess) first = sent != ncclSuccess ? sent : received;
+    }
+    const ncclResult_t end = ncclGroupEnd();
+    return first == ncclSuccess || first == ncclInProgress ? end : first;
+  });
+  cudaError_t code;
+  while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
+    stop_if_failed();
+    std::this_thread::yield();
+  }
+  SHARDBOOK_CUDA(code, who);
+}
+
+void NcclBackend::check() {
+  std::lock_guard lock(mutex_);
+  stop_if_failed();
+  for (ncclComm_t nccl : all_) {
+    ncclResult_t state = ncclSuccess;
+    expect(ncclCommGetAsyncError(nccl, &state), nccl, "ncclCommGetAsyncError", rank_name_);
+    if (state != ncclInProgress) expect(state, nccl, "a collective", rank_name_);
+  }
+}
+
+void NcclBackend::abort() {
+  // On a thread of its own: the caller must not block, and this rank's thread may be stuck in a launch behind a
+  // collective that only the abort ends.
+  if (aborting_.exchange(true)) return;
+  aborter_ = std::thread([this] {
+    std::lock_guard lock(mutex_);
+    abort_all();
+  });
+}
+
+void NcclBackend::abort_all() {
+  if (aborted_) return;
+  aborted_ = true;
+  // In one group, so that all kernels are told to quit before the first communicator's memory is freed: freeing
+  // waits for the device.
+  (void)ncclGroupStart();
+  for (ncclComm_t nccl : all_) (void)ncclCommAbort(nccl);
+  (void)ncclGroupEnd();
+  all_.clear();
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_nccl_backend(world::World& world, device::Device& device, NcclOptions options) {
+  return std::make_unique<NcclBackend>(world, device, options);
+}
+
+std::string nccl_version() {
+  const int version = version_number();
+  return version == 0 ? "" : base::text(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+}  // namespace shardbook::comm

@@ -1,0 +1,43 @@
+// comm/nccl: collectives between GPUs.
+//
+// One communicator over the whole world is made first, non-blocking, so that a peer that never comes can be
+// given up; each group's communicator is split from it. A group that is the whole world takes the world's own.
+//
+// Invariants
+//   - NCCL has a call in its stream when issue() returns, so what is issued later is behind it.
+//   - Calls on communicators of one device keep the order in which the host issued them: NCCL 2.26 and newer
+//     do this themselves (NCCL_LAUNCH_ORDER_IMPLICIT, set here); below, each call waits for the one before.
+//   - Every connection is made when a communicator is made, and one call of each kind is run; none is made lazily
+//     within a step (NCCL_RUNTIME_CONNECT=0, set here, and pairs by the run).
+//   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave.
+// Both variables may be set otherwise by the user.
+//
+// Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators
+// concurrently"; NVIDIA/nccl src/group.cc: each call on a non-blocking communicator is launched by a
+// thread of its own, which costs the host tens of microseconds (NcclOptions::blocking_calls).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "engine/comm/comm.hpp"
+#include "engine/world/world.hpp"
+
+namespace shardbook::comm {
+
+struct NcclOptions {
+  // Calls enqueue from the calling thread. Cheaper for the host; only making the communicators can then be
+  // given up by the caller itself, and calls by abort().
+  bool blocking_calls = false;
+};
+
+// Collective over all ranks of `world`. `device` is this rank's cuda device, not sealed yet; both outlive the
+// backend, and the backend its communicators. communicator() must be called by all ranks of the world, for
+// the same axes in the same order, before seal().
+// Throws Failure: NCCL failed, or a peer did, whose cause it gives.
+std::unique_ptr<Backend> make_nccl_backend(world::World& world, device::Device& device, NcclOptions options = {});
+
+// "2.28.9"; empty where this build has no NCCL.
+std::string nccl_version();
+
+}  // namespace shardbook::comm
