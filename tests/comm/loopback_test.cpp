@@ -1,0 +1,184 @@
+// Collectives between threads: exact on integers, whatever order the queues drain in.
+#include <gtest/gtest.h>
+
+#include "tests/support/host_ranks.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+using base::DType;
+using program::MemoryKind;
+
+constexpr int elements = 3000;  // more than one run of the reduction
+
+double given(int rank, std::int64_t at) { return small_integer(static_cast<std::uint64_t>(rank * 1000003 + at)); }
+
+tensor::Tensor make(HostRank& rank, std::int64_t size, const std::string& name) {
+  return tensor::allocate(rank.device, {size}, DType::f32, MemoryKind::workspace, name);
+}
+
+class Collectives : public testing::TestWithParam<std::tuple<int, std::uint64_t>> {
+ protected:
+  int ranks() const { return std::get<0>(GetParam()); }
+  void run(const std::function<void(HostRank&, comm::Communicator&, device::Stream&)>& body) {
+    const std::string error = on_host_ranks(ranks(), [&](HostRank& rank) {
+      device::Stream& stream = rank.device.create_stream("comm");
+      const auto group = rank.backend.communicator_or_alone(rank.device, rank.everyone("all"));
+      body(rank, *group, stream);
+    }, std::get<1>(GetParam()));
+    EXPECT_EQ(error, "");
+  }
+};
+
+TEST_P(Collectives, AllReduceGivesEveryRankTheSum) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const tensor::Tensor in = make(rank, elements, "in"), out = make(rank, elements, "out");
+    for (int at = 0; at < elements; ++at) set(in, at, given(rank.world.rank(), at));
+    group.all_reduce(stream, in, out);
+    group.all_reduce(stream, in, in);
+    rank.device.synchronize();
+    for (int at = 0; at < elements; ++at) {
+      double sum = 0;
+      for (int other = 0; other < ranks(); ++other) sum += given(other, at);
+      ASSERT_EQ(get(out, at), sum);
+      ASSERT_EQ(get(in, at), sum);
+    }
+  });
+}
+
+TEST_P(Collectives, AllReduceOfMaximaTakesTheLargest) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const tensor::Tensor in = make(rank, elements, "in");
+    for (int at = 0; at < elements; ++at) set(in, at, given(rank.world.rank(), at));
+    group.all_reduce(stream, in, in, comm::Reduction::max);
+    rank.device.synchronize();
+    for (int at = 0; at < elements; ++at) {
+      double largest = given(0, at);
+      for (int other = 1; other < ranks(); ++other) largest = std::max(largest, given(other, at));
+      ASSERT_EQ(get(in, at), largest);
+    }
+  });
+}
+
+TEST_P(Collectives, AllGatherThenReduceScatterGivesEachShardTimesTheRanks) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const tensor::Tensor shard = make(rank, elements, "shard"), full = make(rank, elements * ranks(), "full");
+    for (int at = 0; at < elements; ++at) set(shard, at, given(rank.world.rank(), at));
+    group.all_gather(stream, shard, full);
+    rank.device.synchronize();
+    for (std::int64_t at = 0; at < full.elements(); ++at) {
+      ASSERT_EQ(get(full, at), given(static_cast<int>(at / elements), at % elements));
+    }
+    group.reduce_scatter(stream, full, full.slice(rank.world.rank() * elements, {elements}));  // in its own place
+    rank.device.synchronize();
+    for (int at = 0; at < elements; ++at) {
+      ASSERT_EQ(get(full, rank.world.rank() * elements + at), ranks() * given(rank.world.rank(), at));
+    }
+  });
+}
+
+TEST_P(Collectives, BroadcastGivesEveryRankTheRootsNumbers) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const int root = ranks() - 1;
+    const tensor::Tensor in = make(rank, elements, "in"), out = make(rank, elements, "out");
+    for (int at = 0; at < elements; ++at) set(in, at, given(rank.world.rank(), at));
+    group.broadcast(stream, in, out, root);
+    rank.device.synchronize();
+    for (int at = 0; at < elements; ++at) ASSERT_EQ(get(out, at), given(root, at));
+  });
+}
+
+TEST_P(Collectives, AllToAllBringsUnequalPartsToTheirPlaces) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    // Rank a sends a + 2·b + 1 elements to rank b.
+    const int me = rank.world.rank();
+    std::vector<std::int64_t> send, receive;
+    std::int64_t sent = 0, received = 0;
+    for (int other = 0; other < ranks(); ++other) {
+      send.push_back(me + 2 * other + 1);
+      receive.push_back(other + 2 * me + 1);
+      sent += send.back();
+      received += receive.back();
+    }
+    const tensor::Tensor in = make(rank, sent, "in"), out = make(rank, received, "out");
+    for (std::int64_t at = 0; at < sent; ++at) set(in, at, given(me, at));
+    group.all_to_all(stream, in, out, send, receive);
+    rank.device.synchronize();
+    std::int64_t at = 0;
+    for (int other = 0; other < ranks(); ++other) {
+      std::int64_t from = 0;
+      for (int before = 0; before < me; ++before) from += other + 2 * before + 1;
+      for (std::int64_t element = 0; element < receive[static_cast<std::size_t>(other)]; ++element) {
+        ASSERT_EQ(get(out, at++), given(other, from + element));
+      }
+    }
+  });
+}
+
+TEST_P(Collectives, ARingOfSendsAndReceivesOnTwoStreamsPassesNumbersOn) {
+  if (ranks() == 1) GTEST_SKIP() << "a ring needs two";
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    device::Stream& other = rank.device.create_stream("other");
+    const int me = rank.world.rank(), next = (me + 1) % ranks(), previous = (me + ranks() - 1) % ranks();
+    const tensor::Tensor in = make(rank, elements, "in"), out = make(rank, elements, "out");
+    for (int at = 0; at < elements; ++at) set(in, at, given(me, at));
+    group.send(stream, in, next);
+    group.receive(other, out, previous);
+    rank.device.synchronize();
+    for (int at = 0; at < elements; ++at) ASSERT_EQ(get(out, at), given(previous, at));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(RanksAndDrainOrders, Collectives, testing::Combine(testing::Values(1, 2, 3, 4), testing::Values(0, 1, 17)));
+
+TEST(Loopback, RanksThatCallDifferentCollectivesFailWithBothNamed) {
+  const std::string error = on_host_ranks(2, [](HostRank& rank) {
+    device::Stream& stream = rank.device.create_stream("comm");
+    const auto group = rank.backend.communicator(rank.device, rank.everyone("all"));
+    const tensor::Tensor a = make(rank, 8, "a"), b = make(rank, 16, "b");
+    if (rank.world.rank() == 0) group->all_reduce(stream, a, a);
+    else group->all_gather(stream, a, b);
+    rank.device.synchronize();
+  });
+  EXPECT_NE(error.find("ranks disagree"), std::string::npos) << error;
+}
+
+TEST(Loopback, ARankThatLeavesEndsThoseThatWaitForIt) {
+  const auto begin = program::host_now();
+  const std::string error = on_host_ranks(3, [](HostRank& rank) {
+    device::Stream& stream = rank.device.create_stream("comm");
+    const auto group = rank.backend.communicator(rank.device, rank.everyone("all"));
+    const tensor::Tensor a = make(rank, 8, "a");
+    if (rank.world.rank() == 1) throw base::Failure("the planted fault");
+    group->all_reduce(stream, a, a);
+    rank.device.synchronize();
+  });
+  EXPECT_NE(error.find("the planted fault"), std::string::npos) << error;
+  EXPECT_NE(error.find("rank 1"), std::string::npos) << error;
+  EXPECT_LT(program::host_now() - begin, 10'000'000'000) << "within 10 s";
+}
+
+TEST(Loopback, CollectivesOfTwoGroupsOnTwoStreamsDoNotHoldEachOtherUp) {
+  // Ranks issue to the two streams in opposite order: only blocking queues would hang.
+  const std::string error = on_host_ranks(2, [](HostRank& rank) {
+    device::Stream& first = rank.device.create_stream("first");
+    device::Stream& second = rank.device.create_stream("second");
+    const auto one = rank.backend.communicator(rank.device, rank.everyone("one"));
+    const auto two = rank.backend.communicator(rank.device, rank.everyone("two"));
+    const tensor::Tensor a = make(rank, 8, "a"), b = make(rank, 8, "b");
+    for (int round = 0; round < 10; ++round) {
+      if (rank.world.rank() == 0) {
+        one->all_reduce(first, a, a);
+        two->all_reduce(second, b, b);
+      } else {
+        two->all_reduce(second, b, b);
+        one->all_reduce(first, a, a);
+      }
+    }
+    rank.device.synchronize();
+  }, 5);
+  EXPECT_EQ(error, "");
+}
+
+}  // namespace
+}  // namespace shardbook::tests

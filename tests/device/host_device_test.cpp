@@ -1,0 +1,147 @@
+// The host device keeps CUDA's promises about streams and events, and no others.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "engine/device/host/host_device.hpp"
+#include "engine/device/meta/meta_device.hpp"
+
+namespace shardbook::device {
+namespace {
+
+const Storage plain{base::DType::f32, base::DType::f32};
+
+struct AppendArgs {
+  std::vector<int>* to;
+  int value;
+};
+void append(const AppendArgs& args) { args.to->push_back(args.value); }
+
+void issue(Lane lane, std::vector<int>& to, int value) {
+  const program::OpDesc desc("append", program::OpKind::pointwise, base::DType::f32);
+  lane.device().launch(lane, desc, AppendArgs{&to, value}, &append, static_cast<void (*)(const AppendArgs&, const CudaQueue&)>(nullptr));
+}
+
+TEST(HostDevice, RunsNothingUntilTheHostMustWait) {
+  HostDevice device(plain, 0, 0);
+  Stream& stream = device.create_stream("compute");
+  std::vector<int> order;
+  issue(stream, order, 1);
+  EXPECT_TRUE(order.empty());
+  device.synchronize();
+  EXPECT_EQ(order, (std::vector<int>{1}));
+}
+
+TEST(HostDevice, KeepsTheOrderOfAStreamUnderEverySeed) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    HostDevice device(plain, 0, seed);
+    Stream& stream = device.create_stream("compute");
+    std::vector<int> order, expected;
+    for (int value = 0; value < 2000; ++value) {  // more than the queue's first size
+      issue(stream, order, value);
+      expected.push_back(value);
+    }
+    device.synchronize();
+    EXPECT_EQ(order, expected);
+  }
+}
+
+TEST(HostDevice, HoldsAStreamUntilTheEventItAwaits) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    HostDevice device(plain, 0, seed);
+    Stream& first = device.create_stream("first");
+    Stream& second = device.create_stream("second");
+    const Event event = device.create_event("handed over");
+    std::vector<int> order;
+    issue(first, order, 1);
+    device.record(first, event);
+    device.wait(second, event);
+    issue(second, order, 2);
+    device.synchronize();
+    EXPECT_EQ(order, (std::vector<int>{1, 2}));
+  }
+}
+
+TEST(HostDevice, ShowsAMissingWaitUnderSomeSeed) {
+  std::set<std::vector<int>> seen;
+  for (std::uint64_t seed = 1; seed < 40; ++seed) {
+    HostDevice device(plain, 0, seed);
+    Stream& first = device.create_stream("first");
+    Stream& second = device.create_stream("second");
+    std::vector<int> order;
+    issue(first, order, 1);
+    issue(second, order, 2);
+    device.synchronize();
+    seen.insert(order);
+  }
+  EXPECT_EQ(seen.size(), 2u) << "both orders are legal, and both must be drawn";
+}
+
+TEST(HostDevice, BindsAWaitToTheLastRecordIssuedBeforeIt) {
+  HostDevice device(plain, 0, 3);
+  Stream& first = device.create_stream("first");
+  Stream& second = device.create_stream("second");
+  const Event event = device.create_event("again and again");
+  std::vector<int> order;
+  device.wait(second, event);  // never recorded so far: holds nobody
+  issue(second, order, 1);
+  device.host_wait(event);
+  issue(first, order, 2);
+  device.record(first, event);
+  device.wait(second, event);
+  issue(first, order, 3);
+  device.record(first, event);
+  issue(second, order, 4);
+  device.host_wait(event);
+  device.synchronize();
+  ASSERT_EQ(order.size(), 4u);
+  EXPECT_LT(std::find(order.begin(), order.end(), 2), std::find(order.begin(), order.end(), 4));
+}
+
+TEST(HostDevice, RefusesToAllocateOnceSealed) {
+  HostDevice device(plain, 0, 0);
+  device.allocate(8, base::DType::f32, program::MemoryKind::workspace, "early");
+  device.seal();
+  EXPECT_THROW(device.allocate(8, base::DType::f32, program::MemoryKind::workspace, "late"), base::Failure);
+  EXPECT_THROW(device.create_stream("late"), base::Failure);
+  EXPECT_THROW(device.create_event("late"), base::Failure);
+}
+
+TEST(HostDevice, TimesTheOpsOfATimedStep) {
+  HostDevice device(plain, 0, 0);
+  Stream& stream = device.create_stream("compute");
+  std::vector<int> order;
+  device.begin_step(0, true);
+  issue(stream, order, 1);
+  issue(stream, order, 2);
+  const program::StepTimes& times = device.end_step();
+  ASSERT_EQ(times.ran.size(), 2u);
+  EXPECT_LE(times.ran[0].start, times.ran[0].end);
+  EXPECT_LE(times.ran[0].end, times.ran[1].start);
+  EXPECT_EQ(order.size(), 2u) << "a timed step ends when it has run";
+}
+
+TEST(HostDevice, CountsHostWaitsWithinAStep) {
+  HostDevice device(plain, 0, 0);
+  Stream& stream = device.create_stream("compute");
+  const Event event = device.create_event("done");
+  device.begin_step(0, false);
+  device.record(stream, event);
+  EXPECT_EQ(device.recorder().host_waits(), 0);
+  device.host_wait(event);
+  EXPECT_EQ(device.recorder().host_waits(), 1);
+  device.end_step();
+}
+
+TEST(Lane, RecordsTheLineOfItsCaller) {
+  MetaDevice device(0);
+  Stream& stream = device.create_stream("compute");
+  std::vector<int> nothing;
+  device.begin_step(0, true);
+  issue(stream, nothing, 1); const std::uint32_t line = __LINE__;
+  device.end_step();
+  EXPECT_EQ(device.recorder().programs()[0]->ops[0].where.line, line);
+}
+
+}  // namespace
+}  // namespace shardbook::device
