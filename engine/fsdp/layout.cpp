@@ -65,6 +65,7 @@ GradientSlot FullyShardedModel::make_gradient_slot(std::int64_t elements, const 
   return slot;
 }
 
+//@ fsdp.slots: One slot more than is gathered ahead, two for gradients; what is resident has its own.
 void FullyShardedModel::make_slots() {
   // Shared slots: one more than is gathered ahead; two gradients, one being made while one is reduced.
   std::int64_t largest = 0;
@@ -105,5 +106,6 @@ void FullyShardedModel::make_slots() {
     }
   }
 }
+//@end
 
 }  // namespace shardbook::fsdp

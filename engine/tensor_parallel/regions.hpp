@@ -42,6 +42,7 @@ class SumOverRanks {
   device::Event produced_, summed_;
 };
 
+//@ tensor_parallel.conjugates: f sums the gradient on its way back, g the output on its way out; the other way each does nothing.
 class CopyToRegion {
  public:
   CopyToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : sum_(device, group, name) {}
@@ -63,5 +64,6 @@ class ReduceFromRegion {
  private:
   SumOverRanks sum_;
 };
+//@end
 
 }  // namespace shardbook::tensor_parallel
