@@ -33,9 +33,17 @@ void plan_gemms(Benchmarks& benchmarks) {
     }
   }
   // Heads over a vocabulary.
-  for (GemmSize size : {GemmSize{8192, 49152, 2048, 1}, GemmSize{8192, 2048, 49152, 1}, GemmSize{49152, 2048, 8192, 1},
-                        GemmSize{8192, 6144, 2048, 1}}) {
+  for (GemmSize size : {GemmSize{8192, 50304, 2048, 1}, GemmSize{8192, 2048, 50304, 1}, GemmSize{50304, 2048, 8192, 1},
+                        GemmSize{8192, 6288, 2048, 1}, GemmSize{8192, 2048, 6288, 1}, GemmSize{6288, 2048, 8192, 1}}) {
     add(DType::bf16, size);
+  }
+  // Widths that are three times a power of two: fused query, key and value, whole and cut.
+  for (std::int64_t n : {768, 3072, 6144, 12288}) {
+    for (std::int64_t k : {2048, 4096}) {
+      add(DType::bf16, {8192, n, k, 1});
+      add(DType::bf16, {8192, k, n, 1});
+      add(DType::bf16, {k, n, 8192, 1});
+    }
   }
   // Attention by batched matmuls: scores and values, of small and of large heads.
   for (std::int64_t batch : {8, 32, 128}) {

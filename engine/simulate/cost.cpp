@@ -1,6 +1,7 @@
 #include "engine/simulate/cost.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace shardbook::simulate {
@@ -30,16 +31,31 @@ constexpr double k_before_first = 128;
 // Long sums over few tiles are cut along k into so many parts, which a second pass adds.
 constexpr std::int64_t splits[] = {1, 2, 4, 8, 16};
 constexpr std::int64_t k_of_a_split = 256;
+// Weight against slopes in the correction, in points at a distance of one octave.
+constexpr double slope_ridge = 0.1;
 
-double distance_squared(program::GemmSize left, program::GemmSize right) {
-  double sum = 0;
-  const std::pair<std::int64_t, std::int64_t> sides[] = {
-      {left.m, right.m}, {left.n, right.n}, {left.k, right.k}, {left.batch, right.batch}};
-  for (const auto& [a, b] : sides) {
-    const double octaves = std::log2(static_cast<double>(a) / static_cast<double>(b));
-    sum += octaves * octaves;
+// A matmul's place among others: the logarithms of its sides.
+using Sides = std::array<double, 4>;
+Sides sides_of(program::GemmSize size) {
+  return {std::log2(static_cast<double>(size.m)), std::log2(static_cast<double>(size.n)),
+          std::log2(static_cast<double>(size.k)), std::log2(static_cast<double>(size.batch))};
+}
+
+// Solves the symmetric system in place by Gaussian elimination; positive definite by its ridge.
+template <std::size_t N>
+std::array<double, N> solved(std::array<std::array<double, N>, N> matrix, std::array<double, N> right) {
+  for (std::size_t pivot = 0; pivot < N; ++pivot) {
+    for (std::size_t row = pivot + 1; row < N; ++row) {
+      const double factor = matrix[row][pivot] / matrix[pivot][pivot];
+      for (std::size_t column = pivot; column < N; ++column) matrix[row][column] -= factor * matrix[pivot][column];
+      right[row] -= factor * right[pivot];
+    }
   }
-  return sum;
+  for (std::size_t row = N; row-- > 0;) {
+    for (std::size_t column = row + 1; column < N; ++column) right[row] -= matrix[row][column] * right[column];
+    right[row] /= matrix[row][row];
+  }
+  return right;
 }
 
 }  // namespace
@@ -56,7 +72,9 @@ double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable&
     const double flops_per_ns = table.peak_flops_per_ns / device.multiprocessors * tile.efficiency;
     for (std::int64_t split : splits) {
       if (split > 1 && size.k / split < k_of_a_split) break;
-      const double waves = std::ceil(count * split / device.multiprocessors);
+      // The last wave is not full; libraries win back about half of what that loses.
+      const double full = count * split / device.multiprocessors;
+      const double waves = full < 1 ? 1 : (full + std::ceil(full)) / 2;
       double ns = waves * 2.0 * tile.m * tile.n * (static_cast<double>(size.k) / split + k_before_first) / flops_per_ns;
       // Partial sums are written and read once more, in fp32, by a pass of their own.
       if (split > 1) ns += table.fixed_ns + 8.0 * outputs * split / device.memory_bytes_per_ns;
@@ -81,15 +99,33 @@ double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
   if (table == profile_.gemm.end()) table = profile_.gemm.find(base::DType::f32);
   SHARDBOOK_CHECK(table != profile_.gemm.end(), "profile ", profile_.name, " has no matmuls in ", base::name_of(dtype));
   const double model_ns = gemm_model_ns(size, table->first, table->second, profile_.device);
-  // Correct by the measured matmuls, the near ones most (inverse distance weighting, Shepard 1968).
-  double weights = 0, sum = 0;
-  for (const Correction& correction : corrections_.at(table->first)) {
-    const double apart = distance_squared(size, correction.size) + 1e-3;
+  const std::vector<Correction>& corrections = corrections_.at(table->first);
+  if (corrections.empty()) return model_ns;
+  // Correct by the measured matmuls: a plane through their corrections over the logarithms of the sides, the near
+  // ones weighing most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
+  constexpr std::size_t terms = 5;
+  std::array<std::array<double, terms>, terms> matrix{};
+  std::array<double, terms> right{};
+  const Sides here = sides_of(size);
+  double weights = 0;
+  for (const Correction& correction : corrections) {
+    const Sides there = sides_of(correction.size);
+    std::array<double, terms> term{1};
+    double apart = 1e-3;
+    for (std::size_t side = 0; side < here.size(); ++side) {
+      term[side + 1] = there[side] - here[side];
+      apart += term[side + 1] * term[side + 1];
+    }
     const double weight = 1 / (apart * apart);
     weights += weight;
-    sum += weight * correction.log_factor;
+    for (std::size_t row = 0; row < terms; ++row) {
+      for (std::size_t column = 0; column < terms; ++column) matrix[row][column] += weight * term[row] * term[column];
+      right[row] += weight * term[row] * correction.log_factor;
+    }
   }
-  return weights == 0 ? model_ns : model_ns * std::exp(sum / weights);
+  // A slope must earn itself: without many points near by, the plane lies flat.
+  for (std::size_t slope = 1; slope < terms; ++slope) matrix[slope][slope] += slope_ridge + 1e-9 * weights;
+  return model_ns * std::exp(solved(matrix, right)[0]);
 }
 
 const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {

@@ -1,0 +1,181 @@
+// Does a profile that was fitted from samples of a known machine predict what was held out?
+#include "engine/simulate/calibrate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "engine/simulate/cost.hpp"
+#include "tests/simulate/programs.hpp"
+
+namespace shardbook::simulate {
+namespace {
+
+using base::DType;
+using program::GemmSize;
+
+// A machine with laws of its own: tiles and waves at a peak that the fit must find, and beyond the small model a
+// loss on few rows and on short sums, of which the fit knows nothing.
+struct Truth {
+  double gemm_ns(GemmSize size, DType dtype) const {
+    DeviceCosts device;
+    device.multiprocessors = 132;
+    device.memory_bytes_per_ns = 4000;
+    const GemmTable table{dtype == DType::bf16 ? 700e3 : 50e3, 3000, {}};
+    return gemm_model_ns(size, dtype, table, device) * (1 + 200.0 / static_cast<double>(size.m)) *
+           (1 + 100.0 / static_cast<double>(size.k));
+  }
+  double kernel_ns(base::Bytes bytes) const { return 2500 + static_cast<double>(bytes) / 4000; }
+  double collective_ns(OpKind kind, int ranks, base::Bytes bytes) const {
+    const double part = (kind == OpKind::all_reduce ? 2.0 : 1.0) * (ranks - 1) / ranks;
+    return 9000 + 3000 * std::log2(ranks) + part * static_cast<double>(bytes) / 340;
+  }
+};
+
+Benchmarks measured_on(const Truth& truth, int gpus) {
+  Benchmarks benchmarks = plan(gpus);
+  benchmarks.name = "test";
+  benchmarks.device.name = "a machine of the test";
+  benchmarks.device.multiprocessors = 132;
+  benchmarks.network = {8, 45, 8000};
+  for (GemmBenchmark& gemm : benchmarks.gemms) gemm.ns = truth.gemm_ns(gemm.size, gemm.dtype);
+  for (KernelBenchmark& kernel : benchmarks.kernels) kernel.ns = truth.kernel_ns(kernel.bytes);
+  for (CollectiveBenchmark& collective : benchmarks.collectives) {
+    collective.ns = truth.collective_ns(collective.kind, collective.ranks, collective.bytes);
+  }
+  for (OverlapBenchmark& overlap : benchmarks.overlaps) {
+    overlap.compute_alone_ns = 5.6e6;
+    overlap.collectives_alone_ns = 2.8e6;
+    overlap.compute_together_ns = 6.4e6;
+    overlap.collectives_together_ns = 4.7e6;
+  }
+  return benchmarks;
+}
+
+CostModel fitted(int gpus = 8) {
+  base::Result<Profile> profile = fit(measured_on(Truth(), gpus));
+  EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error());
+  return CostModel(std::move(profile).value());
+}
+
+TEST(Plan, IsShortEnoughToRunInAMinute) {
+  const Benchmarks benchmarks = plan(8);
+  double ns = 0;
+  constexpr int repeats = 20;
+  for (const GemmBenchmark& gemm : benchmarks.gemms) ns += repeats * Truth().gemm_ns(gemm.size, gemm.dtype);
+  for (const KernelBenchmark& kernel : benchmarks.kernels) ns += repeats * Truth().kernel_ns(kernel.bytes);
+  for (const CollectiveBenchmark& one : benchmarks.collectives) ns += repeats * Truth().collective_ns(one.kind, one.ranks, one.bytes);
+  EXPECT_LT(ns, 20e9);
+}
+
+TEST(Plan, OfOneGpuHasNoCollectives) {
+  EXPECT_TRUE(plan(1).collectives.empty());
+  EXPECT_TRUE(plan(1).overlaps.empty());
+  EXPECT_TRUE(fit(measured_on(Truth(), 1)).ok());
+}
+
+TEST(Plan, OfThreeGpusMeasuresTwoAndThree) {
+  for (const CollectiveBenchmark& collective : plan(3).collectives) {
+    EXPECT_TRUE(collective.ranks == 2 || collective.ranks == 3) << collective.ranks;
+  }
+}
+
+// Matmuls of the sizes that models have, none of them in the plan.
+TEST(Fit, PredictsMatmulsThatWereHeldOut) {
+  const CostModel model = fitted();
+  const Truth truth;
+  std::vector<double> errors;
+  std::mt19937 draw(1);
+  const auto between = [&draw](double low, double high) {
+    const double part = static_cast<double>(draw()) / 4294967296.0;
+    return static_cast<std::int64_t>(low * std::pow(high / low, part)) / 64 * 64;
+  };
+  for (int sample = 0; sample < 200; ++sample) {
+    const GemmSize size{between(512, 16384), between(512, 16384), between(512, 16384), 1};
+    errors.push_back(std::abs(model.gemm_ns(size, DType::bf16) / truth.gemm_ns(size, DType::bf16) - 1));
+  }
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[100], 0.02) << "median";
+  EXPECT_LT(errors[180], 0.05) << "nine tenths";
+}
+
+TEST(Fit, PredictsKernelsAndCollectivesThatWereHeldOut) {
+  const CostModel model = fitted();
+  const Truth truth;
+  for (base::Bytes bytes : {3000, 200'000, 3'000'000, 40'000'000, 700'000'000}) {
+    OpDesc desc("anything", OpKind::pointwise, DType::bf16);
+    desc.bytes_read = bytes;
+    EXPECT_NEAR(model.kernel_ns(desc) / truth.kernel_ns(bytes), 1, 0.12) << bytes;
+    for (OpKind kind : {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter}) {
+      for (int count : {2, 4, 8}) {
+        std::vector<base::Rank> ranks;
+        for (int rank = 0; rank < count; ++rank) ranks.push_back(rank);
+        EXPECT_NEAR(model.collective_ns(kind, bytes, ranks) / truth.collective_ns(kind, count, bytes), 1, 0.12) << bytes;
+      }
+    }
+  }
+}
+
+// The experiment of the overlap, resolved by the profile fitted from it, takes the times that were measured.
+TEST(Fit, ReproducesTheOverlapExperiment) {
+  Benchmarks benchmarks = measured_on(Truth(), 8);
+  const OverlapBenchmark* measured = nullptr;
+  for (OverlapBenchmark& overlap : benchmarks.overlaps) {
+    if (overlap.compute != OverlapBenchmark::Compute::gemm || overlap.ranks != 8) continue;
+    overlap.compute_alone_ns = overlap.repeat * Truth().gemm_ns(overlap.size, DType::bf16);
+    overlap.collectives_alone_ns = overlap.collectives * Truth().collective_ns(overlap.kind, 8, overlap.bytes);
+    overlap.compute_together_ns = 1.12 * overlap.compute_alone_ns;
+    overlap.collectives_together_ns = 1.66 * overlap.collectives_alone_ns;
+    measured = &overlap;
+  }
+  ASSERT_NE(measured, nullptr);
+  base::Result<Profile> profile = fit(benchmarks);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  const CostModel model(std::move(profile).value());
+
+  std::vector<TestRank> ranks;
+  std::vector<RankProgram> programs;
+  for (int rank = 0; rank < 8; ++rank) {
+    Recorder& recorder = ranks.emplace_back(rank).recorder();
+    const program::GroupId group = ranks.back().group("dp_shard", {0, 1, 2, 3, 4, 5, 6, 7});
+    OpDesc gemm("gemm", OpKind::gemm, DType::bf16);
+    gemm.size(measured->size);
+    for (int at = 0; at < measured->repeat; ++at) recorder.op(0, gemm, {});
+    for (int at = 0; at < measured->collectives; ++at) {
+      OpDesc gather("all_gather", OpKind::all_gather, DType::bf16);
+      recorder.op(1, gather.collective_of({group, recorder.next_sequence(group), measured->bytes, -1}), {});
+    }
+  }
+  for (TestRank& rank : ranks) programs.push_back({rank.recorder().rank(), &rank.recorder().catalogue(), &rank.program()});
+  const auto out = resolve(programs, model, 1);
+  ASSERT_TRUE(out.ok()) << out.error();
+  const std::vector<program::TimeSpan>& ran = out.value().ranks[0].steps[0].ran;
+  const auto end = [&](int op) { return static_cast<double>(ran[static_cast<std::size_t>(op)].end - ran[0].start); };
+  EXPECT_NEAR(end(measured->repeat - 1) / measured->compute_together_ns, 1, 0.02);
+  EXPECT_NEAR(end(measured->repeat + measured->collectives - 1) / measured->collectives_together_ns, 1, 0.02);
+}
+
+TEST(Fit, ComesBackFromItsJson) {
+  const CostModel model = fitted();
+  const base::Result<Profile> again = profile_from_json(to_json(model.profile()), "text");
+  ASSERT_TRUE(again.ok()) << again.error();
+  EXPECT_TRUE(again.value() == model.profile());
+}
+
+TEST(Fit, RefusesWhatWasNotMeasured) {
+  Benchmarks benchmarks = measured_on(Truth(), 2);
+  benchmarks.gemms[3].ns = 0;
+  base::Result<Profile> profile = fit(benchmarks);
+  ASSERT_FALSE(profile.ok());
+  EXPECT_NE(profile.error().find("2048 x 2048 x 2048"), std::string::npos) << profile.error();
+  benchmarks = measured_on(Truth(), 2);
+  benchmarks.kernels.clear();
+  profile = fit(benchmarks);
+  ASSERT_FALSE(profile.ok());
+  EXPECT_NE(profile.error().find("pointwise"), std::string::npos) << profile.error();
+}
+
+}  // namespace
+}  // namespace shardbook::simulate

@@ -1,0 +1,164 @@
+// Does the cost model give back what was measured, and something sensible between and beyond?
+#include "engine/simulate/cost.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/simulate/programs.hpp"
+
+namespace shardbook::simulate {
+namespace {
+
+using base::DType;
+
+CostModel model() {
+  base::Result<Profile> profile = find_profile("h200x8");
+  EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error());
+  return CostModel(std::move(profile).value());
+}
+
+std::vector<base::Rank> ranks(int count, int stride = 1) {
+  std::vector<base::Rank> list;
+  for (int at = 0; at < count; ++at) list.push_back(at * stride);
+  return list;
+}
+
+TEST(CostModel, GivesBackEachMeasuredMatmulAndCollective) {
+  const CostModel costs = model();
+  for (const auto& [dtype, table] : costs.profile().gemm) {
+    for (const GemmPoint& point : table.points) EXPECT_NEAR(costs.gemm_ns(point.size, dtype) / point.ns, 1, 1e-3);
+  }
+  for (const auto& [kind, by_ranks] : costs.profile().collectives) {
+    for (const auto& [count, curve] : by_ranks) {
+      for (const CurvePoint& point : curve) {
+        EXPECT_NEAR(costs.collective_ns(kind, point.bytes, ranks(count)) / point.ns, 1, 1e-9);
+      }
+    }
+  }
+}
+
+TEST(CostModel, NeverLetsAMatmulBeatItsPeakOrItsMemory) {
+  const CostModel costs = model();
+  const double peak = costs.profile().gemm.at(DType::bf16).peak_flops_per_ns;
+  for (std::int64_t m : {64, 1000, 8192}) {
+    for (std::int64_t n : {128, 2000, 50304}) {
+      for (std::int64_t k : {32, 128, 4096}) {
+        const double ns = costs.gemm_ns({m, n, k, 1}, DType::bf16);
+        EXPECT_GT(ns, 0.9 * 2.0 * m * n * k / peak) << m << " " << n << " " << k;
+        EXPECT_GT(ns, 0.9 * 2.0 * (m * n + n * k + m * k) / costs.profile().device.memory_bytes_per_ns);
+      }
+    }
+  }
+}
+
+TEST(CostModel, LosesTimeToALastWaveThatIsNotFull) {
+  Profile profile = model().profile();
+  profile.gemm[DType::bf16].points.clear();
+  const CostModel costs(profile);
+  // 132 multiprocessors: 132 tiles of 128 x 256 are one wave. One more would take another, of which half counts;
+  // 266 tiles of half the size and 0.9 of the efficiency take (2.015 + 3) / 2 halves: that is chosen.
+  const auto ns = [&](std::int64_t rows) { return costs.gemm_ns({128 * rows, 256, 8192, 1}, DType::bf16); };
+  EXPECT_NEAR(ns(133) / ns(132), (2.015 + 3) / 2 / 2 / 0.9, 0.02);
+  EXPECT_GT(ns(66), 0.5 * ns(132));
+}
+
+TEST(CostModel, PrefersAKernelsNameToItsKind) {
+  Profile profile = model().profile();
+  profile.kernels["gelu_forward"] = {{1024, 777}};
+  const CostModel costs(profile);
+  OpDesc named("gelu_forward", OpKind::pointwise, DType::bf16), unnamed("other", OpKind::pointwise, DType::bf16);
+  EXPECT_DOUBLE_EQ(costs.kernel_ns(named), 777);
+  EXPECT_DOUBLE_EQ(costs.kernel_ns(unnamed), profile.kernels.at("pointwise").front().ns);
+}
+
+TEST(CostModel, PutsUnmeasuredNumbersOfRanksBetweenAndBeyondTheMeasuredOnes) {
+  const CostModel costs = model();
+  const base::Bytes bytes = 64 << 20;
+  const auto ns = [&](int count) { return costs.collective_ns(OpKind::all_gather, bytes, ranks(count)); };
+  EXPECT_GT(ns(6), ns(4));
+  EXPECT_LT(ns(6), ns(8));
+}
+
+TEST(CostModel, GoesThroughAsManyAdaptersAsANodeHasRanksOfTheGroup) {
+  const CostModel costs = model();
+  const base::Bytes bytes = 512 << 20;
+  const double one_each = costs.collective_ns(OpKind::all_gather, bytes, ranks(8, 8));   // a rank of each of 8 nodes
+  const double whole_nodes = costs.collective_ns(OpKind::all_gather, bytes, ranks(64));  // all ranks of 8 nodes
+  EXPECT_NEAR(one_each, bytes * 7.0 / 8 / 45 + 3 * 8000, 0.001 * one_each);
+  EXPECT_LT(whole_nodes, one_each / 4);
+}
+
+TEST(CostModel, TakesTheGapOffEachOpAndScalesByClass) {
+  const CostModel costs = model();
+  TestRank rank(0);
+  rank.op(0, 0, 0, OpKind::pointwise);
+  rank.op(0, 0, 0, OpKind::copy);
+  rank.collective(0, rank.group("tp", {0, 1}), 0);
+  const RankSteps given = rank.steps();
+  Scale scale;
+  scale.communication = 0.5;
+  scale.host = 2;
+  const auto plain = costs.costs(rank.program(), *given.catalogue);
+  const auto scaled = costs.costs(rank.program(), *given.catalogue, scale);
+  EXPECT_EQ(plain->op_ns[0], 2300 - 800);
+  EXPECT_EQ(plain->op_ns[0], scaled->op_ns[0]);
+  EXPECT_NEAR(scaled->op_ns[2] + 800, (plain->op_ns[2] + 800) / 2.0, 1);
+  EXPECT_EQ(scaled->issue_ns[0], 2 * plain->issue_ns[0]);
+}
+
+// --- The wall clock -----------------------------------------------------------------------------------
+
+TEST(MeasuredCosts, AreDurationsAndTheHostsOwnTime) {
+  TestRank rank(0);
+  rank.op(0, 0);
+  rank.record(0, 0);
+  rank.host_wait(0);
+  rank.op(1, 0);
+  program::StepTimes times;
+  times.window = {1000, 2000};
+  times.issued = {{1010, 1015}, {1020, 1021}, {1030, 1500}, {1510, 1512}};
+  times.ran = {{1100, 1400}, {1600, 1650}};
+  const auto costs = measured_costs(rank.program(), times);
+  EXPECT_EQ(costs->op_ns, (std::vector<base::Nanoseconds>{300, 50}));
+  // From call to call; the wait itself is the resolver's to find.
+  EXPECT_EQ(costs->issue_ns, (std::vector<base::Nanoseconds>{10, 10, 10, 2}));
+  EXPECT_EQ(costs->step_ns, 10);
+}
+
+TEST(MeasuredCosts, RefuseDurationsThatAreNotKnown) {
+  TestRank rank(0);
+  rank.op(0, 0);
+  program::StepTimes times;
+  times.issued = {{0, 1}};
+  times.ran = {{}};
+  EXPECT_THROW((void)measured_costs(rank.program(), times), base::Failure);
+}
+
+// --- The whole way ------------------------------------------------------------------------------------
+
+TEST(ByProfile, ResolvesSeveralStepsOfRanksThatShareNothing) {
+  TestRank one(0), two(1);
+  for (TestRank* rank : {&one, &two}) {
+    rank->op(0, 0, 0, OpKind::pointwise);
+    rank->collective(0, rank->group("tp", {0, 1}), 0);
+    (void)rank->program();
+  }
+  const RankSteps first = one.steps(), second = two.steps();
+  const auto out = resolve(std::vector<RankProgram>{{0, first.catalogue, &one.program()}, {1, second.catalogue, &two.program()}}, model(), 3);
+  ASSERT_TRUE(out.ok()) << out.error();
+  EXPECT_EQ(out.value().step_end.size(), 3u);
+  EXPECT_GT(out.value().step_ns, 0);
+}
+
+TEST(ByProfile, SaysThatAProfileOfOneGpuHasNoCollectives) {
+  Profile profile = model().profile();
+  profile.collectives.clear();
+  TestRank rank(0);
+  rank.collective(0, rank.group("tp", {0, 1}), 0);
+  const RankSteps given = rank.steps();
+  const auto out = resolve(std::vector<RankProgram>{{0, given.catalogue, &rank.program()}}, CostModel(profile));
+  ASSERT_FALSE(out.ok());
+  EXPECT_NE(out.error().find("has no collectives"), std::string::npos) << out.error();
+}
+
+}  // namespace
+}  // namespace shardbook::simulate
