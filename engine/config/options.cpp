@@ -2,10 +2,10 @@
 // config goes through it.
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <optional>
 #include <utility>
 
+#include "engine/base/nearest.hpp"
 #include "engine/config/config.hpp"
 #include "engine/config/options.hpp"
 #include "engine/config/presets.hpp"
@@ -239,7 +239,8 @@ std::vector<Option> make_table() {
       trace_option(),
       not_stored(words("out", "DIR", "a new folder under experiments/", FIELD(out), "Folder of the run.")),
       words("lab", "NAME", "none", FIELD(lab), "The lab that the run belongs to."),
-      integer("progress", "5", 0, 100'000'000, FIELD(progress), "Steps from one progress line to the next; 0 prints none."),
+      integer("progress", "5", 0, 100'000'000, FIELD(progress),
+              "Steps from one progress line to the next; 0 prints none."),
       not_stored(boolean("json", "false", FIELD(json), "Print figures as JSON.")),
       integer<std::uint64_t>("drain-seed", "0", 0, any_seed, FIELD(drain_seed),
                              "Draws the order in which host queues drain; 0 takes turns."),
@@ -249,22 +250,6 @@ std::vector<Option> make_table() {
 #undef FIELD
 
 // ---- Looking up --------------------------------------------------------------------------------
-
-// Levenshtein distance: fewest insertions, deletions and replacements of one letter.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-    }
-  }
-  return row.back();
-}
 
 Error unknown(std::string_view name) {
   return {text("there is no option --", name, "; the nearest is --", nearest_option(name))};
@@ -299,11 +284,9 @@ const Option* find_option(std::string_view name) {
 }
 
 std::string nearest_option(std::string_view name) {
-  return std::min_element(options().begin(), options().end(),
-                          [&](const Option& left, const Option& right) {
-                            return edit_distance(name, left.name) < edit_distance(name, right.name);
-                          })
-      ->name;
+  std::vector<std::string> names;
+  for (const Option& option : options()) names.push_back(option.name);
+  return base::nearest(name, names);
 }
 
 Status take(RunConfig& config, const Option& option, const std::vector<std::string>& values) {

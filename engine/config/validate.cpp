@@ -115,8 +115,8 @@ Status fit_to_gpus(RunConfig& config, int gpus) {
   if (!ranks_asked && !config.was_asked("fsdp")) config.fsdp = largest_divisor(fsdp, std::max(1, gpus / config.tp));
   if (!ranks_asked && !config.was_asked("tp")) config.tp = largest_divisor(tp, std::max(1, gpus / config.fsdp));
   if (config.tp * config.fsdp > gpus) {
-    return Error{text("tp ", tp, " x fsdp ", fsdp, " is ", tp * fsdp, " ranks, and ", gpus, gpus == 1 ? " GPU is" : " GPUs are",
-                      " here: ask for fewer ranks, or for --device host")};
+    return Error{text("tp ", tp, " x fsdp ", fsdp, " is ", tp * fsdp, " ranks, and ", gpus,
+                      gpus == 1 ? " GPU is" : " GPUs are", " here: ask for fewer ranks, or for --device host")};
   }
   if (config.tp != tp || config.fsdp != fsdp) {
     config.notes.push_back(text("tp ", tp, " x fsdp ", fsdp, " would need ", tp * fsdp, " GPUs and ", gpus,
@@ -155,7 +155,9 @@ Status settle_batch(RunConfig& config) {
     if (whole == config.sequences) return;
     config.notes.push_back(text("the batch of ", config.sequences, " sequences grew to ", whole,
                                 ", so that it divides over fsdp ", config.fsdp,
-                                config.is_open("micro-batches") ? "" : text(" x ", config.micro_batches, " micro-batches")));
+                                config.is_open("micro-batches")
+                                    ? ""
+                                    : text(" x ", config.micro_batches, " micro-batches")));
     config.sequences = whole;
   };
   const bool sequences_asked = config.was_asked("sequences");

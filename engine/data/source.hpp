@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "engine/base/result.hpp"
+#include "engine/config/config.hpp"
 
 namespace shardbook::data {
 
@@ -36,6 +37,9 @@ struct SourceSpec {
   int sequence = 128;   // S: tokens of one training sequence
   std::uint64_t seed = 0;
 };
+
+// What a run asks for.
+SourceSpec spec_of(const config::RunConfig& config);
 
 class TokenSource {
  public:
@@ -59,9 +63,5 @@ class TokenSource {
 // that is not UTF-8 (with its byte offset); fewer tokens than one window of S + 1; a token id >=
 // vocab; a truncated or foreign .idx or .bin.
 base::Result<std::unique_ptr<TokenSource>> open(const SourceSpec& spec);
-
-// The text of the grammar drills: English and Spanish, one exercise a paragraph, ASCII and UTF-8.
-// A pure function of the seed; at least `least_bytes` long and cut at a paragraph.
-std::string grammar_corpus(std::uint64_t seed, std::size_t least_bytes = 300'000);
 
 }  // namespace shardbook::data

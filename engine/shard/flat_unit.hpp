@@ -4,9 +4,10 @@
 // ranks, so that one all-gather makes all of them whole without a copy. Parameters are ordered by
 // zone, which makes two questions of the optimizer questions about one interval each:
 //
-//     | decayed & replicated | decayed & tp-sharded | not decayed & tp-sharded | not decayed & replicated | padding |
-//     0                      ^------------- tp_sharded() -------------^                                   elements()  padded()
-//     0                                             ^ decay_end()
+//     | decayed,   | decayed,   | not decayed, | not decayed, | padding |
+//     | replicated | tp-sharded | tp-sharded   | replicated   |         |
+//     0            |------ tp_sharded() -------|         elements()  padded()
+//     |----- decay_end() ------>|
 //
 // Weight decay applies to flat index < decay_end(). A global norm over tp and fsdp counts the
 // tp_sharded() interval on every tp rank and the rest on one tp rank only.
