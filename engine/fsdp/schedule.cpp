@@ -19,6 +19,8 @@ int FullyShardedModel::index_of(const model::Unit& unit) const {
 void FullyShardedModel::begin_step() {
   if (group_.size() > 1) device_.wait(stream_, updated_);
   for (ShardedUnit& unit : units_) unit.slot = nullptr;
+  // The same slots in every step: then every step is the same program.
+  next_gather_slot_ = next_gradient_slot_ = 0;
 }
 
 void FullyShardedModel::begin_micro_batch(int micro_batch) {

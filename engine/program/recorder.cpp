@@ -42,6 +42,7 @@ void Recorder::begin_step(std::int64_t step) {
   SHARDBOOK_CHECK(!in_step_, "step ", step, " begins within step ", times_.step);
   in_step_ = true;
   host_waits_ = 0;
+  key_ = OpKey{};
   current_.ops.clear();
   current_.commands.clear();
   times_.issued.clear();

@@ -79,8 +79,10 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
   // Leave loss and norm where the host will find them
   const std::size_t parity = static_cast<std::size_t>(step % 2);
   device_.download(compute_, "download_scalars", tensor::memory_of(scalars_), read_[parity]);
+  program::StepTimes& times = device_.end_step();
+  // Two events in turn, outside of the recorded step: each step's program is the same.
   device_.record(compute_, done_[parity]);
-  return device_.end_step();
+  return times;
 }
 
 void Trainer::act(const Action& action, std::int64_t step) {

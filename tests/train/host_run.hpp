@@ -1,0 +1,141 @@
+// Runs a small model under a layout on host ranks, and hands back what the tests compare: losses, and every
+// gradient as a whole parameter.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <numeric>
+
+#include "engine/train/trainer.hpp"
+#include "tests/support/host_ranks.hpp"
+
+namespace shardbook::tests {
+
+// A model small enough for finite differences, with every size divisible by 4.
+inline config::RunConfig small_config(int tp, int fsdp) {
+  config::RunConfig config;
+  config.model.layers = 2;
+  config.model.width = 32;
+  config.model.heads = 4;
+  config.model.head_dim = 8;
+  config.model.sequence = 8;
+  config.model.vocab = 64;
+  config.model.ffn_width = 64;
+  config.model.tied = true;
+  config.device = config::DeviceKind::host;
+  config.tp = tp;
+  config.fsdp = fsdp;
+  config.ranks = tp * fsdp;
+  config.sequences = 16;
+  config.micro_batches = 1;
+  config.steps = 20;
+  config.warmup_steps = 2;
+  config.lr = 1e-2;
+  config.min_lr = 1e-3;
+  config.trace_steps = {0, 0};
+  return config;
+}
+
+// Uniform tokens, a pure function of (step, sequence, position); `permutation` says which sequence stands where
+// in the global batch, so that sums over the batch run in another order.
+class TestTokens final : public data::TokenSource {
+ public:
+  TestTokens(int vocab, int sequence) : vocab_(vocab), sequence_(sequence) {}
+  std::vector<int> permutation;
+
+  void fill(std::int64_t step, int, int first, int count, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const override {
+    for (int row = 0; row < count; ++row) {
+      const int which = permutation.empty() ? first + row : permutation[static_cast<std::size_t>(first + row)];
+      for (int at = 0; at <= sequence_; ++at) {
+        const int token = token_of(step, which, at);
+        if (at < sequence_) tokens[static_cast<std::size_t>(row * sequence_ + at)] = token;
+        if (at > 0) targets[static_cast<std::size_t>(row * sequence_ + at - 1)] = token;
+      }
+    }
+  }
+  std::int64_t tokens() const override { return 0; }
+  std::string describe() const override { return "test tokens"; }
+
+ private:
+  // Half of the tokens follow from the one before, so that there is something to learn.
+  int token_of(std::int64_t step, int which, int at) const {
+    const std::uint64_t key = static_cast<std::uint64_t>((step * 1009 + which) * 131 + at / 2);
+    const int base = static_cast<int>((key * 0x9e3779b97f4a7c15ull >> 33) % static_cast<std::uint64_t>(vocab_));
+    return at % 2 == 0 ? base : (3 * base + 1) % vocab_;
+  }
+  int vocab_, sequence_;
+};
+
+using Parameters = std::map<std::string, std::vector<double>>;  // by global name, whole
+
+// Adds what this rank holds of a flat tensor (masters, gradients) to the whole parameters.
+inline void collect(train::Trainer& trainer, tensor::Tensor optimizer::ShardState::*which, Parameters& whole) {
+  std::map<std::string, model::Parameter*> by_name;
+  for (model::Parameter* parameter : trainer.model().parameters()) by_name[parameter->name] = parameter;
+  for (const optimizer::ShardState& shard : trainer.shards()) {
+    for (const shard::Piece& piece : shard.layout->pieces(shard.flat)) {
+      const model::Parameter& parameter = *by_name.at(shard.layout->parameters()[static_cast<std::size_t>(piece.parameter)].name);
+      std::vector<double>& values = whole[parameter.name];
+      values.resize(static_cast<std::size_t>(parameter.global_shape.elements()));
+      for (std::int64_t at = 0; at < piece.elements.size(); ++at) {
+        std::int64_t local = piece.elements.begin + at;
+        const shard::Box* box = &parameter.boxes[0];
+        while (local >= box->elements()) local -= (box++)->elements();
+        const std::int64_t global = shard::TensorShard{parameter.name, parameter.global_shape, *box}.global_element(local);
+        values[static_cast<std::size_t>(global)] = get(shard.*which, piece.flat.begin - shard.flat.begin + at);
+      }
+    }
+  }
+}
+
+struct HostRun {
+  std::string error;
+  std::vector<double> losses, norms;
+  Parameters gradients;   // of the first step
+  Parameters masters;     // at the end
+  std::vector<std::uint64_t> program_hashes, order_hashes;  // by rank
+  int host_waits = 0;     // within any step of any rank
+};
+
+inline mesh::Mesh mesh_of(const config::RunConfig& config) {
+  mesh::DenseSizes sizes;
+  sizes.dp_shard = config.fsdp;
+  sizes.tp = config.tp;
+  return mesh::Mesh::dense(sizes);
+}
+
+// `prepare` may change a trainer before its first step.
+inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSource& source,
+                           const std::function<void(train::Trainer&)>& prepare = {}) {
+  HostRun run;
+  run.program_hashes.resize(static_cast<std::size_t>(config.ranks));
+  run.order_hashes.resize(static_cast<std::size_t>(config.ranks));
+  std::mutex mutex;
+  const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
+  run.error = on_host_ranks(config.ranks, [&](HostRank& rank) {
+    const int me = rank.world.rank();
+    train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), me, &source);
+    if (prepare) prepare(trainer);
+    for (int step = 0; step < config.steps; ++step) {
+      trainer.issue(step, false);
+      const int host_waits = rank.device.recorder().host_waits();
+      const train::StepResult result = trainer.await(step);
+      std::lock_guard lock(mutex);
+      run.host_waits += host_waits;
+      if (me == 0) {
+        run.losses.push_back(result.loss);
+        run.norms.push_back(result.gradient_norm);
+      }
+      if (step == 0) collect(trainer, &optimizer::ShardState::gradient, run.gradients);
+    }
+    std::lock_guard lock(mutex);
+    collect(trainer, &optimizer::ShardState::master, run.masters);
+    const program::Recorder& recorder = rank.device.recorder();
+    run.program_hashes[static_cast<std::size_t>(me)] = recorder.program_hashes().back();
+    run.order_hashes[static_cast<std::size_t>(me)] = program::collective_order_hash(*recorder.programs().back(), recorder.catalogue());
+    if (recorder.programs().size() != 1) throw base::Failure("steps of one run issued different programs");
+  }, config.drain_seed, stored);
+  return run;
+}
+
+}  // namespace shardbook::tests

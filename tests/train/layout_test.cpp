@@ -1,0 +1,187 @@
+// Layout does not change the result.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/train/host_run.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+config::RunConfig with_f64(config::RunConfig config) {
+  config.host_dtype = config::HostDtype::f64;
+  return config;
+}
+
+// ‖a − b‖ / ‖b‖ over all parameters.
+double relative_error(const Parameters& found, const Parameters& truth) {
+  double difference = 0, size = 0;
+  for (const auto& [name, values] : truth) {
+    const std::vector<double>& other = found.at(name);
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      difference += (other[at] - values[at]) * (other[at] - values[at]);
+      size += values[at] * values[at];
+    }
+  }
+  return std::sqrt(difference / size);
+}
+
+// One rank in fp64 is the truth; one rank in fp32 says how far rounding alone leads; one rank in fp32 with the batch
+// in other orders says how far other orders of summation lead. Made once for all tests.
+struct Truth {
+  HostRun f64, f32;
+  double gradient_error = 0;
+  std::vector<double> loss_error;  // by step: the largest so far over the permuted runs
+
+  Truth() {
+    const config::RunConfig config = small_config(1, 1);
+    TestTokens tokens(config.model.vocab, config.model.sequence);
+    f64 = run_on_host(with_f64(config), tokens);
+    f32 = run_on_host(config, tokens);
+    gradient_error = relative_error(f32.gradients, f64.gradients);
+    loss_error.assign(static_cast<std::size_t>(config.steps), 0);
+    for (int run = 0; run < 8; ++run) {
+      tokens.permutation.resize(static_cast<std::size_t>(config.sequences));
+      std::iota(tokens.permutation.begin(), tokens.permutation.end(), 0);
+      for (std::size_t at = tokens.permutation.size() - 1; at > 0; --at) {
+        std::swap(tokens.permutation[at], tokens.permutation[(at * 7919 + static_cast<std::size_t>(run) * 104729) % (at + 1)]);
+      }
+      const HostRun permuted = run_on_host(config, tokens);
+      double largest = 0;
+      for (std::size_t step = 0; step < loss_error.size(); ++step) {
+        largest = std::max(largest, std::abs(permuted.losses[step] - f64.losses[step]));
+        loss_error[step] = std::max(loss_error[step], largest);
+      }
+    }
+  }
+};
+
+const Truth& truth() {
+  static const Truth once;
+  return once;
+}
+
+class Layouts : public testing::TestWithParam<std::tuple<int, int>> {
+ protected:
+  config::RunConfig config() const { return small_config(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  HostRun run(const config::RunConfig& config) const {
+    return run_on_host(config, TestTokens(config.model.vocab, config.model.sequence));
+  }
+};
+
+TEST_P(Layouts, GradientsErrAtMostFourTimesWhatOneRankInFp32Does) {
+  config::RunConfig one_step = config();
+  one_step.steps = 1;
+  const HostRun found = run(one_step);
+  ASSERT_EQ(found.error, "");
+  EXPECT_LE(relative_error(found.gradients, truth().f64.gradients), 4 * truth().gradient_error);
+}
+
+TEST_P(Layouts, TwentyLossesStayWithinTheEnvelopeOfOtherOrdersOfSummation) {
+  const HostRun found = run(config());
+  ASSERT_EQ(found.error, "");
+  for (std::size_t step = 0; step < found.losses.size(); ++step) {
+    EXPECT_LE(std::abs(found.losses[step] - truth().f64.losses[step]), 4 * truth().loss_error[step]) << "step " << step;
+  }
+}
+
+TEST_P(Layouts, InFp64EveryGradientIsThatOfOneRank) {
+  config::RunConfig one_step = with_f64(config());
+  one_step.steps = 1;
+  const HostRun found = run(one_step);
+  ASSERT_EQ(found.error, "");
+  // Rounding in fp64, which is 2⁻²⁹ of that in fp32.
+  EXPECT_LE(relative_error(found.gradients, truth().f64.gradients), 4 * truth().gradient_error / (1 << 29));
+  EXPECT_NEAR(found.norms[0], truth().f64.norms[0], 1e-10) << "a parameter replicated over tp counts once";
+}
+
+TEST_P(Layouts, TheOrderInWhichQueuesDrainChangesNothing) {
+  config::RunConfig drained = config();
+  drained.steps = 3;
+  const HostRun in_turn = run(drained);
+  ASSERT_EQ(in_turn.error, "");
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    drained.drain_seed = seed;
+    const HostRun at_random = run(drained);
+    ASSERT_EQ(at_random.error, "");
+    EXPECT_EQ(at_random.losses, in_turn.losses) << "seed " << seed;
+    EXPECT_EQ(at_random.masters, in_turn.masters) << "seed " << seed;
+  }
+}
+
+TEST_P(Layouts, EveryRankIssuesTheSameProgramAndNoStepWaitsForTheHost) {
+  config::RunConfig short_run = config();
+  short_run.steps = 3;
+  const HostRun found = run(short_run);
+  ASSERT_EQ(found.error, "");
+  for (std::uint64_t hash : found.program_hashes) EXPECT_EQ(hash, found.program_hashes[0]);
+  for (std::uint64_t hash : found.order_hashes) EXPECT_EQ(hash, found.order_hashes[0]);
+  EXPECT_EQ(found.host_waits, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, Layouts, testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2, 4)),
+                         [](const auto& info) {
+                           return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param));
+                         });
+
+// Switches of the schedule move time, not numbers: bit for bit.
+TEST(Schedule, PrefetchAndReshardChangeNoBit) {
+  config::RunConfig config = small_config(2, 2);
+  config.steps = 3;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const HostRun plain = run_on_host(config, tokens);
+  ASSERT_EQ(plain.error, "");
+  for (int prefetch : {0, 1, 2, 3}) {
+    for (bool reshard : {true, false}) {
+      config.prefetch = prefetch;
+      config.reshard = reshard;
+      config.drain_seed = static_cast<std::uint64_t>(prefetch) * 2 + reshard;
+      const HostRun other = run_on_host(config, tokens);
+      ASSERT_EQ(other.error, "");
+      EXPECT_EQ(other.masters, plain.masters) << "prefetch " << prefetch << ", reshard " << reshard;
+    }
+  }
+}
+
+TEST(Schedule, MicroBatchesSumToTheWholeBatch) {
+  config::RunConfig config = with_f64(small_config(2, 2));
+  config.steps = 1;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const HostRun whole = run_on_host(config, tokens);
+  ASSERT_EQ(whole.error, "");
+  for (int micro_batches : {2, 4}) {
+    config.micro_batches = micro_batches;
+    const HostRun parts = run_on_host(config, tokens);
+    ASSERT_EQ(parts.error, "");
+    EXPECT_LE(relative_error(parts.gradients, whole.gradients), 4 * truth().gradient_error / (1 << 29));
+    EXPECT_NEAR(parts.losses[0], whole.losses[0], 1e-12);
+  }
+  config.fsdp = 1;
+  config.ranks = 2;
+  const HostRun alone = run_on_host(config, tokens);
+  ASSERT_EQ(alone.error, "");
+  EXPECT_LE(relative_error(alone.gradients, whole.gradients), 4 * truth().gradient_error / (1 << 29));
+}
+
+TEST(Schedule, AnUntiedHeadHasItsOwnUnit) {
+  config::RunConfig config = with_f64(small_config(1, 1));
+  config.model.tied = false;
+  config.steps = 2;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const HostRun one = run_on_host(config, tokens);
+  ASSERT_EQ(one.error, "");
+  config.tp = config.fsdp = 2;
+  config.ranks = 4;
+  config.drain_seed = 9;
+  const HostRun four = run_on_host(config, tokens);
+  ASSERT_EQ(four.error, "");
+  EXPECT_LE(relative_error(four.gradients, one.gradients), 4 * truth().gradient_error / (1 << 29));
+  EXPECT_LT(one.losses[1], one.losses[0] + 1);
+}
+
+TEST(Training, LowersTheLoss) {
+  EXPECT_LT(truth().f32.losses.back(), truth().f32.losses.front() - 0.5);
+}
+
+}  // namespace
+}  // namespace shardbook::tests
