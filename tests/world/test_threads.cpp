@@ -87,13 +87,15 @@ TEST(Threads, ARankThatPollsSeesTheFailureToo) {
 }
 
 TEST(Threads, AFailureRunsEachLivingHookOnce) {
+  std::atomic<int> ready{0};
   std::atomic<int> living{0};
   std::atomic<int> ended{0};
   std::atomic<int> late{0};
   const auto status = run_threads(2, [&](World& world) {
     FailureHook kept = world.on_failure([&] { ++living; });
     { FailureHook gone = world.on_failure([&] { ++ended; }); }
-    world.barrier();
+    ++ready;
+    while (ready.load() < 2) std::this_thread::yield();
     if (world.rank() == 0) world.fail("asked to");
     while (living.load() < 2) std::this_thread::yield();
     FailureHook after = world.on_failure([&] { ++late; });
