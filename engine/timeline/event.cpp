@@ -2,6 +2,7 @@
 #include "engine/timeline/event.hpp"
 
 #include <array>
+#include <cstring>
 #include <utility>
 
 namespace shardbook::timeline {
@@ -17,13 +18,14 @@ struct Key {
 };
 
 // Sorted by length of name, so that a key is compared with the few that are as long.
-constexpr std::array<Key, 35> keys{{
+constexpr std::array<Key, 37> keys{{
     {"n", &EventArgs::n},
     {"op", nullptr, &EventArgs::op},
     {"id", &EventArgs::id},
     {"Seq", &EventArgs::seq},
     {"step", &EventArgs::step},
     {"name", nullptr, &EventArgs::name},
+    {"kind", nullptr, &EventArgs::kind},
     {"part", nullptr, &EventArgs::part},
     {"bytes", &EventArgs::bytes},
     {"dtype", nullptr, &EventArgs::dtype},
@@ -41,6 +43,7 @@ constexpr std::array<Key, 35> keys{{
     {"awaits", nullptr, &EventArgs::awaits},
     {"wait_ns", &EventArgs::wait_ns},
     {"closing", &EventArgs::closing},
+    {"track_id", &EventArgs::track_id},
     {"correlation", &EventArgs::correlation},
     {"micro_batch", &EventArgs::micro_batch},
     {"buffer_bytes", &EventArgs::buffer_bytes},
@@ -69,11 +72,19 @@ constexpr std::array<std::uint8_t, longest_key + 2> first_of_length = [] {
 }();
 
 const Key* find_key(std::string_view name) {
-  if (name.size() > longest_key) return nullptr;
+  if (name.empty() || name.size() > longest_key) return nullptr;
   for (std::size_t i = first_of_length[name.size()]; i < first_of_length[name.size() + 1]; ++i) {
-    if (keys[i].name == name) return &keys[i];
+    // First and last character tell nearly all keys apart without a call.
+    const std::string_view known = keys[i].name;
+    if (known.front() == name.front() && known.back() == name.back() && known == name) return &keys[i];
   }
   return nullptr;
+}
+
+// name == literal, where the length is known to the compiler.
+template <std::size_t size>
+bool is(std::string_view name, const char (&literal)[size]) {
+  return name.size() == size - 1 && std::memcmp(name.data(), literal, size - 1) == 0;
 }
 
 // An integer, or nothing (left as it is) where another kind of value stands.
@@ -129,22 +140,22 @@ bool parse_event(JsonCursor& cursor, Event& event) {
     if (!cursor.key(name)) return false;
     bool read = true;
     RawString text;
-    if (name == "ph") {
+    if (is(name, "ph")) {
       read = cursor.string(text);
       if (read && !text.raw.empty()) event.phase = text.raw[0];
-    } else if (name == "cat") {
+    } else if (is(name, "cat")) {
       read = text_of(cursor, cursor.text(), event.cat);
-    } else if (name == "name") {
+    } else if (is(name, "name")) {
       read = text_of(cursor, cursor.text(), event.name);
-    } else if (name == "pid") {
+    } else if (is(name, "pid")) {
       read = integer_or_skip(cursor, event.pid);
-    } else if (name == "tid") {
+    } else if (is(name, "tid")) {
       read = integer_or_skip(cursor, event.tid);
-    } else if (name == "ts") {
+    } else if (is(name, "ts")) {
       read = cursor.microseconds(event.ts);
-    } else if (name == "dur") {
+    } else if (is(name, "dur")) {
       read = cursor.microseconds(event.dur);
-    } else if (name == "args") {
+    } else if (is(name, "args")) {
       read = parse_args(cursor, event.args);
     } else {
       read = cursor.skip_value();

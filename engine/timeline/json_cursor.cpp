@@ -1,29 +1,10 @@
 // timeline/json_cursor: strings, numbers, skipping; see json_cursor.hpp.
 #include "engine/timeline/json_cursor.hpp"
 
-#include <cstring>
 #include <limits>
 
 namespace shardbook::timeline {
 namespace {
-
-// Does one of the eight bytes equal `byte`? (The classic test for a zero byte, on word ^ byte.)
-constexpr std::uint64_t each_byte(unsigned char byte) { return 0x0101010101010101ull * byte; }
-constexpr bool has_byte(std::uint64_t word, unsigned char byte) {
-  const std::uint64_t x = word ^ each_byte(byte);
-  return ((x - each_byte(0x01)) & ~x & each_byte(0x80)) != 0;
-}
-
-// The first quote or backslash, or `end`.
-const char* find_quote(const char* at, const char* end) {
-  for (; end - at >= 8; at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, 8);
-    if (has_byte(word, '"') || has_byte(word, '\\')) break;
-  }
-  while (at != end && *at != '"' && *at != '\\') ++at;
-  return at;
-}
 
 int hex_value(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -108,33 +89,6 @@ std::string_view decode(RawString string, std::string& scratch) {
   return scratch;
 }
 
-bool JsonCursor::string(RawString& value) {
-  if (!take('"')) return false;
-  const char* first = at_;
-  value.escaped = false;
-  while (true) {
-    at_ = find_quote(at_, end_);
-    if (at_ == end_) return false;
-    if (*at_ == '"') break;
-    value.escaped = true;
-    if (end_ - at_ < 2) {
-      at_ = end_;
-      return false;
-    }
-    at_ += 2;
-  }
-  value.raw = std::string_view(first, static_cast<std::size_t>(at_ - first));
-  ++at_;
-  return true;
-}
-
-bool JsonCursor::key(std::string_view& name) {
-  RawString raw;
-  if (!string(raw)) return false;
-  name = raw.raw;
-  return take(':');
-}
-
 bool JsonCursor::scaled(std::int64_t& value, int decimals) {
   skip_blanks();
   const bool quoted = at_ != end_ && *at_ == '"';
@@ -195,11 +149,6 @@ bool JsonCursor::scaled(std::int64_t& value, int decimals) {
   return true;
 }
 
-bool JsonCursor::skip_string() {
-  RawString ignored;
-  return string(ignored);
-}
-
 bool JsonCursor::skip_value() {
   int depth = 0;
   do {
@@ -207,7 +156,7 @@ bool JsonCursor::skip_value() {
     if (at_ == end_) return false;
     switch (*at_) {
       case '"':
-        if (!skip_string()) return false;
+        if (RawString ignored; !string(ignored)) return false;
         break;
       case '{':
       case '[':

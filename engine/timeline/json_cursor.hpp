@@ -6,7 +6,9 @@
 // Grammar: RFC 8259; NaN, Infinity and raw control characters, which PyTorch has written, pass.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -62,11 +64,60 @@ class JsonCursor {
     while (at_ != end_ && (*at_ == ' ' || *at_ == '\n' || *at_ == '\t' || *at_ == '\r')) ++at_;
   }
   bool scaled(std::int64_t& value, int decimals);
-  bool skip_string();
 
   const char* begin_;
   const char* at_;
   const char* end_;
 };
+
+// --- Strings, inline because they are most of the work ---------------------------------------------
+
+// Marks the bytes of a word that equal `byte`; the lowest mark is exact (the classic test for a zero
+// byte, on word ^ byte).
+constexpr std::uint64_t each_byte(unsigned char byte) { return 0x0101010101010101ull * byte; }
+constexpr std::uint64_t marks_of(std::uint64_t word, unsigned char byte) {
+  const std::uint64_t x = word ^ each_byte(byte);
+  return (x - each_byte(0x01)) & ~x & each_byte(0x80);
+}
+
+// The first quote or backslash, or `end`.
+inline const char* find_quote(const char* at, const char* end) {
+  static_assert(std::endian::native == std::endian::little, "the first byte must be the lowest");
+  for (; end - at >= 8; at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    const std::uint64_t marks = marks_of(word, '"') | marks_of(word, '\\');
+    if (marks != 0) return at + std::countr_zero(marks) / 8;
+  }
+  while (at != end && *at != '"' && *at != '\\') ++at;
+  return at;
+}
+
+inline bool JsonCursor::string(RawString& value) {
+  if (!take('"')) return false;
+  const char* first = at_;
+  value.escaped = false;
+  while (true) {
+    at_ = find_quote(at_, end_);
+    if (at_ == end_) return false;
+    if (*at_ == '"') break;
+    value.escaped = true;
+    if (end_ - at_ < 2) {
+      at_ = end_;
+      return false;
+    }
+    at_ += 2;
+  }
+  value.raw = std::string_view(first, static_cast<std::size_t>(at_ - first));
+  ++at_;
+  return true;
+}
+
+inline bool JsonCursor::key(std::string_view& name) {
+  RawString raw;
+  if (!string(raw)) return false;
+  name = raw.raw;
+  return take(':');
+}
 
 }  // namespace shardbook::timeline

@@ -28,6 +28,15 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 
 }  // namespace
 
+const char* name_of(TrackKind kind) {
+  switch (kind) {
+    case TrackKind::stream: return "stream";
+    case TrackKind::host: return "host";
+    case TrackKind::marks: return "marks";
+  }
+  return "?";
+}
+
 RowKind row_kind(std::string_view cat, std::string_view name) {
   if (cat == "kernel") {
     return {TrackKind::stream, name.starts_with("nccl") ? Class::communication : Class::compute};

@@ -33,8 +33,6 @@ Bytes element_bytes(std::string_view dtype);
 // A name for a device span that HTA files under the class that it has.
 std::string safe_name(std::string_view label, Class cls, CollectiveOp op);
 
-// Lanes and marks of a track in a file of ours: tid = id + lane * lane_stride (+ marks_offset).
-constexpr std::int64_t lane_stride = 1'000'000;
-constexpr std::int64_t marks_offset = 500'000;
+const char* name_of(TrackKind kind);
 
 }  // namespace shardbook::timeline

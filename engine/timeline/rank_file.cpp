@@ -8,6 +8,8 @@
 namespace shardbook::timeline {
 namespace {
 
+// Streams of a second device that the same process drives are numbered from here.
+constexpr std::int64_t device_stride = 1'000'000;
 constexpr std::string_view step_name = "ProfilerStep#";
 
 // The digits after "rank" in a file's name: "fsdp_rank12.json" -> 12.
@@ -294,7 +296,12 @@ void RankFile::take_event() {
 
 void RankFile::take_metadata() {
   if (event_.name.raw != "thread_name" || event_.pid == absent || event_.tid == absent) return;
-  thread_names_[{event_.pid, event_.tid}] = decode(event_.args.name, scratch_);
+  const EventArgs& args = event_.args;
+  thread_names_[{event_.pid, event_.tid}] = decode(args.name, scratch_);
+  if (args.track_id == absent) return;
+  for (TrackKind kind : {TrackKind::stream, TrackKind::host, TrackKind::marks}) {
+    if (args.kind.raw == name_of(kind)) stated_tracks_[{event_.pid, event_.tid}] = {kind, args.track_id};
+  }
 }
 
 void RankFile::take_span() {
@@ -347,16 +354,15 @@ void RankFile::take_step(std::string_view name) {
   builder_.add_step(step);
 }
 
-std::uint32_t RankFile::track_of(const RowKind& kind) {
-  // A device row is named by its stream; a host row by its thread.
+std::uint32_t RankFile::track_of(RowKind kind) {
+  // A device row is named by its stream; a host row by its thread; a row of ours by what the file states.
   const std::int64_t pid = event_.pid == absent ? 0 : event_.pid;
   const std::int64_t tid = event_.tid == absent ? 1 : event_.tid;
   std::int64_t id = tid;
   std::int64_t name_tid = tid;
-  if (ours_) {
-    id %= lane_stride;
-    name_tid = id;
-    if (kind.track == TrackKind::marks) id -= marks_offset;
+  if (const auto stated = stated_tracks_.find({pid, tid}); stated != stated_tracks_.end()) {
+    kind.track = stated->second.kind;
+    id = stated->second.id;
   } else if (kind.track != TrackKind::host) {
     if (event_.args.stream != absent) id = event_.args.stream;
     name_tid = id;
@@ -364,7 +370,7 @@ std::uint32_t RankFile::track_of(const RowKind& kind) {
     // One process may drive several devices, whose streams have the same numbers.
     auto device = std::find(device_pids_.begin(), device_pids_.end(), pid);
     if (device == device_pids_.end()) device = device_pids_.insert(device, pid);
-    id += (device - device_pids_.begin()) * lane_stride;
+    id += (device - device_pids_.begin()) * device_stride;
   }
   for (const LocalTrack& track : tracks_) {
     if (track.id == id && track.kind == kind.track && track.pid == pid) return track.index;

@@ -60,7 +60,7 @@ class RankFile {
   void take_span();
   void take_metadata();
   void take_step(std::string_view name);
-  std::uint32_t track_of(const RowKind& kind);
+  std::uint32_t track_of(RowKind kind);
   std::uint32_t detail_of(const EventArgs& args, Class cls);
   std::uint32_t collective_of(std::string_view name);
   std::uint32_t group_of(const EventArgs& args);
@@ -91,7 +91,12 @@ class RankFile {
     std::int64_t name_tid;                                 // the tid whose thread_name it bears
   };
   std::vector<LocalTrack> tracks_;
-  std::map<std::pair<std::int64_t, std::int64_t>, std::string> thread_names_;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::string> thread_names_;      // (pid, tid)
+  struct StatedTrack {
+    TrackKind kind;
+    std::int64_t id;
+  };
+  std::map<std::pair<std::int64_t, std::int64_t>, StatedTrack> stated_tracks_;   // in files of ours
   std::map<std::string, std::uint32_t, std::less<>> groups_;
   std::int64_t events_ = 0, unreadable_ = 0, halves_ = 0;
 };

@@ -1,8 +1,10 @@
 // timeline/writer: rows in Kineto's form; see writer.hpp. Files appear whole or not at all: output.hpp.
 #include "engine/timeline/writer.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -27,6 +29,7 @@ class RankWriter {
       : timeline_(timeline), rank_(rank), provenance_(*timeline.provenance(rank)), links_(timeline, rank), out_(out) {}
 
   void write() {
+    number_tracks();
     number_sources();
     write_top();
     write_metadata();
@@ -41,8 +44,29 @@ class RankWriter {
 
  private:
   std::int64_t pid(TrackKind kind) const { return kind == TrackKind::host ? host_pid_offset + rank_ : rank_; }
-  static std::int64_t tid(const Track& track) {
-    return track.id + track.lane * lane_stride + (track.kind == TrackKind::marks ? marks_offset : 0);
+
+  // The tid of each track: its own number for the first lane of a stream or thread; further lanes and marks
+  // get free ones, as does what has no number above 0. thread_name says which track each tid is.
+  void number_tracks() {
+    tids_.resize(timeline_.tracks.size());
+    std::set<std::pair<std::int64_t, std::int64_t>> used;
+    std::int64_t next = 1'000'000;
+    for (const bool plain_ones : {true, false}) {
+      for (std::uint32_t t = 0; t < timeline_.tracks.size(); ++t) {
+        const Track& track = timeline_.tracks[t];
+        if (track.rank != rank_) continue;
+        const bool plain = track.id > 0 && track.lane == 0 && track.kind != TrackKind::marks;
+        if (plain != plain_ones) continue;
+        tids_[t] = track.id;
+        if (!plain) {
+          while (used.contains({pid(track.kind), next})) ++next;
+          tids_[t] = next;
+        }
+        used.insert({pid(track.kind), tids_[t]});
+      }
+    }
+    steps_tid_ = next;
+    while (used.contains({pid(TrackKind::host), steps_tid_})) ++steps_tid_;
   }
 
   // Spans that edges come from get a number in their file, in the order of the spans.
@@ -70,10 +94,11 @@ class RankWriter {
   }
 
   // {"ph":"M", ...}: names of processes and threads.
-  void metadata(std::string_view name, TrackKind kind, std::int64_t tid, std::string_view text) {
+  void metadata(std::string_view name, TrackKind kind, std::int64_t tid, std::string_view text,
+                const std::string& more = "") {
     out_ << separator_ << "{\"ph\":\"M\",\"name\":\"" << name << "\",\"pid\":" << pid(kind) << ",\"tid\":" << tid
          << ",\"ts\":0,\"args\":{\"name\":";
-    out_.quoted(text) << "}}";
+    out_.quoted(text) << more << "}}";
     separator_ = ",\n";
   }
   void sort_index(std::string_view name, TrackKind kind, std::int64_t tid, std::int64_t index) {
@@ -88,12 +113,12 @@ class RankWriter {
     metadata("process_name", TrackKind::host, 1, process + ", host");
     sort_index("process_sort_index", TrackKind::host, 1, 2 * rank_);
     std::int64_t index = 0;
-    for (const Track& track : timeline_.tracks) {
+    for (std::uint32_t t = 0; t < timeline_.tracks.size(); ++t) {
+      const Track& track = timeline_.tracks[t];
       if (track.rank != rank_) continue;
-      SHARDBOOK_CHECK(track.id > 0 && track.id < marks_offset, "stream and thread numbers are from 1 to ",
-                      marks_offset - 1, " in a file, not ", track.id);
-      metadata("thread_name", track.kind, tid(track), track.name);
-      sort_index("thread_sort_index", track.kind, tid(track), ++index);
+      metadata("thread_name", track.kind, tids_[t], track.name,
+               base::text(",\"track_id\":", track.id, ",\"kind\":\"", name_of(track.kind), "\""));
+      sort_index("thread_sort_index", track.kind, tids_[t], ++index);
     }
   }
 
@@ -114,20 +139,20 @@ class RankWriter {
   }
   // The thread that launches, so that a step holds its launches; a row of its own where that would not nest.
   std::int64_t steps_tid() const {
-    constexpr std::int64_t own_row = marks_offset - 1;
-    for (const Track& track : timeline_.tracks) {
+    for (std::uint32_t t = 0; t < timeline_.tracks.size(); ++t) {
+      const Track& track = timeline_.tracks[t];
       if (track.rank != rank_ || track.kind != TrackKind::host) continue;
       for (const Step& step : timeline_.steps) {
         if (step.rank != rank_) continue;
         for (std::size_t i = 0; i < track.size(); ++i) {
           const bool apart = track.end[i] <= step.host_start || track.start[i] >= step.host_end;
           const bool within = track.start[i] >= step.host_start && track.end[i] <= step.host_end;
-          if (!apart && !within) return own_row;
+          if (!apart && !within) return steps_tid_;
         }
       }
-      return tid(track);
+      return tids_[t];
     }
-    return own_row;
+    return steps_tid_;
   }
   void write_step(std::int64_t number, Nanoseconds start, Nanoseconds end) {
     out_ << separator_ << "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"ProfilerStep#" << number
@@ -143,7 +168,7 @@ class RankWriter {
     const std::uint32_t correlation = timeline_.correlation(span);
     const std::string_view cat = category(track.kind, cls, name, correlation);
     out_ << separator_ << "{\"ph\":\"X\",\"cat\":\"" << cat << "\",\"name\":";
-    out_.quoted(name) << ",\"pid\":" << pid(track.kind) << ",\"tid\":" << tid(track) << ",\"ts\":";
+    out_.quoted(name) << ",\"pid\":" << pid(track.kind) << ",\"tid\":" << tids_[span.track] << ",\"ts\":";
     out_.microseconds(timeline_.start(span)) << ",\"dur\":";
     out_.microseconds(timeline_.end(span) - timeline_.start(span)) << ",\"args\":{";
     argument_separator_ = "";
@@ -236,7 +261,7 @@ class RankWriter {
     const bool is_call = track.kind == TrackKind::host;
     if (is_call ? !links_.launched_by(span).valid() : !links_.launch_of(span).valid()) return;
     out_ << separator_ << "{\"ph\":\"" << (is_call ? "s" : "f") << "\",\"id\":" << correlation
-         << ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":" << pid(track.kind) << ",\"tid\":" << tid(track) << ",\"ts\":";
+         << ",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"pid\":" << pid(track.kind) << ",\"tid\":" << tids_[span.track] << ",\"ts\":";
     out_.microseconds(timeline_.start(span)) << (is_call ? "}" : ",\"bp\":\"e\"}");
   }
 
@@ -271,6 +296,7 @@ class RankWriter {
   std::string_view separator_ = "";
   std::string_view argument_separator_ = "";
   std::int64_t steps_tid_ = 0;
+  std::vector<std::int64_t> tids_;                  // per track
 };
 
 }  // namespace
