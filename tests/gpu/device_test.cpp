@@ -1,0 +1,217 @@
+// The cuda device keeps the contract of every device: order, memory, and times that mean something.
+#include <array>
+
+#include "tests/gpu/gpu_test.hpp"
+
+namespace shardbook::gpu_test {
+namespace {
+
+using device::Event;
+using device::Memory;
+using device::Stream;
+using program::MemoryKind;
+using program::OpDesc;
+using program::OpKind;
+
+constexpr std::int64_t many = std::int64_t{64} << 20;  // elements: filling them takes tens of microseconds
+
+class CudaDevice : public OneGpu {
+ protected:
+  std::unique_ptr<device::Device> make() {
+    auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
+    if (!made) throw base::Failure(made.error());
+    return std::move(made).value();
+  }
+  static void fill(Stream& stream, const Memory& memory, float value) {
+    OpDesc desc("fill", OpKind::fill, DType::f32);
+    stream.device().launch(stream, desc.writes(memory.use),
+                           kernels::FillArgs{memory.data, memory.storage_bytes / 4, value, DType::f32}, &kernels::host::fill,
+                           &kernels::cuda::fill);
+  }
+  static float read(device::Device& device, Stream& stream, const Memory& memory) {
+    float value = 0;
+    device.download(stream, "read", {memory.data, memory.use, 4}, &value);
+    device.synchronize();
+    return value;
+  }
+};
+
+TEST_F(CudaDevice, SaysWhichGpuItIs) {
+  EXPECT_FALSE(device::cuda_device_name(0).empty());
+  EXPECT_GT(device::cuda_device_memory(0), base::Bytes{1} << 30);
+  EXPECT_GE(device::cuda_driver_version(), device::cuda_runtime_version() / 1000 * 1000);
+  EXPECT_EQ(device::cuda_problem(), "");
+}
+
+TEST_F(CudaDevice, RefusesAGpuThatIsNotThereInOneSentence) {
+  auto made = device::make_cuda_device(99, {DType::bf16, DType::f32}, 3);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().find("rank 3 asks for GPU 99"), std::string::npos) << made.error();
+}
+
+TEST_F(CudaDevice, MemoryIsZeroedAlignedAndApart) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  const Memory odd = device->allocate(3, DType::bf16, MemoryKind::activation, "odd");
+  const Memory big = device->allocate(many, DType::f32, MemoryKind::activation, "big");
+  const Memory last = device->allocate(1, DType::f32, MemoryKind::activation, "last");
+  for (const Memory& memory : {odd, big, last}) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data) % 256, 0u);
+  device->seal();
+  EXPECT_EQ(read(*device, stream, big), 0.0f);
+  fill(stream, big, 7.0f);
+  EXPECT_EQ(read(*device, stream, last), 0.0f);
+  std::vector<float> all(static_cast<std::size_t>(many));
+  device->download(stream, "all", big, all.data());
+  device->synchronize();
+  EXPECT_EQ(all.front(), 7.0f);
+  EXPECT_EQ(all.back(), 7.0f);
+}
+
+TEST_F(CudaDevice, MemoryThatDoesNotSufficeIsNamedWithWhatIsLeft) {
+  auto device = make();
+  try {
+    device->allocate(std::int64_t{1} << 42, DType::f32, MemoryKind::parameter, "far too much");
+    FAIL() << "16 TiB were allocated";
+  } catch (const base::Failure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("far too much"), std::string::npos) << failure.what();
+    EXPECT_NE(std::string(failure.what()).find("MiB free"), std::string::npos) << failure.what();
+  }
+  // The device is as good as before.
+  EXPECT_NE(device->allocate(1024, DType::f32, MemoryKind::parameter, "enough").data, nullptr);
+}
+
+TEST_F(CudaDevice, NothingIsAllocatedAfterSeal) {
+  auto device = make();
+  device->seal();
+  EXPECT_THROW(device->allocate(1, DType::f32, MemoryKind::activation, "late"), base::Failure);
+  EXPECT_THROW(device->create_stream("late"), base::Failure);
+  EXPECT_THROW(device->create_event("late"), base::Failure);
+  EXPECT_THROW(device->pinned(1), base::Failure);
+}
+
+TEST_F(CudaDevice, AWaitingStreamSeesWhatTheRecordedOneWrote) {
+  auto device = make();
+  Stream& first = device->create_stream("first");
+  Stream& second = device->create_stream("second", device::Priority::high);
+  const Event written = device->create_event("written");
+  const Memory memory = device->allocate(many, DType::f32, MemoryKind::activation, "memory");
+  const Memory copy = device->allocate(many, DType::f32, MemoryKind::activation, "copy");
+  device->seal();
+  for (int round = 1; round <= 20; ++round) {
+    for (int i = 0; i < 4; ++i) fill(first, memory, -1.0f);
+    fill(first, memory, static_cast<float>(round));
+    device->record(first, written);
+    device->wait(second, written);
+    // Copies the last number: it is right only if the wait held.
+    device->launch(second, OpDesc("cast", OpKind::copy, DType::f32),
+                   kernels::CastArgs{static_cast<float*>(memory.data) + many - 1024, copy.data, 1024, DType::f32},
+                   &kernels::host::cast, &kernels::cuda::cast);
+    ASSERT_EQ(read(*device, second, copy), static_cast<float>(round));
+  }
+}
+
+TEST_F(CudaDevice, AHostWaitAsksTheWatch) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  const Event done = device->create_event("done");
+  const Memory memory = device->allocate(many, DType::f32, MemoryKind::activation, "memory");
+  device->seal();
+  int asked = 0;
+  device->set_watch([&] {
+    if (++asked == 1) throw base::Failure("a peer is gone");
+  });
+  // A thousand fills of 256 MiB take more than the 50 ms after which the watch is asked.
+  for (int i = 0; i < 1000; ++i) fill(stream, memory, 1.0f);
+  device->record(stream, done);
+  EXPECT_THROW(device->host_wait(done), base::Failure);
+  device->set_watch({});
+  device->synchronize();
+}
+
+struct TimedStep {
+  std::vector<program::TimeSpan> ran;
+  program::TimeSpan window;
+  base::Nanoseconds after;
+};
+
+TEST_F(CudaDevice, SpansLieInTheStepInOrderAndAreAsLongAsTheWork) {
+  auto device = make();
+  Stream& first = device->create_stream("first");
+  Stream& second = device->create_stream("second");
+  const Event halfway = device->create_event("halfway");
+  const Memory memory = device->allocate(many, DType::f32, MemoryKind::activation, "memory");
+  const Memory other = device->allocate(many, DType::f32, MemoryKind::activation, "other");
+  device->seal();
+  program::Recorder& recorder = device->recorder();
+  for (int step = 0; step < 4; ++step) {
+    const bool timed = step > 0;
+    device->begin_step(step, timed);
+    {
+      program::Scope scope(recorder, program::Phase::forward, 0, 0);
+      for (int i = 0; i < 5; ++i) fill(first, memory, 1.0f);
+      device->record(first, halfway);
+      device->wait(second, halfway);
+      fill(second, other, 2.0f);
+      fill(first, memory, 3.0f);
+    }
+    const program::StepTimes& times = device->end_step();
+    const base::Nanoseconds after = program::host_now();
+    if (!timed) continue;
+    ASSERT_EQ(times.ran.size(), 7u);
+    const base::Nanoseconds error = device::cuda_timing(*device).clock_error;
+    EXPECT_GT(error, 0);
+    EXPECT_LT(error, 1'000'000);
+    for (std::size_t i = 0; i < 7; ++i) {
+      const program::TimeSpan& span = times.ran[i];
+      EXPECT_LE(times.window.start - error, span.start) << "op " << i;
+      EXPECT_LE(span.end, after + error) << "op " << i;
+      // 256 MiB at 40 GB/s to 20 TB/s.
+      EXPECT_GT(span.end - span.start, 10'000) << "op " << i;
+      EXPECT_LT(span.end - span.start, 7'000'000) << "op " << i;
+    }
+    for (const std::size_t i : {1, 2, 3, 4}) EXPECT_GE(times.ran[i].start, times.ran[i - 1].end) << "op " << i;
+    EXPECT_GE(times.ran[5].start, times.ran[4].end) << "what waited began before what it waited for had ended";
+    EXPECT_GE(times.ran[6].start, times.ran[4].end);
+  }
+  const device::CudaTiming timing = device::cuda_timing(*device);
+  EXPECT_LT(timing.host_cost_of_op, 100'000);
+  EXPECT_LT(timing.device_cost_of_op, 100'000);
+  std::printf("clock error %lld ns; a pair of marks costs the host %lld ns and its stream %lld ns\n",
+              static_cast<long long>(timing.clock_error), static_cast<long long>(timing.host_cost_of_op),
+              static_cast<long long>(timing.device_cost_of_op));
+}
+
+TEST_F(CudaDevice, AnOpLaunchedLateStartsAtItsLaunch) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  const Memory memory = device->allocate(1024, DType::f32, MemoryKind::activation, "memory");
+  device->seal();
+  device->begin_step(0, true);
+  fill(stream, memory, 1.0f);
+  // The stream is dry for 5 ms, and the second op shares the mark after the first.
+  const base::Nanoseconds until = program::host_now() + 5'000'000;
+  while (program::host_now() < until) {
+  }
+  fill(stream, memory, 2.0f);
+  const program::StepTimes& times = device->end_step();
+  const base::Nanoseconds error = device::cuda_timing(*device).clock_error;
+  EXPECT_GE(times.ran[1].start, until);
+  EXPECT_LT(times.ran[1].end - times.ran[1].start, 2'000'000 + error);
+  EXPECT_LT(times.ran[0].end, until);
+}
+
+TEST_F(CudaDevice, TimingDoesNotChangeTheProgram) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  const Memory memory = device->allocate(1024, DType::f32, MemoryKind::activation, "memory");
+  device->seal();
+  for (int step = 0; step < 2; ++step) {
+    device->begin_step(step, step == 1);
+    fill(stream, memory, 1.0f);
+    device->end_step();
+  }
+  EXPECT_EQ(device->recorder().programs().size(), 1u);
+}
+
+}  // namespace
+}  // namespace shardbook::gpu_test

@@ -1,0 +1,115 @@
+// Products through cuBLASLt equal the host's, for every form that a layer asks for.
+#include "tests/gpu/gpu_test.hpp"
+
+namespace shardbook::gpu_test {
+namespace {
+
+using Gemm = OneGpu;
+
+struct Form {
+  std::int64_t m, n, k, batch = 1;
+  bool a_transposed = false, b_transposed = false, bias = false;
+  float alpha = 1, beta = 0;
+  DType dtype = DType::bf16, c_dtype = DType::bf16;
+  std::int64_t pad = 0;  // columns of C's rows beyond n
+
+  std::string text() const {
+    return base::text(m, " x ", n, " x ", k, " batch ", batch, a_transposed ? " At" : "", b_transposed ? " Bt" : "",
+                      bias ? " bias" : "", " alpha ", alpha, " beta ", beta, " ", base::name_of(dtype), " to ",
+                      base::name_of(c_dtype), " pad ", pad);
+  }
+};
+
+void expect_product(const Form& form, bool integers) {
+  SCOPED_TRACE(form.text());
+  Gpu::get().reset();
+  const auto draw = [&](std::int64_t count) { return integers ? small_integers(count, 4) : normal(count); };
+  const std::int64_t ldc = form.n + form.pad;
+  Numbers a(draw(form.batch * form.m * form.k), form.dtype), b(draw(form.batch * form.k * form.n), form.dtype),
+      c(draw(form.batch * form.m * ldc), form.c_dtype), bias(draw(form.n), form.dtype);
+  const Numbers before = c;
+  const auto args = [&](bool gpu) {
+    kernels::GemmArgs g{};
+    g.a = a.at(gpu); g.b = b.at(gpu); g.c = c.at(gpu); g.bias_n = form.bias ? bias.at(gpu) : nullptr;
+    g.m = form.m; g.n = form.n; g.k = form.k;
+    g.lda = form.a_transposed ? form.m : form.k;
+    g.ldb = form.b_transposed ? form.k : form.n;
+    g.ldc = ldc;
+    g.batch = form.batch;
+    g.stride_a = form.m * form.k; g.stride_b = form.k * form.n; g.stride_c = form.m * ldc;
+    g.a_transposed = form.a_transposed; g.b_transposed = form.b_transposed;
+    g.alpha = form.alpha; g.beta = form.beta;
+    g.dtype = gpu ? form.dtype : DType::f64;
+    g.c_dtype = gpu ? form.c_dtype : DType::f64;
+    return g;
+  };
+  run_both(args, &kernels::host::gemm, &kernels::cuda::gemm);
+  if (integers) return expect_exact(c);
+
+  // Σ|a||b| of each number. Tensor cores may truncate where f32 rounds: a unit of 2^-22 covers both.
+  std::vector<double> sizes(c.size());
+  for (std::int64_t z = 0; z < form.batch; ++z) {
+    for (std::int64_t i = 0; i < form.m; ++i) {
+      for (std::int64_t j = 0; j < form.n; ++j) {
+        double size = 0;
+        for (std::int64_t l = 0; l < form.k; ++l) {
+          const double left = a[z * form.m * form.k + (form.a_transposed ? l * form.m + i : i * form.k + l)];
+          const double right = b[z * form.k * form.n + (form.b_transposed ? j * form.k + l : l * form.n + j)];
+          size += std::abs(left * right);
+        }
+        sizes[(z * form.m + i) * ldc + j] = std::abs(form.alpha) * size + (form.bias ? std::abs(bias[j]) : 0) +
+                                            form.beta * std::abs(before[(z * form.m + i) * ldc + j]);
+      }
+    }
+  }
+  expect_within(c, [&](std::size_t i) { return static_cast<double>(form.k + 3) * 0x1p-22 * sizes[i]; });
+}
+
+std::vector<Form> forms() {
+  std::vector<Form> all;
+  for (const auto& [dtype, c_dtype] : {std::pair{DType::bf16, DType::bf16}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}}) {
+    for (const bool a_transposed : {false, true}) {
+      for (const bool b_transposed : {false, true}) {
+        all.push_back({64, 96, 128, 1, a_transposed, b_transposed, false, 1, 0, dtype, c_dtype});
+        all.push_back({64, 96, 128, 1, a_transposed, b_transposed, false, 1, 1, dtype, c_dtype});
+        all.push_back({40, 24, 56, 6, a_transposed, b_transposed, false, 0.5f, 0, dtype, c_dtype});
+        all.push_back({17, 9, 33, 1, a_transposed, b_transposed, false, 1, 0, dtype, c_dtype});
+      }
+    }
+    all.push_back({64, 96, 128, 1, false, true, dtype == c_dtype, 1, 0, dtype, c_dtype});
+    all.push_back({64, 96, 128, 1, false, true, false, 1, 0, dtype, c_dtype, 32});
+    all.push_back({1, 1, 1, 1, false, false, false, 1, 0, dtype, c_dtype});
+  }
+  return all;
+}
+
+TEST_F(Gemm, IsExactOnSmallIntegers) {
+  for (const Form& form : forms()) {
+    // Sums of up to 128 products of at most 16 are integers below 2^12: f32 has them, bf16 rounds them.
+    if (form.c_dtype == DType::f32) expect_product(form, true);
+  }
+}
+TEST_F(Gemm, EqualsTheHostsProduct) {
+  for (const Form& form : forms()) expect_product(form, false);
+}
+TEST_F(Gemm, OfLargeShapesEqualsTheHostsProduct) {
+  expect_product({256, 768, 1024, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false);
+  expect_product({768, 256, 1024, 1, true, false, false, 1, 1, DType::bf16, DType::f32}, false);
+  expect_product({512, 128, 512, 4, false, false, false, 1, 0, DType::bf16, DType::bf16}, false);
+  expect_product({256, 256, 1024, 1, false, true, true, 1, 0, DType::f32, DType::f32}, false);
+}
+TEST_F(Gemm, RepeatsBitForBit) {
+  const std::int64_t m = 512, n = 768, k = 4096;
+  Numbers a(normal(m * k), DType::bf16), b(normal(n * k), DType::bf16), first(unwritten(m * n), DType::f32), second(unwritten(m * n), DType::f32);
+  for (Numbers* c : {&first, &second}) {
+    kernels::GemmArgs g{};
+    g.a = a.at(true); g.b = b.at(true); g.c = c->at(true);
+    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
+    g.b_transposed = true; g.alpha = 1; g.dtype = DType::bf16; g.c_dtype = DType::f32;
+    Gpu::get().run(g, &kernels::host::gemm, &kernels::cuda::gemm);
+  }
+  EXPECT_EQ(first.from_gpu(), second.from_gpu());
+}
+
+}  // namespace
+}  // namespace shardbook::gpu_test

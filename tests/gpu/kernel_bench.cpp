@@ -1,0 +1,262 @@
+// kernel_bench: how fast is each kernel at the sizes of gpt-1.3b?
+//
+// 8192 tokens (8 sequences of 1024), D 2048, F 8192, V 50304, 16 heads of 128. Random data: a GPU that
+// multiplies zeros draws less power and runs faster. Each op is issued 20 times after 3, back to back,
+// over as many different places as make 512 MiB, so that the cache does not stand in for memory. Time is the whole
+// run's on the GPU divided by 20; "span" is the median of what the device's own timing says of one op.
+// GB/s counts what must be moved once; "copy" is what the memory can do.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "engine/device/copy.hpp"
+#include "engine/device/cuda/cuda_device.hpp"
+#include "engine/device/cuda/owners.hpp"
+#include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/host/references.hpp"
+
+namespace shardbook {
+namespace {
+
+using base::Bytes;
+using base::DType;
+using namespace kernels;
+
+constexpr std::int64_t N = 8192, D = 2048, F = 8192, V = 50304, B = 8, H = 16, S = 1024, K = 128;
+constexpr Bytes pool_bytes = Bytes{16} << 30;
+constexpr Bytes part_bytes = Bytes{1} << 30;
+constexpr int warm_ups = 3, repeats = 20;
+
+class Bench {
+ public:
+  Bench() {
+    auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
+    if (!made) throw base::Failure(made.error());
+    device_ = std::move(made).value();
+    stream_ = &device_->create_stream("compute");
+    pool_ = static_cast<char*>(device_->allocate(pool_bytes / 4, DType::f32, program::MemoryKind::workspace, "pool").data);
+    tokens_ = static_cast<std::int32_t*>(device_->allocate(8 * N, DType::i32, program::MemoryKind::input, "tokens").data);
+    device_->seal();
+    std::printf("%s, a pair of marks costs the stream %lld ns\n\n", device::cuda_device_name(0).c_str(),
+                static_cast<long long>(device::cuda_timing(*device_).device_cost_of_op));
+    randomise(pool_bytes - 2 * part_bytes);
+  }
+
+  template <class Args>
+  void launch(const Args& args, void (*host)(const Args&), void (*cuda)(const Args&, const device::CudaQueue&)) {
+    device_->launch(*stream_, program::OpDesc("bench", program::OpKind::pointwise, DType::f32), args, host, cuda);
+  }
+
+  // make(place) gives the args of one issue whose tensors lie from `place` on, `footprint` bytes in all.
+  // `bytes` is what must be moved, `flops` what must be computed (0: a matter of memory).
+  template <class Args, class Make>
+  void time(const char* name, Bytes footprint, double bytes, double flops, void (*host)(const Args&),
+            void (*cuda)(const Args&, const device::CudaQueue&), Make make) {
+    const Bytes stride = (footprint + 255) / 256 * 256;
+    const Bytes places = std::clamp<Bytes>((Bytes{512} << 20) / stride, 1, std::min<Bytes>(repeats, (pool_bytes - 2 * part_bytes) / stride));
+    const auto run = [&](int count) {
+      for (int i = 0; i < count; ++i) launch(make(pool_ + (i % places) * stride), host, cuda);
+    };
+    randomise(places * stride);
+    const double each = unmarked(run);
+    device_->begin_step(step_++, true);
+    run(repeats);
+    const program::StepTimes& times = device_->end_step();
+    std::vector<base::Nanoseconds> spans;
+    for (const program::TimeSpan& span : times.ran) spans.push_back(span.end - span.start);
+    std::nth_element(spans.begin(), spans.begin() + repeats / 2, spans.end());
+
+    std::printf("%-34s %9.1f us  span %9.1f us  %8.0f GB/s", name, 1e-3 * each, 1e-3 * static_cast<double>(spans[repeats / 2]),
+                bytes / each);
+    if (flops > 0) std::printf("  %7.0f TFLOP/s", 1e-3 * flops / each);
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+
+  // Fills the pool's first bytes with random bf16 numbers; read as f32 they are finite too.
+  void randomise(Bytes bytes) {
+    char* const scratch = pool_ + pool_bytes - 2 * part_bytes;
+    const std::int64_t count = part_bytes / 4;
+    for (Bytes at = 0; at < bytes; at += part_bytes / 2) {
+      launch(InitNormalArgs{scratch, 1, static_cast<std::uint32_t>(at >> 20), 0, 0, count, count, 0, count, 0, 1, DType::f32},
+             &host::init_normal, &cuda::init_normal);
+      launch(CastArgs{scratch, pool_ + at, count, DType::bf16}, &host::cast, &cuda::cast);
+    }
+    device_->synchronize();
+  }
+
+  char* pool() { return pool_; }
+  std::int32_t* tokens() { return tokens_; }
+  device::Device& device() { return *device_; }
+  device::Stream& stream() { return *stream_; }
+
+ private:
+  // Nanoseconds of one of `repeats` back to back, between two marks: the least of three runs.
+  template <class Run>
+  double unmarked(Run run) {
+    struct Mark {
+      cudaEvent_t event;
+    };
+    const auto mark = [&](cudaEvent_t event) {
+      device_->launch(*stream_, program::OpDesc("mark", program::OpKind::pointwise, DType::f32), Mark{event}, +[](const Mark&) {},
+                      +[](const Mark& m, const device::CudaQueue& queue) {
+                        SHARDBOOK_CUDA(cudaEventRecord(m.event, static_cast<cudaStream_t>(queue.stream)), "mark");
+                      });
+    };
+    const auto begin = device::cuda::make_timed_event("bench"), end = device::cuda::make_timed_event("bench");
+    double best = 1e18;
+    for (int i = 0; i < 3; ++i) {
+      run(warm_ups);
+      mark(begin.get());
+      run(repeats);
+      mark(end.get());
+      device_->synchronize();
+      float milliseconds = 0;
+      SHARDBOOK_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "bench");
+      best = std::min(best, 1e6 * static_cast<double>(milliseconds) / repeats);
+    }
+    return best;
+  }
+
+  std::unique_ptr<device::Device> device_;
+  device::Stream* stream_ = nullptr;
+  char* pool_ = nullptr;
+  std::int32_t* tokens_ = nullptr;
+  std::int64_t step_ = 0;
+};
+
+GemmArgs product(char* place, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, bool at, bool bt, bool bias,
+                 float beta, DType c_dtype) {
+  GemmArgs g{};
+  g.a = place;
+  g.b = place + batch * m * k * 2;
+  g.c = place + batch * (m * k + k * n) * 2;
+  g.bias_n = bias ? place : nullptr;
+  g.m = m; g.n = n; g.k = k;
+  g.lda = at ? m : k; g.ldb = bt ? k : n; g.ldc = n;
+  g.batch = batch; g.stride_a = m * k; g.stride_b = k * n; g.stride_c = m * n;
+  g.a_transposed = at; g.b_transposed = bt;
+  g.alpha = 1; g.beta = beta; g.dtype = DType::bf16; g.c_dtype = c_dtype;
+  return g;
+}
+
+void products(Bench& bench) {
+  const auto time = [&](const char* name, std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, bool at, bool bt,
+                        bool bias, float beta, DType c) {
+    const Bytes bytes = batch * ((m * k + k * n) * 2 + m * n * base::size_of(c));
+    bench.time<GemmArgs>(name, bytes, static_cast<double>(bytes), 2.0 * m * n * k * batch, &host::gemm, &cuda::gemm,
+                         [=](char* place) { return product(place, m, n, k, batch, at, bt, bias, beta, c); });
+  };
+  struct Linear {
+    const char* name;
+    std::int64_t out, in;
+  };
+  for (const Linear& l : {Linear{"qkv", 3 * D, D}, {"proj", D, D}, {"fc1", F, D}, {"fc2", D, F}, {"head", V, D}}) {
+    time((std::string(l.name) + " forward, bias").c_str(), N, l.out, l.in, 1, false, true, true, 0, DType::bf16);
+    time((std::string(l.name) + " input gradient").c_str(), N, l.in, l.out, 1, false, false, false, 0, DType::bf16);
+    time((std::string(l.name) + " weight gradient f32").c_str(), l.out, l.in, N, 1, true, false, false, 0, DType::f32);
+  }
+  time("scores q kT", S, S, K, B * H, false, true, false, 0, DType::bf16);
+  time("context p v", S, K, S, B * H, false, false, false, 0, DType::bf16);
+  time("context gradient pT dy", S, K, S, B * H, true, false, false, 0, DType::bf16);
+}
+
+void layers(Bench& bench) {
+  constexpr Bytes act = N * D * 2, wide = N * F * 2;
+  float* const stats = reinterpret_cast<float*>(bench.pool() + pool_bytes - (Bytes{1} << 28));
+  char* const weights = bench.pool() + pool_bytes - (Bytes{1} << 29);
+  bench.time<device::CopyArgs>("copy of 256 MiB (the yardstick)", Bytes{512} << 20, 2.0 * (Bytes{256} << 20), 0, &device::host::copy,
+                               &device::cuda::copy, [](char* p) { return device::CopyArgs{p, p + (Bytes{256} << 20), Bytes{256} << 20}; });
+  bench.time<LayerNormForwardArgs>("layer_norm_forward", 2 * act, 2.0 * act, 0, &host::layer_norm_forward, &cuda::layer_norm_forward,
+      [&](char* p) { return LayerNormForwardArgs{p, weights, weights, p + act, stats, stats + N, N, D, 1e-5f, DType::bf16}; });
+  bench.time<LayerNormInputGradientArgs>("layer_norm_input_gradient", 4 * act, 4.0 * act, 0, &host::layer_norm_input_gradient,
+      &cuda::layer_norm_input_gradient, [&](char* p) {
+        return LayerNormInputGradientArgs{p, p + act, weights, stats, stats + N, p + 2 * act, p + 3 * act, N, D, DType::bf16}; });
+  bench.time<LayerNormWeightGradientArgs>("layer_norm_weight_gradient", 2 * act, 2.0 * act, 0, &host::layer_norm_weight_gradient,
+      &cuda::layer_norm_weight_gradient, [&](char* p) {
+        return LayerNormWeightGradientArgs{p, p + act, stats, stats + N, stats + 2 * N, stats + 2 * N + D, stats + 4 * N, N, D, true,
+                                           DType::bf16}; });
+  bench.time<BiasGradientArgs>("bias_gradient D", act, act, 0, &host::bias_gradient, &cuda::bias_gradient,
+      [&](char* p) { return BiasGradientArgs{p, stats, stats + N, N, D, true, DType::bf16}; });
+  bench.time<BiasGradientArgs>("bias_gradient F", wide, wide, 0, &host::bias_gradient, &cuda::bias_gradient,
+      [&](char* p) { return BiasGradientArgs{p, stats, stats + N, N, F, true, DType::bf16}; });
+  bench.time<GeluForwardArgs>("gelu_forward F", 2 * wide, 2.0 * wide, 0, &host::gelu_forward, &cuda::gelu_forward,
+      [](char* p) { return GeluForwardArgs{p, p + wide, N * F, DType::bf16}; });
+  bench.time<GeluBackwardArgs>("gelu_backward F", 3 * wide, 3.0 * wide, 0, &host::gelu_backward, &cuda::gelu_backward,
+      [](char* p) { return GeluBackwardArgs{p, p + wide, p + 2 * wide, N * F, DType::bf16}; });
+  bench.time<AddBiasResidualArgs>("add_bias_residual", 3 * act, 3.0 * act, 0, &host::add_bias_residual, &cuda::add_bias_residual,
+      [&](char* p) { return AddBiasResidualArgs{p, p + act, weights, p + 2 * act, N, D, DType::bf16}; });
+  bench.time<SplitHeadsArgs>("split_heads qkv", 6 * act, 6.0 * act, 0, &host::split_heads, &cuda::split_heads,
+      [](char* p) { return SplitHeadsArgs{p, p + 3 * act, 3, B, H, S, K, false, DType::bf16}; });
+  bench.time<SplitHeadsArgs>("merge heads", 2 * act, 2.0 * act, 0, &host::split_heads, &cuda::split_heads,
+      [](char* p) { return SplitHeadsArgs{p, p + act, 1, B, H, S, K, true, DType::bf16}; });
+  // Half of the scores lie after the diagonal and are not read.
+  constexpr Bytes scores = B * H * S * S * 2;
+  bench.time<CausalSoftmaxForwardArgs>("causal_softmax_forward", scores, 1.5 * scores, 0, &host::causal_softmax_forward,
+      &cuda::causal_softmax_forward, [](char* p) { return CausalSoftmaxForwardArgs{p, p, B * H, S, 0.088f, DType::bf16}; });
+  bench.time<CausalSoftmaxBackwardArgs>("causal_softmax_backward", 2 * scores, 2.0 * scores, 0, &host::causal_softmax_backward,
+      &cuda::causal_softmax_backward, [](char* p) { return CausalSoftmaxBackwardArgs{p, p + scores, p + scores, B * H, S, 0.088f, DType::bf16}; });
+}
+
+void ends(Bench& bench) {
+  constexpr Bytes act = N * D * 2, logits = N * V * 2;
+  std::int32_t* const tokens = bench.tokens();
+  std::vector<std::int32_t> drawn(8 * N);
+  // Tokens and targets; then order, segment tokens, segment begins and their number, all different tokens.
+  for (std::int64_t i = 0; i < N; ++i) {
+    drawn[i] = drawn[N + i] = static_cast<std::int32_t>(i * 6);
+    drawn[2 * N + i] = drawn[4 * N + i] = static_cast<std::int32_t>(i);
+    drawn[3 * N + i] = static_cast<std::int32_t>(i * 6);
+  }
+  drawn[5 * N] = drawn[6 * N] = static_cast<std::int32_t>(N);
+  bench.device().upload(bench.stream(), "tokens", drawn.data(), {tokens, {}, static_cast<Bytes>(drawn.size()) * 4});
+  bench.device().synchronize();
+  float* const stats = reinterpret_cast<float*>(bench.pool() + pool_bytes - (Bytes{1} << 28));
+  bench.time<EmbeddingForwardArgs>("embedding_forward", V * D * 2 + act, 2.0 * act, 0, &host::embedding_forward, &cuda::embedding_forward,
+      [=](char* p) { return EmbeddingForwardArgs{tokens, p, p + V * D * 2, N, D, 0, V, DType::bf16}; });
+  bench.time<EmbeddingBackwardArgs>("embedding_backward, written whole", V * D * 4 + act, V * D * 4.0 + 3.0 * act, 0, &host::embedding_backward,
+      &cuda::embedding_backward, [=](char* p) {
+        return EmbeddingBackwardArgs{p + V * D * 4, tokens + 2 * N, tokens + 3 * N, tokens + 4 * N, tokens + 6 * N, p, N, D, 0, V, false, DType::bf16}; });
+  bench.time<PositionForwardArgs>("position_forward", act + S * D * 2, 2.0 * act, 0, &host::position_forward, &cuda::position_forward,
+      [](char* p) { return PositionForwardArgs{p + act, p, B, S, D, DType::bf16}; });
+  bench.time<PositionBackwardArgs>("position_backward", act + S * D * 4, act + S * D * 8.0, 0, &host::position_backward, &cuda::position_backward,
+      [](char* p) { return PositionBackwardArgs{p, p + act, B, S, D, true, DType::bf16}; });
+  bench.time<CrossEntropyMaxArgs>("cross_entropy_max", logits, logits, 0, &host::cross_entropy_max, &cuda::cross_entropy_max,
+      [=](char* p) { return CrossEntropyMaxArgs{p, stats, N, V, DType::bf16}; });
+  bench.time<CrossEntropySumsArgs>("cross_entropy_sums", logits, logits, 0, &host::cross_entropy_sums, &cuda::cross_entropy_sums,
+      [=](char* p) { return CrossEntropySumsArgs{p, stats, tokens + N, stats + N, N, V, 0, DType::bf16}; });
+  bench.time<CrossEntropyGradientArgs>("cross_entropy_gradient", logits, 2.0 * logits, 0, &host::cross_entropy_gradient,
+      &cuda::cross_entropy_gradient, [=](char* p) {
+        return CrossEntropyGradientArgs{p, stats, stats + N, tokens + N, stats + 3 * N, N, V, 0, 1.0f / N, DType::bf16}; });
+  // A block's shard over 8 ranks, and a whole embedding's.
+  for (const std::int64_t n : {12 * D * D / 8, V * D}) {
+    bench.time<SumOfSquaresArgs>(n == V * D ? "sum_of_squares, embedding" : "sum_of_squares, block/8", n * 4, n * 4.0, 0,
+        &host::sum_of_squares, &cuda::sum_of_squares,
+        [=](char* p) { return SumOfSquaresArgs{p, stats, stats + 64, 0, n, 0, n, true, DType::f32}; });
+    bench.time<AdamWArgs>(n == V * D ? "adam_w, embedding" : "adam_w, block/8", n * 18, n * 30.0, 0, &host::adam_w, &cuda::adam_w, [=](char* p) {
+      return AdamWArgs{p, p + n * 4, p + n * 8, p + n * 12, p + n * 16, stats, 0, n, n, 1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 10, DType::bf16}; });
+  }
+  bench.time<AccumulateArgs>("accumulate, embedding", V * D * 8, V * D * 12.0, 0, &host::accumulate, &cuda::accumulate,
+      [](char* p) { return AccumulateArgs{p, p + V * D * 4, V * D, DType::f32}; });
+  bench.time<CastArgs>("cast, embedding", V * D * 6, V * D * 6.0, 0, &host::cast, &cuda::cast,
+      [](char* p) { return CastArgs{p, p + V * D * 4, V * D, DType::bf16}; });
+  bench.time<FillArgs>("fill, embedding", V * D * 4, V * D * 4.0, 0, &host::fill, &cuda::fill,
+      [](char* p) { return FillArgs{p, V * D, 0.5f, DType::f32}; });
+}
+
+}  // namespace
+}  // namespace shardbook
+
+int main() {
+  try {
+    shardbook::Bench bench;
+    shardbook::layers(bench);
+    shardbook::products(bench);
+    shardbook::ends(bench);
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "kernel_bench: %s\n", problem.what());
+    return 1;
+  }
+  return 0;
+}

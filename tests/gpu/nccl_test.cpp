@@ -1,0 +1,223 @@
+// Collectives over NCCL are exact on integers, whatever stream and order; ranks are threads, a GPU each.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+#include "engine/comm/nccl/nccl.hpp"
+#include "engine/device/cuda/cuda_device.hpp"
+#include "engine/world/threads.hpp"
+
+namespace shardbook::comm {
+namespace {
+
+using base::DType;
+using device::Event;
+using device::Stream;
+
+// One rank of a test: its device, backend and a communicator over all.
+struct RankSetup {
+  explicit RankSetup(world::World& world, NcclOptions options = {})
+      : device(make(world)), compute(&device->create_stream("compute")), other(&device->create_stream("other", device::Priority::high)),
+        ready(device->create_event("ready")), backend(make_nccl_backend(world, *device, options)) {
+    device->set_watch([this] { backend->check(); });
+  }
+  static std::unique_ptr<device::Device> make(world::World& world) {
+    auto made = device::make_cuda_device(world.rank(), {DType::bf16, DType::f32}, world.rank());
+    if (!made) throw base::Failure(made.error());
+    return std::move(made).value();
+  }
+  Tensor tensor(std::int64_t elements, DType dtype = DType::f32) {
+    return tensor::allocate(*device, {elements}, dtype, program::MemoryKind::activation, "test");
+  }
+  void write(const Tensor& to, const std::vector<float>& values) {
+    device->upload(*compute, "write", values.data(), tensor::memory_of(to));
+    device->synchronize();
+  }
+  std::vector<float> read(const Tensor& from) {
+    std::vector<float> values(static_cast<std::size_t>(from.elements()));
+    device->download(*compute, "read", tensor::memory_of(from), values.data());
+    device->synchronize();
+    return values;
+  }
+  std::unique_ptr<device::Device> device;
+  Stream* compute;
+  Stream* other;
+  Event ready;
+  std::unique_ptr<Backend> backend;
+};
+
+mesh::Group everyone(const world::World& world, const char* axis) {
+  mesh::Group group{axis, {}, world.rank(), 0};
+  for (int r = 0; r < world.size(); ++r) group.ranks.push_back(r);
+  return group;
+}
+
+// What rank r holds at place i: small, and different for all.
+float value(int rank, std::int64_t i) { return static_cast<float>((rank + 1) * 1000 + i % 997); }
+std::vector<float> values(int rank, std::int64_t elements) {
+  std::vector<float> all(static_cast<std::size_t>(elements));
+  for (std::int64_t i = 0; i < elements; ++i) all[static_cast<std::size_t>(i)] = value(rank, i);
+  return all;
+}
+
+class Nccl : public ::testing::TestWithParam<bool> {
+ protected:
+  // Runs `main` on as many ranks, and passes its first cause on.
+  void on_gpus(int ranks, const world::RankMain& main) {
+    if (device::cuda_device_count() < ranks) {
+      GTEST_SKIP() << "needs " << ranks << " GPUs, and there are " << device::cuda_device_count();
+    }
+    const base::Status ran = world::run_threads(ranks, main);
+    EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+  }
+  NcclOptions options() const { return {GetParam()}; }
+};
+
+TEST_P(Nccl, OneRankMakesACommunicatorAndLeaves) {
+  on_gpus(1, [&](world::World& world) {
+    RankSetup rank(world, options());
+    const auto all = rank.backend->communicator(*rank.device, everyone(world, "world"));
+    EXPECT_EQ(all->size(), 1);
+    EXPECT_NE(rank.backend->version().find("NCCL 2."), std::string::npos);
+    rank.device->seal();
+    rank.backend->check();
+  });
+}
+
+TEST_P(Nccl, EveryCollectiveIsExactOnIntegers) {
+  on_gpus(2, [&](world::World& world) {
+    RankSetup rank(world, options());
+    const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
+    const auto second = rank.backend->communicator(*rank.device, everyone(world, "dp_shard"));
+    const int size = world.size(), me = world.rank();
+    for (const std::int64_t shard : {1, 1000, 1 << 20}) {
+      const Tensor mine = rank.tensor(shard), full = rank.tensor(shard * size), sum = rank.tensor(shard * size);
+      // all-reduce: sum and max
+      rank.write(full, values(me, shard * size));
+      all->all_reduce(*rank.compute, full, sum);
+      std::vector<float> got = rank.read(sum);
+      for (std::int64_t i = 0; i < shard * size; ++i) {
+        float expected = 0;
+        for (int r = 0; r < size; ++r) expected += value(r, i);
+        ASSERT_EQ(got[i], expected) << "sum at " << i;
+      }
+      all->all_reduce(*rank.compute, full, sum, Reduction::max);
+      got = rank.read(sum);
+      for (std::int64_t i = 0; i < shard * size; ++i) ASSERT_EQ(got[i], value(size - 1, i)) << "max at " << i;
+      // reduce-scatter, on the other communicator and stream
+      second->reduce_scatter(*rank.other, full, mine);
+      got = rank.read(mine);
+      for (std::int64_t i = 0; i < shard; ++i) {
+        float expected = 0;
+        for (int r = 0; r < size; ++r) expected += value(r, me * shard + i);
+        ASSERT_EQ(got[i], expected) << "reduce-scatter at " << i;
+      }
+      // all-gather
+      rank.write(mine, values(me, shard));
+      second->all_gather(*rank.other, mine, full);
+      got = rank.read(full);
+      for (int r = 0; r < size; ++r) {
+        for (std::int64_t i = 0; i < shard; ++i) ASSERT_EQ(got[r * shard + i], value(r, i)) << "of rank " << r << " at " << i;
+      }
+      // broadcast from the last rank
+      all->broadcast(*rank.compute, mine, mine, size - 1);
+      got = rank.read(mine);
+      for (std::int64_t i = 0; i < shard; ++i) ASSERT_EQ(got[i], value(size - 1, i));
+      // all-to-all with unequal splits: rank r sends r + 1 elements to each
+      const Tensor out = rank.tensor((me + 1) * size), in = rank.tensor(size * (size + 1) / 2);
+      rank.write(out, values(me, (me + 1) * size));
+      std::vector<std::int64_t> send(size, me + 1), receive(size);
+      std::iota(receive.begin(), receive.end(), 1);
+      all->all_to_all(*rank.compute, out, in, send, receive);
+      got = rank.read(in);
+      std::size_t at = 0;
+      for (int r = 0; r < size; ++r) {
+        for (int i = 0; i <= r; ++i) ASSERT_EQ(got[at++], value(r, me * (r + 1) + i)) << "from rank " << r;
+      }
+      // send and receive: a pair
+      if (me == 0) all->send(*rank.compute, out, 1);
+      if (me == 1) {
+        const Tensor from_zero = out.slice(0, {size});
+        all->receive(*rank.compute, from_zero, 0);
+        got = rank.read(from_zero);
+        for (int i = 0; i < size; ++i) ASSERT_EQ(got[i], value(0, i));
+      }
+      rank.device->synchronize();
+    }
+    rank.device->seal();
+    rank.backend->check();
+  });
+}
+
+TEST_P(Nccl, WhatComesAfterACollectiveOnItsStreamSeesItsResult) {
+  on_gpus(2, [&](world::World& world) {
+    RankSetup rank(world, options());
+    const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
+    const auto second = rank.backend->communicator(*rank.device, everyone(world, "dp_shard"));
+    const std::int64_t n = 1 << 22;
+    const Tensor a = rank.tensor(n), b = rank.tensor(n);
+    rank.device->seal();
+    rank.write(a, std::vector<float>(n, 1.0f));
+    // Alternating streams and communicators: each doubles what the one before left.
+    for (int round = 0; round < 10; ++round) {
+      all->all_reduce(*rank.compute, a, b);
+      rank.device->record(*rank.compute, rank.ready);
+      rank.device->wait(*rank.other, rank.ready);
+      second->all_reduce(*rank.other, b, a);
+      rank.device->record(*rank.other, rank.ready);
+      rank.device->wait(*rank.compute, rank.ready);
+    }
+    float expected = 1;
+    for (int i = 0; i < 20; ++i) expected *= static_cast<float>(world.size());
+    for (const float got : rank.read(a)) ASSERT_EQ(got, expected);
+  });
+}
+
+TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
+  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  const base::Nanoseconds begin = world::now();
+  const base::Status ran = world::run_threads(2, [&](world::World& world) {
+    RankSetup rank(world, options());
+    const world::FailureHook stop = world.on_failure([&] { rank.backend->abort(); });
+    const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
+    const Tensor a = rank.tensor(1 << 20);
+    rank.device->seal();
+    if (world.rank() == 1) throw base::Failure("out of coffee");
+    all->all_reduce(*rank.compute, a, a);
+    rank.device->synchronize();
+  });
+  ASSERT_FALSE(ran.ok());
+  EXPECT_NE(ran.error().find("out of coffee"), std::string::npos) << ran.error();
+  EXPECT_LT(world::now() - begin, 60'000'000'000);
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Bool(),
+                         [](const auto& info) { return info.param ? "Blocking" : "NonBlocking"; });
+
+// What a call costs the thread that issues it: many small all-reduces, no waiting between.
+TEST_P(Nccl, HostCostOfACallIsPrinted) {
+  on_gpus(2, [&](world::World& world) {
+    RankSetup rank(world, options());
+    const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
+    const Tensor a = rank.tensor(1024);
+    rank.device->seal();
+    constexpr int calls = 200;
+    for (int round = 0; round < 3; ++round) {
+      world.barrier();
+      const base::Nanoseconds begin = world::now();
+      for (int i = 0; i < calls; ++i) all->all_reduce(*rank.compute, a, a);
+      const base::Nanoseconds issued = world::now();
+      rank.device->synchronize();
+      const base::Nanoseconds done = world::now();
+      EXPECT_GT(issued - begin, 0);
+      if (world.rank() == 0 && round == 2) {
+        std::printf("%s calls: %.1f us a call to issue, %.1f us until done\n", options().blocking_calls ? "blocking" : "non-blocking",
+                    1e-3 * static_cast<double>(issued - begin) / calls, 1e-3 * static_cast<double>(done - begin) / calls);
+      }
+    }
+  });
+}
+
+}  // namespace
+}  // namespace shardbook::comm

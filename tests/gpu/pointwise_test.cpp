@@ -1,0 +1,105 @@
+// Ops that treat every number by itself equal their host references.
+#include "tests/gpu/gpu_test.hpp"
+
+namespace shardbook::gpu_test {
+namespace {
+
+using Pointwise = OneGpu;
+
+// 2u of GELU: the argument of its exponential.
+double twice_u(double x) { return 2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x); }
+
+// e^z errs by its argument's error (6 roundings) and its own: 2 + 1.173|z| units in the last place for the
+// fast one (CUDA C++ Programming Guide, "Intrinsic Functions"); sum and division add 5 more.
+double relative_error_of_gelu(double x) { return (6 * std::abs(twice_u(x)) + 2 * (2 + 1.173 * std::abs(twice_u(x))) + 8) * unit_f32; }
+
+const std::int64_t sizes[] = {1, 7, 1023, 4096, 100003};
+
+TEST_F(Pointwise, GeluEqualsItsHostReference) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t n : sizes) {
+      SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << n);
+      Numbers x(normal(n, 3), dtype), y(unwritten(n), dtype);
+      run_both([&](bool gpu) { return kernels::GeluForwardArgs{x.at(gpu), y.at(gpu), n, gpu ? dtype : DType::f64}; },
+               &kernels::host::gelu_forward, &kernels::cuda::gelu_forward);
+      expect_within(y, [&](std::size_t i) { return std::abs(y[i]) * relative_error_of_gelu(x[i]); });
+    }
+  }
+}
+
+TEST_F(Pointwise, GeluBackwardEqualsItsHostReference) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t n : sizes) {
+      SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << n);
+      Numbers x(normal(n, 3), dtype), dy(normal(n), dtype), dx(unwritten(n), dtype);
+      run_both([&](bool gpu) { return kernels::GeluBackwardArgs{x.at(gpu), dy.at(gpu), dx.at(gpu), n, gpu ? dtype : DType::f64}; },
+               &kernels::host::gelu_backward, &kernels::cuda::gelu_backward);
+      expect_within(dx, [&](std::size_t i) {
+        // dx = dy · (s + x s (1 − s) 2u'): both terms err like s, and 1 − s by as much as s itself.
+        const double s = 1 / (1 + std::exp(-twice_u(x[i])));
+        const double slope = 2 * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x[i] * x[i]);
+        const double terms = s + std::abs(x[i]) * s * slope;
+        return std::abs(dy[i]) * terms * (2 * relative_error_of_gelu(x[i]) + 8 * unit_f32);
+      });
+    }
+  }
+}
+
+TEST_F(Pointwise, AddBiasResidualAddsInPlaceAndWithoutABias) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t width : {1, 30, 64, 2048}) {
+      for (const bool biased : {false, true}) {
+        SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << width << (biased ? ", bias" : ""));
+        const std::int64_t tokens = 19;
+        Numbers residual(normal(tokens * width), dtype), x(normal(tokens * width), dtype), bias(normal(width), dtype);
+        const Numbers before_r = residual, before_x = x;
+        run_both([&](bool gpu) {
+          return kernels::AddBiasResidualArgs{residual.at(gpu), x.at(gpu), biased ? bias.at(gpu) : nullptr, residual.at(gpu),
+                                              tokens, width, gpu ? dtype : DType::f64};
+        }, &kernels::host::add_bias_residual, &kernels::cuda::add_bias_residual);
+        expect_within(residual, [&](std::size_t i) {
+          return gamma(2) * (std::abs(before_r[i]) + std::abs(before_x[i]) + std::abs(bias[i % width]));
+        });
+      }
+    }
+  }
+}
+
+TEST_F(Pointwise, AccumulateFillAndCastAreExact) {
+  for (const std::int64_t n : sizes) {
+    for (const int shift : {0, 4}) {
+      SCOPED_TRACE(testing::Message() << n << ", shifted by " << shift);
+      Numbers from(small_integers(n, 100000), DType::f32, shift), into(small_integers(n, 100000), DType::f32, shift);
+      run_both([&](bool gpu) { return kernels::AccumulateArgs{from.at(gpu), into.at(gpu), n, gpu ? DType::f32 : DType::f64}; },
+               &kernels::host::accumulate, &kernels::cuda::accumulate);
+      expect_exact(into);
+      for (const DType dtype : both_types) {
+        Numbers filled(unwritten(n), dtype, shift);
+        run_both([&](bool gpu) { return kernels::FillArgs{filled.at(gpu), n, -2.5f, gpu ? dtype : DType::f64}; },
+                 &kernels::host::fill, &kernels::cuda::fill);
+        expect_exact(filled);
+        Numbers source(normal(n), DType::f32, shift), target(unwritten(n), dtype, shift);
+        run_both([&](bool gpu) { return kernels::CastArgs{source.at(gpu), target.at(gpu), n, gpu ? dtype : DType::f64}; },
+                 &kernels::host::cast, &kernels::cuda::cast);
+        const std::vector<double> got = target.from_gpu();
+        for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], rounded(source[i], dtype)) << "number " << i;
+      }
+    }
+  }
+}
+
+TEST_F(Pointwise, InitNormalDrawsTheBitsThatTheHostDraws) {
+  // A shard of rows 5.. and columns 7..18 of a matrix of 40 columns, begun in the middle of a row.
+  const std::int64_t columns = 11, begin = 4, n = 200;
+  for (const float mean : {0.0f, 0.3f}) {
+    Numbers drawn(unwritten(n), DType::f32);
+    run_both([&](bool gpu) {
+      return kernels::InitNormalArgs{drawn.at(gpu), 1234567890123ull, 42, 5, 7, columns, 40, begin, n, mean, 0.02f,
+                                     gpu ? DType::f32 : DType::f64};
+    }, &kernels::host::init_normal, &kernels::cuda::init_normal);
+    expect_exact(drawn);
+  }
+}
+
+}  // namespace
+}  // namespace shardbook::gpu_test
