@@ -1,0 +1,185 @@
+// The notes, the labs' texts and the README say nothing that is not so, as far as a program can tell.
+//
+// Each rule is run on the project, and each is shown to fail on a small one that breaks it.
+#include <gtest/gtest.h>
+
+#include "engine/config/config.hpp"
+#include "tests/house/markdown.hpp"
+#include "tests/house/note_rules.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+const Tree& project() {
+  static const Tree tree = [] {
+    Tree read = read_tree(SHARDBOOK_SOURCE_DIR);
+    for (const config::Option& option : config::options()) read.options.insert(option.name);
+    return read;
+  }();
+  return tree;
+}
+
+// One sentence a line, so that a failure reads like a list.
+std::string listed(const Problems& problems) {
+  std::string all;
+  for (const std::string& problem : problems) all += problem + "\n";
+  return all;
+}
+
+Tree page(const std::string& text, const std::string& path = "notes/page.md") {
+  Tree tree;
+  tree.add(path, text);
+  return tree;
+}
+
+TEST(Notes, AreThere) { EXPECT_GE(project().pages().size(), 25u); }
+
+TEST(Links, LeadSomewhere) {
+  EXPECT_EQ(listed(broken_links(project())), "");
+
+  EXPECT_EQ(broken_links(page("# P\n[a](nowhere.md)")).size(), 1u);
+  EXPECT_EQ(broken_links(page("# P\n[a](../../above.md)")).size(), 1u);
+  EXPECT_EQ(broken_links(page("# P\n![picture](none.png)")).size(), 1u);
+  EXPECT_EQ(broken_links(page("# P\n[a](#gone)")).size(), 1u);
+  EXPECT_EQ(broken_links(page("# P\n[a](page.md#gone)")).size(), 1u);
+  EXPECT_EQ(broken_links(page("# P\n## When it pays: d\n<a id=\"x\"></a>\n[a](#when-it-pays-d) [b](page.md#x) [`c`](page.md)")).size(), 0u);
+  EXPECT_EQ(broken_links(page("# P\n`[a](nowhere.md)`\n```text\n[a](nowhere.md)\n```\n[web](https://example.org/x#y)")).size(), 0u);
+}
+
+TEST(Spans, HaveOnePlaceAndAreWhatNotesWeaveIn) {
+  EXPECT_EQ(listed(broken_spans(project())), "");
+
+  const std::string marked = "//@ fsdp.use: Use it.\n  //@ fsdp.inner: Within.\n  //@end\n//@end\n";
+  Tree tree;
+  tree.add("engine/fsdp/schedule.cpp", marked);
+  tree.add("notes/page.md", "# P\n[code](../engine/fsdp/schedule.cpp)\n```span\nfsdp.inner\n```\n");
+  EXPECT_EQ(listed(broken_spans(tree)), "");
+  tree.add("notes/page.md", "# P\n```span\nfsdp.inner\n```\n[code](../engine/fsdp/schedule.cpp)\n");
+  EXPECT_EQ(broken_spans(tree).size(), 1u) << "the link comes too late";
+  tree.add("notes/page.md", "# P\n[code](../engine/fsdp/schedule.cpp)\n```span\nfsdp.gone\n```\n");
+  EXPECT_EQ(broken_spans(tree).size(), 1u);
+  tree.add("notes/page.md", "# P\n");
+  tree.add("engine/fsdp/layout.cpp", marked);
+  EXPECT_EQ(broken_spans(tree).size(), 2u) << "two names, two places each";
+  tree.add("engine/fsdp/layout.cpp", "//@ fsdp.open: Not closed.\n");
+  EXPECT_EQ(broken_spans(tree).size(), 1u);
+  tree.add("engine/fsdp/layout.cpp", "//@end\n");
+  EXPECT_EQ(broken_spans(tree).size(), 1u);
+  tree.add("engine/fsdp/layout.cpp", "//@ train.step: In another room.\n//@end\n");
+  EXPECT_EQ(broken_spans(tree).size(), 1u);
+  tree.add("engine/fsdp/layout.cpp", "//@ fsdp.untitled\n//@end\n");
+  EXPECT_EQ(broken_spans(tree).size(), 2u) << "no title, so it opens nothing";
+}
+
+TEST(Rooms, HaveAPageEach) {
+  EXPECT_EQ(listed(missing_rooms(project())), "");
+
+  Tree tree;
+  tree.add("engine/mesh/CMakeLists.txt", "shardbook_room(mesh FLOOR 1 USES base SOURCES mesh.cpp)");
+  EXPECT_EQ(missing_rooms(tree).size(), 1u);
+  tree.add("notes/rooms/mesh.md", "# mesh\n\nFloor 1. **Who?**\n");
+  EXPECT_EQ(missing_rooms(tree).size(), 1u) << "not in the index";
+  tree.add("notes/README.md", "# N\n| 1 | [mesh](rooms/mesh.md) |\n");
+  EXPECT_EQ(listed(missing_rooms(tree)), "");
+  tree.add("notes/README.md", "# N\n| 1 | |\n| 2 | [mesh](rooms/mesh.md) |\n");
+  EXPECT_EQ(missing_rooms(tree).size(), 1u) << "on the wrong floor of the index";
+  tree.add("notes/README.md", "# N\n| 1 | [mesh](rooms/mesh.md) |\n");
+  tree.add("notes/rooms/mesh.md", "# mesh\n\nFloor 2. **Who?**\n");
+  EXPECT_EQ(missing_rooms(tree).size(), 1u) << "on the wrong floor";
+  tree.add("notes/rooms/mesh.md", "# mesh\n\nFloor 1. **Who?**\n");
+  tree.add("notes/rooms/cellar.md", "# cellar\n\nFloor 0. **What?**\n");
+  EXPECT_EQ(missing_rooms(tree).size(), 1u) << "a page without a room";
+}
+
+TEST(Map, ShowsTheArrowsThatThereAre) {
+  EXPECT_EQ(listed(false_arrows(project())), "");
+
+  Tree tree;
+  tree.add("engine/mesh/CMakeLists.txt", "shardbook_room(mesh FLOOR 1 USES base\n  SOURCES mesh.cpp)");
+  tree.add("engine/comm/CMakeLists.txt", "shardbook_room(comm FLOOR 5\n USES base mesh\n SOURCES comm.cpp)");
+  tree.add("notes/map.md", "# M\n```mermaid\nflowchart TB\n  comm --> mesh\n```\n");
+  EXPECT_EQ(listed(false_arrows(tree)), "");
+  tree.add("notes/map.md", "# M\n```mermaid\nflowchart TB\n  mesh --> comm\n```\n");
+  EXPECT_EQ(false_arrows(tree).size(), 1u);
+  tree.add("notes/map.md", "# M\n```mermaid\nflowchart TB\n  mesh --> base\n```\n");
+  EXPECT_EQ(false_arrows(tree).size(), 1u) << "comm is missing";
+  tree.add("notes/map.md", "# M\n");
+  EXPECT_EQ(false_arrows(tree).size(), 1u);
+}
+
+TEST(Fences, AreClosedAndDiagramsHaveAKind) {
+  EXPECT_EQ(listed(broken_fences(project())), "");
+
+  EXPECT_EQ(broken_fences(page("# P\n```text\nopen")).size(), 1u);
+  EXPECT_EQ(broken_fences(page("# P\n```mermaid\nflowchrat TB\n a --> b\n```")).size(), 1u);
+  EXPECT_EQ(broken_fences(page("# P\n```mermaid\nflowchart TB\n```")).size(), 1u);
+  EXPECT_EQ(broken_fences(page("# P\n```mermaid\nsequenceDiagram\n A->>B: hello\n```")).size(), 0u);
+}
+
+TEST(Commands, ExistWithTheirOptionsLabsAndNotes) {
+  EXPECT_EQ(listed(unknown_commands(project())), "");
+
+  auto problems = [](const std::string& text) {
+    Tree tree = page(text);
+    tree.add("engine/cli/cli.cpp", "{\"run\"} {\"read\"} {\"show\"} {\"step\"}");
+    tree.add("labs/02_tensor_parallel/text.md", "# T\n");
+    tree.add("notes/03_theory.md", "# T\n");
+    tree.options = {"tp"};
+    return unknown_commands(tree).size();
+  };
+  EXPECT_EQ(problems("# P\n```sh\n./shardbook run 02 --tp 2\n./shardbook read 03 | less\n```\n`./shardbook show DIR --step 2`"), 0u);
+  EXPECT_EQ(problems("# P\n`./shardbook runn 02`"), 1u);
+  EXPECT_EQ(problems("# P\n```sh\ntorchrun --nproc-per-node 2 ./shardbook run 02 --tq 2\n```"), 1u);
+  EXPECT_EQ(problems("# P\n`./shardbook run 07`"), 1u);
+  EXPECT_EQ(problems("# P\n`./shardbook read 09`"), 1u);
+  EXPECT_EQ(problems("# P\n```text\n./shardbook quoted output\n```"), 0u);
+}
+
+TEST(NamedTests, AreInTheFileThatIsLinked) {
+  EXPECT_EQ(listed(missing_tests(project())), "");
+
+  Tree tree;
+  tree.add("tests/mesh/mesh_test.cpp", "TEST(Mesh, Holds) {}\nTEST_P(Axes,\n  Cover) {}");
+  tree.add("notes/page.md", "# P\n[`Mesh.Holds`](../tests/mesh/mesh_test.cpp) [`Axes.Cover`](../tests/mesh/mesh_test.cpp)");
+  EXPECT_EQ(listed(missing_tests(tree)), "");
+  tree.add("notes/page.md", "# P\n[`Mesh.Hold`](../tests/mesh/mesh_test.cpp)");
+  EXPECT_EQ(missing_tests(tree).size(), 1u);
+}
+
+TEST(Pages, NameNoPathOfOneMachine) {
+  EXPECT_EQ(listed(foreign_paths(project())), "");
+
+  for (const char* text : {"see /home/ada/run", "`/opt/cuda`", "(C:\\Users)", "export X=/tmp/x"}) {
+    EXPECT_EQ(foreign_paths(page(std::string("# P\n") + text)).size(), 1u) << text;
+  }
+  EXPECT_EQ(listed(foreign_paths(page("# P\nα / 2p, tokens/s, and/or, [x](../a/b.md), https://a.b/c, 2 (n−1)/n"))), "");
+}
+
+TEST(Pages, BeginWithTheirOneTitle) {
+  EXPECT_EQ(listed(bad_titles(project())), "");
+
+  EXPECT_EQ(bad_titles(page("text first\n\n# Title")).size(), 1u);
+  EXPECT_EQ(bad_titles(page("# One\n\n# Two")).size(), 1u);
+  EXPECT_EQ(bad_titles(page("# One\n```sh\n# a comment\n```")).size(), 0u);
+}
+
+TEST(Translations, HaveTheAnchorsCommandsAndLinksOfTheirOriginal) {
+  EXPECT_EQ(listed(stray_translations(project())), "");
+  EXPECT_TRUE(project().texts.contains("labs/02_tensor_parallel/text.es.md"));
+
+  const std::string original = "# A\n<a id=\"x\"></a>\n## B\n[n](../note.md)\n```sh\n./shardbook test\n```\n```text\nstep 1\n```\n";
+  auto problems = [&](const std::string& translated) {
+    Tree tree = page(original, "labs/02/text.md");
+    tree.add("labs/02/text.es.md", translated);
+    return stray_translations(tree).size();
+  };
+  EXPECT_EQ(problems("# Á\n<a id=\"x\"></a>\n## Bé\n[ene](../note.md)\n```sh\n./shardbook test\n```\n```text\npaso 1\n```\n"), 0u);
+  EXPECT_EQ(problems("# Á\n<a id=\"y\"></a>\n## Bé\n[ene](../note.md)\n```sh\n./shardbook test\n```\n"), 1u);
+  EXPECT_EQ(problems("# Á\n<a id=\"x\"></a>\n[ene](../note.md)\n```sh\n./shardbook test\n```\n"), 1u);
+  EXPECT_EQ(problems("# Á\n<a id=\"x\"></a>\n## Bé\n[ene](../nota.md)\n```sh\n./shardbook test\n```\n"), 1u);
+  EXPECT_EQ(problems("# Á\n<a id=\"x\"></a>\n## Bé\n[ene](../note.md)\n```sh\n./shardbook prueba\n```\n"), 1u);
+  EXPECT_EQ(stray_translations(page("# Á", "labs/02/text.es.md")).size(), 1u);
+}
+
+}  // namespace
+}  // namespace shardbook::tests
