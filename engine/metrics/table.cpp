@@ -46,12 +46,13 @@ std::string milliseconds(Nanoseconds ns) {
 std::string percent(Nanoseconds part, Nanoseconds whole) {
   if (whole == 0) return "-";
   char digits[32];
-  std::snprintf(digits, sizeof digits, "%.1f %%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+  std::snprintf(digits, sizeof digits, "%.1f%%", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
   return digits;
 }
 
+// Right-aligned, at least one blank before it.
 std::string right(const std::string& text, std::size_t width) {
-  return text.size() >= width ? text : std::string(width - text.size(), ' ') + text;
+  return std::string(text.size() < width ? width - text.size() : 1, ' ') + text;
 }
 
 }  // namespace
@@ -73,20 +74,20 @@ std::vector<RankRow> rank_rows(const Timeline& timeline, Window window) {
 }
 
 std::string table_text(const Timeline& timeline, const std::vector<RankRow>& rows) {
-  constexpr std::size_t time_width = 14, share_width = 9;
+  constexpr std::size_t time_width = 12, share_width = 7;
   std::string out;
   for (const OneClock& table : by_clock(timeline, rows)) {
     if (!out.empty()) out += "\n";
     out += base::text("clock: ", clock_text(table.provenance));
     if (table.rows.size() > 1) out += base::text(" · ranks agree to ", table.largest_error_ns, " ns");
     out += " · times in ms\n";
-    out += "rank  " + right("compute", time_width + share_width) + right("exposed comm", time_width + share_width) +
+    out += "rank" + right("compute", time_width + share_width) + right("exposed comm", time_width + share_width) +
            right("exposed memory", time_width + share_width) + right("idle", time_width + share_width) +
            right("= window", time_width) + right("overlap", share_width + 1) + "\n";
     for (const RankRow& row : table.rows) {
       const Partition& parts = row.partition;
       const Nanoseconds window = parts.window.length();
-      out += right(std::to_string(row.rank), 4) + "  ";
+      out += right(std::to_string(row.rank), 4);
       for (Nanoseconds part : {parts.compute_ns, parts.exposed_communication_ns, parts.exposed_memory_ns, parts.idle_ns}) {
         out += right(milliseconds(part), time_width) + right(percent(part, window), share_width);
       }

@@ -116,8 +116,9 @@ class Drawing {
 
   // Ticks at round times: a mark, and the time where it fits.
   void ruler() {
+    const Nanoseconds at_least = window_.length() * 10 / bars_;          // a label and a gap are ten columns
     Nanoseconds tick = 1;
-    for (int turn = 0; window_.length() / tick > bars_ / 12; ++turn) tick *= turn % 2 == 0 ? 2 : 5;   // 1, 2, 10, 20, 100 ...
+    for (int turn = 0; tick < at_least; ++turn) tick = turn % 3 == 1 ? tick / 2 * 5 : tick * 2;   // 1, 2, 5, 10 ...
     std::string line;
     int used = 0;
     const Nanoseconds origin = all_.start;
@@ -192,7 +193,7 @@ class Drawing {
     lines_.push_back(line + share(length(intervals)));
   }
 
-  // Blank for nothing; else the level of the fraction, at least the lowest, the highest only when full.
+  // Blank for nothing; else one of the levels, each an equal share of the fraction.
   std::string cell(const Look& look, const char* color, Nanoseconds busy, Nanoseconds whole) const {
     if (busy <= 0 || whole <= 0) return " ";
     const auto levels = static_cast<Nanoseconds>(look.levels.size());
