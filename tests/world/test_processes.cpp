@@ -110,10 +110,12 @@ TEST(Processes, AThrowIsTheSameFirstCauseOnAllRanks) {
 
 TEST(Processes, DifferentCallsAndEarlyReturnsAreFailures) {
   const auto mismatch = run_all({}, [](World& world) {
-    if (world.rank() != 0) std::this_thread::sleep_for(100ms);
     world.rank() == 0 ? world.barrier() : (void)world.all_gather("x");
   });
-  EXPECT_NE(mismatch[0].find("called all_gather while rank 0 waits in barrier"), std::string::npos) << mismatch[0];
+  // Which of them comes first is the scheduler's choice.
+  EXPECT_TRUE(mismatch[0].find("called all_gather while rank 0 waits in barrier") != std::string::npos ||
+              mismatch[0].find(" waits in all_gather") != std::string::npos) << mismatch[0];
+  EXPECT_NE(mismatch[0].find("all ranks must make the same calls"), std::string::npos) << mismatch[0];
   EXPECT_EQ(mismatch[0], mismatch[1]);
   const auto early = run_all({}, [](World& world) {
     if (world.rank() != 1) world.barrier();
