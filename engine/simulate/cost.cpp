@@ -211,7 +211,7 @@ double CostModel::issue_ns(const program::Command& command, const program::Progr
 }
 
 std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
-                                              const Scale& scale) const {
+                                              const Scale& scale, bool traced) const {
   auto costs = std::make_shared<Costs>();
   costs->op_ns.reserve(program.ops.size());
   costs->shared_part.reserve(program.ops.size());
@@ -228,7 +228,8 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
     costs->shared_part.push_back(static_cast<float>(std::clamp(shared, 0.0, 1.0)));
   }
   for (const program::Command& command : program.commands) {
-    costs->issue_ns.push_back(std::llround(issue_ns(command, program) * scale.host));
+    const double trace_ns = traced && command.kind == program::CommandKind::op ? profile_.host.trace_ns : 0;
+    costs->issue_ns.push_back(std::llround((issue_ns(command, program) + trace_ns) * scale.host));
   }
   costs->step_ns = std::llround(profile_.host.step_ns * scale.host);
   return costs;

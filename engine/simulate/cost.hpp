@@ -57,9 +57,9 @@ class CostModel {
   double fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
   double issue_ns(const program::Command& command, const program::Program& program) const;
 
-  // Of all of a program.
+  // Of all of a program. `traced`: with what timing each op costs the host.
   std::shared_ptr<const Costs> costs(const program::Program& program, const program::Catalogue& catalogue,
-                                     const Scale& scale = {}) const;
+                                     const Scale& scale = {}, bool traced = false) const;
 
  private:
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;

@@ -45,6 +45,7 @@ struct HostCosts {
   double wait_ns = 0;          // making a stream wait for an event
   double host_wait_ns = 0;     // waking up after a host wait, besides the wait itself
   double step_ns = 0;          // what a step costs the host beside its commands
+  double trace_ns = 0;         // added to each op of a step that is traced
   bool operator==(const HostCosts&) const = default;
 };
 
@@ -56,6 +57,7 @@ struct DeviceCosts {
   double stream_gap_ns = 0;        // from the end of an op to the start of the next on its stream
   double event_latency_ns = 0;     // from the end of an op to the start on a stream that awaited its event
   double memory_bytes_per_ns = 0;  // device memory, sustained
+  double trace_ns = 0;             // added to the gap behind each op of a step that is traced
   bool operator==(const DeviceCosts&) const = default;
 };
 

@@ -164,6 +164,7 @@ void read_host(HostCosts& host, const Json& json) {
   host.wait_ns = fields.number("wait_ns", 0);
   host.host_wait_ns = fields.number("host_wait_ns", 0);
   host.step_ns = fields.number("step_ns", 0);
+  host.trace_ns = fields.number("trace_ns", 0);
   fields.nothing_else();
 }
 
@@ -175,6 +176,7 @@ void read_device(DeviceCosts& device, const Json& json) {
   device.stream_gap_ns = fields.number("stream_gap_ns", 0);
   device.event_latency_ns = fields.number("event_latency_ns", 0);
   device.memory_bytes_per_ns = fields.number("memory_bytes_per_ns", 1e-9);
+  device.trace_ns = fields.number("trace_ns", 0);
   fields.nothing_else();
 }
 
@@ -232,13 +234,15 @@ std::string to_json(const Profile& profile) {
   json["host"] = {{"kernel_ns", profile.host.kernel_ns},         {"gemm_ns", profile.host.gemm_ns},
                   {"copy_ns", profile.host.copy_ns},             {"collective_ns", profile.host.collective_ns},
                   {"record_ns", profile.host.record_ns},         {"wait_ns", profile.host.wait_ns},
-                  {"host_wait_ns", profile.host.host_wait_ns},   {"step_ns", profile.host.step_ns}};
+                  {"host_wait_ns", profile.host.host_wait_ns},   {"step_ns", profile.host.step_ns},
+                  {"trace_ns", profile.host.trace_ns}};
   json["device"] = {{"name", profile.device.name},
                     {"multiprocessors", profile.device.multiprocessors},
                     {"launch_latency_ns", profile.device.launch_latency_ns},
                     {"stream_gap_ns", profile.device.stream_gap_ns},
                     {"event_latency_ns", profile.device.event_latency_ns},
-                    {"memory_bytes_per_ns", profile.device.memory_bytes_per_ns}};
+                    {"memory_bytes_per_ns", profile.device.memory_bytes_per_ns},
+                    {"trace_ns", profile.device.trace_ns}};
   json["contention"] = Json::array();
   for (const Contention& factors : profile.contention) {
     json["contention"].push_back({{"ranks", factors.ranks},

@@ -1,7 +1,6 @@
 #include "engine/simulate/resolver.hpp"
 
 #include <cmath>
-#include <deque>
 #include <map>
 
 #include "engine/simulate/matching.hpp"
@@ -56,10 +55,12 @@ base::Result<Resolved> resolve(const std::vector<RankProgram>& ranks, const Cost
       return base::Error{base::text("profile ", model.profile().name, " has no collectives and the program calls ",
                                     program::name_of(op.desc.kind), ": calibrate on a node of two GPUs or more")};
     }
-    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, scale)};
+    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, scale, options.traced)};
     all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step), 0});
   }
-  return resolve(all, machine_of(model.profile()), options);
+  Machine machine = machine_of(model.profile());
+  if (options.traced) machine.stream_gap_ns += std::llround(model.profile().device.trace_ns);
+  return resolve(all, machine, options);
 }
 
 }  // namespace shardbook::simulate

@@ -64,6 +64,8 @@ Machine machine_of(const Profile& profile);
 struct ResolveOptions {
   // The host waits for its device at the end of each step, as it does in a traced step on a GPU.
   bool drain_each_step = false;
+  // With what tracing costs, as the profile says: a timed step on a GPU. Only of resolve() by a profile.
+  bool traced = false;
   // What if there were no such waits? Of event, host, limiter, buffer_reuse and communicator (which also
   // lifts the order of a device's collectives). A model of another program: label it so.
   std::vector<program::EdgeKind> without;

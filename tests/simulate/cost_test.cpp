@@ -149,6 +149,25 @@ TEST(ByProfile, ResolvesSeveralStepsOfRanksThatShareNothing) {
   EXPECT_GT(out.value().step_ns, 0);
 }
 
+TEST(ByProfile, CountsWhatTracingCostsHostAndDevice) {
+  Profile profile = model().profile();
+  profile.host.kernel_ns = 1000;
+  profile.host.trace_ns = 4400;
+  profile.host.step_ns = 0;
+  profile.device.trace_ns = 500;
+  TestRank rank(0);
+  for (int at = 0; at < 4; ++at) rank.op(0, 0, 0, OpKind::pointwise);
+  const RankSteps given = rank.steps();
+  const std::vector<RankProgram> programs = {{0, given.catalogue, &rank.program()}};
+  ResolveOptions options;
+  const auto step_ns = [&] { return resolve(programs, CostModel(profile), 3, options).value().step_ns; };
+  EXPECT_EQ(step_ns(), 4 * 2300);  // the device is the limit: the smallest kernel's period
+  options.traced = true;
+  EXPECT_EQ(step_ns(), 4 * 5400);  // the host is
+  profile.host.trace_ns = 0;
+  EXPECT_EQ(step_ns(), 4 * 2800);  // the device is, with a longer gap
+}
+
 TEST(ByProfile, SaysThatAProfileOfOneGpuHasNoCollectives) {
   Profile profile = model().profile();
   profile.collectives.clear();
