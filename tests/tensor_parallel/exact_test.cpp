@@ -1,0 +1,250 @@
+// Each sharded layer equals its unsharded twin bit for bit, on inputs whose sums are exact.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "engine/data/sort_by_token.hpp"
+#include "engine/model/spec.hpp"
+#include "engine/tensor_parallel/spec.hpp"
+#include "tests/support/parameters.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+using base::DType;
+using tensor::Tensor;
+
+constexpr std::int64_t N = 6, D = 12, H = 4, K = 3, V = 16, S = 3, B = 2;
+
+// One rank with a dense layer and its parallel twin, side by side.
+struct Bench {
+  HostRank& rank;
+  device::Stream& compute;
+  device::Stream& stream;
+  std::unique_ptr<comm::Communicator> group;
+  model::ModelSpec dense, parallel;
+  model::Context ctx;
+
+  explicit Bench(HostRank& host)
+      : rank(host), compute(host.device.create_stream("compute")), stream(host.device.create_stream("tp")),
+        group(host.backend.communicator_or_alone(host.device, host.everyone("tp"))), dense(model::dense_spec()),
+        parallel(tensor_parallel::parallel_spec(dense, host.device, {*group, stream})),
+        ctx{host.device, compute, {B, S}, DType::bf16,
+            tensor::allocate(host.device, {65536}, DType::f32, program::MemoryKind::workspace, "scratch")} {}
+
+  int ranks() const { return rank.world.size(); }
+  int me() const { return rank.world.rank(); }
+  Tensor make(base::Shape shape, const std::string& name) {
+    return tensor::allocate(rank.device, shape, DType::bf16, program::MemoryKind::activation, name);
+  }
+  Tensor integers(base::Shape shape, const std::string& name, std::uint64_t seed) {
+    return filled(rank.device, shape, name, [seed](std::int64_t at) { return small_integer(seed * 1000 + static_cast<std::uint64_t>(at)); });
+  }
+};
+
+// This rank's columns of a matrix whose columns come in sections, each cut over ranks.
+std::vector<std::int64_t> my_columns(const std::vector<std::int64_t>& sections, int ranks, int me) {
+  std::vector<std::int64_t> columns;
+  std::int64_t begin = 0;
+  for (std::int64_t section : sections) {
+    const shard::Interval part = shard::part_of(section, ranks, me);
+    for (std::int64_t column = part.begin; column < part.end; ++column) columns.push_back(begin + column);
+    begin += section;
+  }
+  return columns;
+}
+
+Tensor pick_columns(Bench& bench, const Tensor& whole, const std::vector<std::int64_t>& columns, const std::string& name) {
+  const std::int64_t rows = whole.shape[0], width = whole.shape[1], part = static_cast<std::int64_t>(columns.size());
+  return filled(bench.rank.device, {rows, part}, name, [&](std::int64_t at) {
+    return get(whole, at / part * width + columns[static_cast<std::size_t>(at % part)]);
+  });
+}
+
+void expect_equal(const Tensor& found, const Tensor& expected, const std::string& what) {
+  ASSERT_EQ(found.elements(), expected.elements()) << what;
+  for (std::int64_t at = 0; at < found.elements(); ++at) ASSERT_EQ(get(found, at), get(expected, at)) << what << " at " << at;
+}
+
+// Each parameter's gradient is the whole one's, at its place.
+void expect_gradients(const std::vector<model::Parameter*>& parts, const std::vector<model::Parameter*>& wholes) {
+  ASSERT_EQ(parts.size(), wholes.size());
+  for (std::size_t parameter = 0; parameter < parts.size(); ++parameter) {
+    std::int64_t at = 0;
+    for (const shard::Box& box : parts[parameter]->boxes) {
+      const shard::TensorShard place{parts[parameter]->name, parts[parameter]->global_shape, box};
+      for (std::int64_t local = 0; local < box.elements(); ++local, ++at) {
+        ASSERT_EQ(get(parts[parameter]->gradient, at), get(wholes[parameter]->gradient, place.global_element(local)))
+            << parts[parameter]->name << " element " << at;
+      }
+    }
+  }
+}
+
+class TensorParallel : public testing::TestWithParam<std::tuple<int, std::uint64_t>> {
+ protected:
+  void run(const std::function<void(Bench&)>& body) {
+    EXPECT_EQ(on_host_ranks(std::get<0>(GetParam()), [&](HostRank& rank) {
+                Bench bench(rank);
+                body(bench);
+              }, std::get<1>(GetParam())), "");
+  }
+};
+
+// One linear of either kind against the dense one.
+void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) {
+  const auto whole = bench.dense.linear(config);
+  const auto part = bench.parallel.linear(config);
+  provide(bench.rank.device, whole->parameters(), integer_weight);
+  provide(bench.rank.device, part->parameters(), integer_weight);
+  std::int64_t outputs = 0;
+  for (std::int64_t section : config.sections) outputs += section;
+  const auto in_columns = my_columns({config.inputs}, bench.ranks(), bench.me());
+  const auto out_columns = my_columns(config.sections, bench.ranks(), bench.me());
+
+  // Whole
+  const Tensor x = bench.integers({N, config.inputs}, "x", 1), dy = bench.integers({N, outputs}, "dy", 2);
+  const Tensor y = bench.make({N, outputs}, "y"), dx = bench.make({N, config.inputs}, "dx");
+  whole->forward(bench.ctx, x, y);
+  whole->input_gradient(bench.ctx, dy, dx);
+  whole->weight_gradient(bench.ctx, x, dy);
+
+  // Cut
+  const Tensor my_x = cuts_inputs ? pick_columns(bench, x, in_columns, "my_x") : x;
+  const Tensor my_dy = cuts_inputs ? dy : pick_columns(bench, dy, out_columns, "my_dy");
+  const Tensor my_y = bench.make({N, part->outputs()}, "my_y"), my_dx = bench.make({N, part->inputs()}, "my_dx");
+  part->forward(bench.ctx, my_x, my_y);
+  part->input_gradient(bench.ctx, my_dy, my_dx);
+  part->weight_gradient(bench.ctx, my_x, my_dy);
+  part->await_input_gradient(bench.ctx);
+  bench.rank.device.synchronize();
+
+  expect_equal(my_y, cuts_inputs ? y : pick_columns(bench, y, out_columns, "picked_y"), "y");
+  expect_equal(my_dx, cuts_inputs ? pick_columns(bench, dx, in_columns, "picked_dx") : dx, "dx");
+  expect_gradients(part->parameters(), whole->parameters());
+}
+
+TEST_P(TensorParallel, AColumnParallelLinearIsTheDenseOneCutInItsOutputs) {
+  run([](Bench& bench) { compare_linear(bench, {"up", model::LinearRole::up, D, {2 * D}}, false); });
+}
+
+TEST_P(TensorParallel, AProjectionOfThreeSectionsIsCutInEachOfThem) {
+  run([](Bench& bench) { compare_linear(bench, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
+}
+
+TEST_P(TensorParallel, ARowParallelLinearIsTheDenseOneCutInItsInputs) {
+  run([](Bench& bench) { compare_linear(bench, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
+}
+
+TEST_P(TensorParallel, TheHeadIsCutInTheVocabulary) {
+  run([](Bench& bench) { compare_linear(bench, {"head", model::LinearRole::head, D, {V}, false}, false); });
+}
+
+TEST_P(TensorParallel, HeadsOfAttentionAreThoseOfTheWholeLayer) {
+  run([](Bench& bench) {
+    const auto whole = bench.dense.attention({H, H, K});
+    const auto part = bench.parallel.attention({H, H, K});
+    whole->allocate_workspace(bench.ctx);
+    part->allocate_workspace(bench.ctx);
+    model::Kept whole_kept = whole->keep(bench.ctx, "whole"), part_kept = part->keep(bench.ctx, "part");
+    const auto qkv_columns = my_columns({H * K, H * K, H * K}, bench.ranks(), bench.me());
+    const auto out_columns = my_columns({H * K}, bench.ranks(), bench.me());
+
+    // Heads do not meet in any sum, so any numbers will do.
+    auto real = [](std::int64_t at) { return std::sin(static_cast<double>(at)); };
+    const Tensor qkv = filled(bench.rank.device, {N, 3 * H * K}, "qkv", real), dout = filled(bench.rank.device, {N, H * K}, "dout", real);
+    const Tensor out = bench.make({N, H * K}, "out"), dqkv = bench.make({N, 3 * H * K}, "dqkv");
+    whole->forward(bench.ctx, qkv, out, whole_kept);
+    whole->backward(bench.ctx, dout, dqkv, whole_kept);
+
+    const std::int64_t heads = H / bench.ranks();
+    const Tensor my_qkv = pick_columns(bench, qkv, qkv_columns, "my_qkv"), my_dout = pick_columns(bench, dout, out_columns, "my_dout");
+    const Tensor my_out = bench.make({N, heads * K}, "my_out"), my_dqkv = bench.make({N, 3 * heads * K}, "my_dqkv");
+    part->forward(bench.ctx, my_qkv, my_out, part_kept);
+    part->backward(bench.ctx, my_dout, my_dqkv, part_kept);
+    bench.rank.device.synchronize();
+    expect_equal(my_out, pick_columns(bench, out, out_columns, "picked_out"), "out");
+    expect_equal(my_dqkv, pick_columns(bench, dqkv, qkv_columns, "picked_dqkv"), "dqkv");
+  });
+}
+
+// Tokens on the device, with their order for the rows that are here.
+model::Batch batch_of(Bench& bench, shard::Interval rows) {
+  std::vector<std::int32_t> token(N), order(N), segment(static_cast<std::size_t>(rows.size())), begin(static_cast<std::size_t>(rows.size()) + 1);
+  for (std::size_t at = 0; at < token.size(); ++at) token[at] = static_cast<std::int32_t>((at * 5 + 3) % static_cast<std::size_t>(V - 1));
+  token.back() = token.front();
+  const int segments = data::sort_by_token(token, static_cast<int>(rows.begin), static_cast<int>(rows.end), order, segment, begin);
+  auto put = [&](const std::vector<std::int32_t>& values, std::size_t count, const std::string& name) {
+    return filled(bench.rank.device, {static_cast<std::int64_t>(count)}, name, [&](std::int64_t at) { return values[static_cast<std::size_t>(at)]; }, DType::i32);
+  };
+  model::Batch batch;
+  batch.token_N = put(token, N, "token");
+  batch.target_N = put(token, N, "target");
+  const std::size_t most = std::min<std::size_t>(N, segment.size());
+  batch.segments = {put(order, N, "order"), put(segment, most, "segment"), put(begin, most + 1, "begin"), put({segments}, 1, "segments")};
+  return batch;
+}
+
+TEST_P(TensorParallel, AnEmbeddingCutInTheVocabularyLooksUpTheSameRows) {
+  run([](Bench& bench) {
+    const auto whole = bench.dense.embedding("token", V, D);
+    const auto part = bench.parallel.embedding("token", V, D);
+    auto real = [](const std::string&, std::int64_t row, std::int64_t column) { return std::sin(static_cast<double>(row * 100 + column)); };
+    provide(bench.rank.device, *whole->weight(), real);
+    provide(bench.rank.device, *part->weight(), real);
+    const model::Batch all = batch_of(bench, whole->vocabulary()), mine = batch_of(bench, part->vocabulary());
+    const Tensor x = bench.make({N, D}, "x"), my_x = bench.make({N, D}, "my_x"), dx = bench.integers({N, D}, "dx", 5);
+    whole->forward(bench.ctx, all, x);
+    part->forward(bench.ctx, mine, my_x);
+    whole->weight_gradient(bench.ctx, all, dx);
+    part->weight_gradient(bench.ctx, mine, dx);
+    bench.rank.device.synchronize();
+    expect_equal(my_x, x, "x: one rank contributes to each row");
+    expect_gradients({part->weight()}, {whole->weight()});
+  });
+}
+
+TEST_P(TensorParallel, CrossEntropyOfEqualLogitsIsTheWholeOnes) {
+  run([](Bench& bench) {
+    const auto whole = bench.dense.loss(V);
+    const auto part = bench.parallel.loss(V);
+    whole->allocate(bench.ctx);
+    part->allocate(bench.ctx);
+    const model::Batch batch = batch_of(bench, {0, V});
+    const auto columns = my_columns({V}, bench.ranks(), bench.me());
+    const Tensor logit = filled(bench.rank.device, {N, V}, "logit", [](std::int64_t) { return 2.0; });
+    const Tensor my_logit = pick_columns(bench, logit, columns, "my_logit");
+    const Tensor loss = filled(bench.rank.device, {2}, "loss", [](std::int64_t) { return 0.0; }, DType::f32);
+    whole->forward_backward(bench.ctx, logit, batch, 0.25f, loss.slice(0, {1}), false);
+    part->forward_backward(bench.ctx, my_logit, batch, 0.25f, loss.slice(1, {1}), false);
+    bench.rank.device.synchronize();
+    EXPECT_EQ(get(loss, 0), get(loss, 1));
+    EXPECT_NEAR(get(loss, 0), 0.25 * N * std::log(static_cast<double>(V)), 1e-5);
+    expect_equal(my_logit, pick_columns(bench, logit, columns, "picked"), "gradient of the logits");
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(RanksAndDrainOrders, TensorParallel, testing::Combine(testing::Values(1, 2, 4), testing::Values(0, 7)));
+
+// The pair is conjugate: <f'(dy), x> summed as it must be. Swapping a backward shows as a factor of the ranks.
+TEST(Regions, CopyIsSummedInBackwardAndReduceInForward) {
+  EXPECT_EQ(on_host_ranks(4, [](HostRank& rank) {
+              Bench bench(rank);
+              tensor_parallel::CopyToRegion copy(rank.device, {*bench.group, bench.stream}, "copy");
+              tensor_parallel::ReduceFromRegion reduce(rank.device, {*bench.group, bench.stream}, "reduce");
+              const Tensor dx = filled(rank.device, {N}, "dx", [&](std::int64_t at) { return at + 10 * bench.me(); });
+              const Tensor y = filled(rank.device, {N}, "y", [&](std::int64_t at) { return at - bench.me(); });
+              copy.backward(bench.ctx, dx);
+              copy.await_backward(bench.ctx);
+              reduce.forward(bench.ctx, y);
+              rank.device.synchronize();
+              for (int at = 0; at < N; ++at) {
+                ASSERT_EQ(get(dx, at), 4 * at + 60);
+                ASSERT_EQ(get(y, at), 4 * at - 6);
+              }
+            }, 3), "");
+}
+
+}  // namespace
+}  // namespace shardbook::tests
