@@ -33,6 +33,7 @@ void explain(const Timeline& timeline, const Dependencies& dependencies, const M
   }
   const Decision decision = dependencies.decide(out.span);
   out.awaited = decision.from;
+  out.inferred = decision.inferred;
   switch (decision.kind) {
     case Decision::Kind::none: out.cause = ExposureCause::needed_at_once; return;
     case Decision::Kind::host: out.cause = ExposureCause::launch; return;
@@ -53,14 +54,24 @@ std::string hyphened(std::string_view name) {
   return out;
 }
 
-// "the all-gather", "the gemm qkv": what a reader calls this span.
+// The name of a C++ kernel without its return type, namespaces, template arguments and parameters:
+// "void at::native::(anonymous namespace)::copy<4, float>(int)" -> "copy". Other names stay.
+std::string short_name(std::string_view label) {
+  std::string name(label);
+  if (name.starts_with("void ")) name.erase(0, 5);
+  constexpr std::string_view anonymous = "(anonymous namespace)::";
+  for (std::size_t at = name.find(anonymous); at != std::string::npos; at = name.find(anonymous)) name.erase(at, anonymous.size());
+  name.erase(std::min(name.find_first_of("<("), name.size()));
+  if (const std::size_t colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
+  return name.empty() ? std::string(label) : name;
+}
+
+// "the all-gather", "gemm qkv": what a reader calls this span.
 std::string noun(const Timeline& timeline, SpanRef span) {
   if (timeline.has_collective(span) && timeline.collective(span).op != timeline::CollectiveOp::other) {
     return "the " + hyphened(name_of(timeline.collective(span).op));
   }
-  std::string label(timeline.label(span));
-  if (label.size() > 60) label = label.substr(0, 57) + "...";
-  return label;
+  return short_name(timeline.label(span));
 }
 
 std::string layer_of(const Timeline& timeline, SpanRef span) {
@@ -76,6 +87,7 @@ std::string reason(const Timeline& timeline, const Exposure& exposure) {
   const bool line_is_of_event = timeline.detail(exposure.span).awaits.known();
   switch (exposure.cause) {
     case ExposureCause::event:
+      if (exposure.inferred) return "it seems to have waited for " + awaited + " (the trace records no waits)";
       return line_is_of_event ? "it waited for the event recorded" + at : "it waited for " + awaited;
     case ExposureCause::limiter:
       return line_is_of_event ? "the limiter made it wait for the event recorded" + at : "the limiter made it wait for " + awaited;

@@ -31,6 +31,7 @@ struct Exposure {
   ExposureCause cause = ExposureCause::needed_at_once;
   SpanRef awaited;              // what decided its start, if known
   timeline::Line line;          // of the event it awaited, else of its launch; may be unknown
+  bool inferred = false;        // the trace records no waits: `awaited` is what ended last before
 
   double exposed_share() const { return span_ns > 0 ? double(exposed_ns) / double(span_ns) : 0; }
 };

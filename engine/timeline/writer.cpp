@@ -172,7 +172,8 @@ class RankWriter {
     out_.microseconds(timeline_.start(span)) << ",\"dur\":";
     out_.microseconds(timeline_.end(span) - timeline_.start(span)) << ",\"args\":{";
     argument_separator_ = "";
-    if (track.kind != TrackKind::host) {
+    // Without a stream on annotations, as Kineto has it: HTA takes what has one for work.
+    if (track.kind != TrackKind::host && cls != Class::annotation) {
       integer("stream", track.id);
       integer("device", rank_);
       integer("context", 1);

@@ -186,6 +186,18 @@ TEST(Sentence, TellsTheOtherCauses) {
   }
 }
 
+TEST(Sentence, OfATraceWithoutEdgesSaysThatItGuesses) {
+  Scene scene;
+  scene.compute(0, 0, 100);
+  scene.launched_at(0, 0, 1);
+  scene.collective(0, 100, 200, 0);
+  scene.launched_at(0, 1, 2);
+  const Timeline timeline = scene.done();
+  EXPECT_EQ(exposure_sentence(timeline, {0, 200}),
+            "rank 0: the all-gather was 100 % exposed and blocked the step for 100 ns, because it seems to have waited for gemm "
+            "(the trace records no waits)");
+}
+
 TEST(DurationText, HasThreeDigitsAtMost) {
   EXPECT_EQ(duration_text(999), "999 ns");
   EXPECT_EQ(duration_text(1'200'000), "1.2 ms");
