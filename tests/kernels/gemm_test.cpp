@@ -158,6 +158,29 @@ TYPED_TEST(Gemm, LinearWeightGradientAddsOnlyWhenToldTo) {
   }
 }
 
+TYPED_TEST(Gemm, ScalesTheProductAndAddsBiasAndWhatIsThere) {
+  using T = TypeParam;
+  const Numbers a = integers(1, 3 * 4), b = integers(2, 4 * 5), bias = integers(3, 5), before = integers(4, 3 * 5);
+  const std::vector<T> a_stored = as_type<T>(a), b_stored = as_type<T>(b), bias_stored = as_type<T>(bias);
+  std::vector<T> c = as_type<T>(before);
+  GemmArgs args{};
+  args.a = a_stored.data(), args.b = b_stored.data(), args.c = c.data(), args.bias_n = bias_stored.data();
+  args.m = 3, args.n = 5, args.k = 4, args.lda = 4, args.ldb = 5, args.ldc = 5, args.batch = 1;
+  args.alpha = 2, args.beta = 1;
+  args.dtype = args.c_dtype = dtype_of<T>();
+  host::gemm(args);
+  const Product product = multiply(a, false, b, false, 3, 5, 4);
+  for (std::size_t i = 0; i < c.size(); ++i) EXPECT_EQ(c[i], T(2 * product.value[i] + bias[i % 5] + before[i]));
+}
+
+TEST(Linear, HostRefusesAProductWhoseResultHasAnotherType) {
+  GemmArgs args{};
+  args.dtype = DType::f32, args.c_dtype = DType::f64;
+  EXPECT_THROW(host::gemm(args), base::Failure);
+  args.dtype = args.c_dtype = DType::bf16;
+  EXPECT_THROW(host::gemm(args), base::Failure);
+}
+
 TEST(Linear, GradientsAreThoseOfFiniteDifferences) {
   HostBench<double> bench;
   const std::int64_t tokens = 3, inputs = 5, outputs = 4;

@@ -1,8 +1,8 @@
 // kernels/host/attention: heads to the front and back, and the causal softmax, row by row.
 #include <algorithm>
-#include <cmath>
 
 #include "engine/kernels/host/dispatch.hpp"
+#include "engine/kernels/host/exponential.hpp"
 #include "engine/kernels/host/references.hpp"
 
 namespace shardbook::kernels::host {
@@ -39,7 +39,7 @@ void forward(const CausalSoftmaxForwardArgs& args) {
     const std::int64_t keys = row % positions + 1;
     for (std::int64_t t = 0; t < keys; ++t) probability[t] = scale * score[t];
     const T most = lane_max(probability, keys);
-    for (std::int64_t t = 0; t < keys; ++t) probability[t] = std::exp(probability[t] - most);
+    for (std::int64_t t = 0; t < keys; ++t) probability[t] = exponential(probability[t] - most);
     const T factor = T(1) / lane_sum<T>(keys, [&](std::int64_t t) { return probability[t]; });
     for (std::int64_t t = 0; t < keys; ++t) probability[t] *= factor;
     std::fill(probability + keys, probability + positions, T(0));

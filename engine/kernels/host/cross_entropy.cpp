@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "engine/kernels/host/dispatch.hpp"
+#include "engine/kernels/host/exponential.hpp"
 #include "engine/kernels/host/references.hpp"
 
 namespace shardbook::kernels::host {
@@ -20,7 +21,7 @@ void row_sums(const CrossEntropySumsArgs& args) {
   for (std::int64_t n = 0; n < args.tokens; ++n) {
     const T* logit = as<T>(args.logit_NV) + n * args.vocab;
     const T most = as<T>(args.row_max_N)[n];
-    sums[n] = lane_sum<T>(args.vocab, [&](std::int64_t v) { return std::exp(logit[v] - most); });
+    sums[n] = lane_sum<T>(args.vocab, [&](std::int64_t v) { return exponential(logit[v] - most); });
     const std::int64_t target = std::int64_t{args.target_N[n]} - args.vocab_begin;
     const bool local = target >= 0 && target < args.vocab;
     sums[args.tokens + n] = local ? logit[target] - most : T(0);
@@ -36,7 +37,7 @@ void gradient(const CrossEntropyGradientArgs& args) {
     const T most = as<T>(args.row_max_N)[n];
     as<T>(args.loss_N)[n] = std::log(sums[n]) - sums[args.tokens + n];
     const T factor = scale / sums[n];
-    for (std::int64_t v = 0; v < args.vocab; ++v) logit[v] = factor * std::exp(logit[v] - most);
+    for (std::int64_t v = 0; v < args.vocab; ++v) logit[v] = factor * exponential(logit[v] - most);
     const std::int64_t target = std::int64_t{args.target_N[n]} - args.vocab_begin;
     if (target >= 0 && target < args.vocab) logit[target] -= scale;
   }
