@@ -62,10 +62,9 @@ void ControlServer::serve() {
     for (std::size_t at = 0; at < peers_.size(); ++at) {
       Peer& peer = *peers_[at];
       peer.channel.flush();
-      for (const Frame& frame : peer.channel.receive()) {
-        peer.last_heard = Clock::now();
-        handle(peer, frame);
-      }
+      const std::uint64_t heard_before = peer.channel.bytes_received();
+      for (const Frame& frame : peer.channel.receive()) handle(peer, frame);
+      if (peer.channel.bytes_received() > heard_before) peer.last_heard = Clock::now();
       if (peer.channel.closed()) handle_closed(peer);
     }
     std::erase_if(peers_, [](const auto& peer) { return peer->channel.closed() && !peer->hello; });

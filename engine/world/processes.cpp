@@ -229,10 +229,9 @@ void ProcessWorld::serve() {
     {
       std::lock_guard lock(mutex_);
       channel_->flush();
-      for (const Frame& frame : channel_->receive()) {
-        last_heard = time;
-        handle(frame);
-      }
+      const std::uint64_t heard_before = channel_->bytes_received();
+      for (const Frame& frame : channel_->receive()) handle(frame);
+      if (channel_->bytes_received() > heard_before) last_heard = time;
       if (time - last_beat > interval) {
         last_beat = time;
         channel_->send(Kind::beat);

@@ -23,7 +23,7 @@ struct ProcessOptions {
   std::chrono::milliseconds connect_timeout{60000};
   // A rank that was silent so long has failed (SHARDBOOK_HEARTBEAT_TIMEOUT_S); beats are sent four
   // times as often. Time in which the listener itself did not run is not counted.
-  std::chrono::milliseconds heartbeat_timeout{5000};
+  std::chrono::milliseconds heartbeat_timeout{15000};
   // A process that still runs so long after the first failure ends itself with exit code 1 and the
   // cause on stderr, because it may be stuck in a call that nothing can wake. Zero: never.
   std::chrono::milliseconds patience_after_failure{4000};

@@ -130,6 +130,7 @@ std::vector<Frame> Channel::receive() {
     const ssize_t count = recv(fd_, chunk, sizeof chunk, 0);
     if (count > 0) {
       incoming_.append(chunk, static_cast<std::size_t>(count));
+      bytes_received_ += static_cast<std::uint64_t>(count);
     } else if (count < 0 && errno == EINTR) {
       continue;
     } else {

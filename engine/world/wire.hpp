@@ -88,6 +88,8 @@ class Channel {
   bool wants_to_write() const { return written_ < outgoing_.size(); }
   // Reads all that has arrived and returns the whole frames of it.
   std::vector<Frame> receive();
+  // How many bytes came so far: more than before is a sign of life, even if no frame is whole yet.
+  std::uint64_t bytes_received() const { return bytes_received_; }
   // The peer has closed, or the connection broke, or it sent what no peer of ours sends.
   bool closed() const { return closed_; }
   // Frames longer than this close the channel; small until the peer is known.
@@ -103,6 +105,7 @@ class Channel {
   std::string outgoing_;
   std::size_t written_ = 0;
   std::string incoming_;
+  std::uint64_t bytes_received_ = 0;
 };
 
 // A listening socket on the first free port of port .. port + candidates - 1 (port 0: any), on the
