@@ -1,0 +1,104 @@
+// simulate/simulation_rates: how fast does each thing go that is under way?
+//
+// A device that something started or ended on is *touched*; at the end of the instant the rates of what runs on
+// it are set anew, those of collectives from all their ranks.
+#include <algorithm>
+#include <cmath>
+
+#include "engine/simulate/simulation.hpp"
+
+namespace shardbook::simulate {
+
+void Simulation::touch(std::uint32_t rank) {
+  if (states_[rank].is_dirty) return;
+  states_[rank].is_dirty = true;
+  dirty_ranks_.push_back(rank);
+}
+
+void Simulation::set_rates() {
+  for (std::uint32_t rank : dirty_ranks_) set_rates_of(states_[rank], rank);
+  dirty_ranks_.clear();
+  // A collective goes as fast as its slowest rank.
+  for (std::uint32_t number : dirty_instances_) {
+    Running& running = running_[number];
+    running.is_dirty = false;
+    float slowdown = 1;
+    for (std::uint32_t member = 0; member < running.arrived; ++member) {
+      slowdown = std::max(slowdown, arrivals_[running.first_arrival + member].slowdown);
+    }
+    set_rate(running.work, slowdown, What::end_of_collective, number);
+  }
+  dirty_instances_.clear();
+}
+
+void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
+  state.is_dirty = false;
+  // What runs on this device, and how much of it contends.
+  int ops = 0, transfers = 0;
+  float gemm_part = 0, memory_part = 0;
+  for (const Stream& stream : state.streams) {
+    if (!stream.running || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
+    ++ops;
+    float& part = stream.is_gemm ? gemm_part : memory_part;
+    part = std::max(part, stream.work.shared_part);
+  }
+  // A collective that still waits for a rank holds its multiprocessors, but moves no bytes.
+  double gemm_factor = 1, memory_factor = 1;
+  for (const Resident& resident : state.residents) {
+    const Instance& instance = matching_.instances[resident.instance];
+    const Contention& factors = contention_of(instance.participants);
+    gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
+    if (!running_[resident.instance].transfers) continue;
+    ++transfers;
+    memory_factor = std::max(memory_factor, 1 + instance.shared_part * (factors.memory_by_collective - 1));
+  }
+  // Ops take turns, and are slowed by collectives.
+  for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
+    Stream& stream = state.streams[at];
+    if (!stream.running || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
+    const double factor = stream.is_gemm ? gemm_factor : memory_factor;
+    set_rate(stream.work, 1 + stream.work.shared_part * (ops * factor - 1), What::end_of_op, rank * streams_a_rank_ + at);
+  }
+  // Collectives take turns too, and are slowed by ops.
+  for (const Resident& resident : state.residents) {
+    Running& running = running_[resident.instance];
+    if (!running.transfers) continue;
+    const Instance& instance = matching_.instances[resident.instance];
+    const Contention& factors = contention_of(instance.participants);
+    const double by_gemm = 1 + gemm_part * (factors.collective_by_gemm - 1);
+    const double by_memory = 1 + memory_part * (factors.collective_by_memory - 1);
+    const double slowdown = 1 + instance.shared_part * (transfers * std::max(by_gemm, by_memory) - 1);
+    arrivals_[running.first_arrival + resident.arrival].slowdown = static_cast<float>(slowdown);
+    if (running.is_dirty) continue;
+    running.is_dirty = true;
+    dirty_instances_.push_back(resident.instance);
+  }
+}
+
+void Simulation::set_rate(Work& work, double slowdown, What what, std::uint32_t id) {
+  if (work.slowdown == slowdown) return;
+  if (work.slowdown > 0) work.remaining_ns -= static_cast<double>(now_ - work.since) / work.slowdown;
+  work.remaining_ns = std::max(work.remaining_ns, 0.0);
+  work.slowdown = slowdown;
+  work.since = now_;
+  ++work.version;
+  heap_.push({now_ + std::llround(work.remaining_ns * slowdown), what, id, work.version});
+}
+
+const Contention& Simulation::contention_of(std::uint32_t participants) {
+  if (contention_.size() <= participants) contention_.resize(participants + 1, Contention{0});
+  Contention& factors = contention_[participants];
+  if (factors.ranks != 0) return factors;
+  // That of the nearest measured number of ranks.
+  factors.ranks = static_cast<int>(participants);
+  double nearest = -1;
+  for (const Contention& measured : machine_.contention) {
+    const double apart = std::abs(std::log2(static_cast<double>(measured.ranks) / participants));
+    if (nearest >= 0 && apart >= nearest) continue;
+    nearest = apart;
+    factors = measured;
+  }
+  return factors;
+}
+
+}  // namespace shardbook::simulate
