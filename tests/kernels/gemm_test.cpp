@@ -43,15 +43,27 @@ class Gemm : public ::testing::Test {};
 TYPED_TEST_SUITE(Gemm, FloatTypes);
 
 template <class T>
-using Multiply = void (*)(bool, bool, std::int64_t, std::int64_t, std::int64_t, T, const T*, std::int64_t, const T*,
-                          std::int64_t, T, T*, std::int64_t);
+using Multiply = std::function<void(bool, bool, std::int64_t, std::int64_t, std::int64_t, T, const T*, std::int64_t,
+                                    const T*, std::int64_t, T, T*, std::int64_t)>;
+
+// The twin of this build, and the reference with every set of instructions that this machine has.
+template <class T>
+std::vector<Multiply<T>> twins() {
+  std::vector<Multiply<T>> all = {&host::blas_gemm<T>};
+  for (const host::Instructions instructions :
+       {host::Instructions::baseline, host::Instructions::avx2, host::Instructions::avx512}) {
+    if (instructions > host::widest_instructions()) break;
+    all.push_back([instructions](auto... arguments) { host::reference_gemm<T>(arguments..., instructions); });
+  }
+  return all;
+}
 
 // Sizes at, below and above the edges of tiles and blocks (144 rows, 512 columns, depth 256).
 constexpr std::int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {12, 32, 4}, {13, 33, 257}, {145, 17, 9}, {7, 513, 3}, {2, 3, 0}};
 
 TYPED_TEST(Gemm, TwinsEqualTheNaiveProductOfSmallIntegersExactly) {
   using T = TypeParam;
-  for (const Multiply<T> twin : {&host::blas_gemm<T>, &host::reference_gemm<T>}) {
+  for (const Multiply<T>& twin : twins<T>()) {
     for (const auto& [m, n, k] : sizes) {
       for (int form = 0; form < 4; ++form) {
         const bool a_transposed = form & 1, b_transposed = form & 2;
@@ -78,7 +90,7 @@ TYPED_TEST(Gemm, TwinsLieWithinTheRoundingOfTheirSums) {
   const Product product = multiply(a, false, b, true, m, n, k);
   Reals bound;
   for (const Real magnitude : product.magnitude) bound.push_back((k + 1) * unit<T>() * magnitude);
-  for (const Multiply<T> twin : {&host::blas_gemm<T>, &host::reference_gemm<T>}) {
+  for (const Multiply<T>& twin : twins<T>()) {
     std::vector<T> c(m * n);
     twin(false, true, m, n, k, T(1), as_type<T>(a).data(), k, as_type<T>(b).data(), k, T(0), c.data(), n);
     expect_within(Numbers(c.begin(), c.end()), product.value, bound, "c");
@@ -87,7 +99,7 @@ TYPED_TEST(Gemm, TwinsLieWithinTheRoundingOfTheirSums) {
 
 TYPED_TEST(Gemm, WithBetaZeroNeverReadsTheResult) {
   using T = TypeParam;
-  for (const Multiply<T> twin : {&host::blas_gemm<T>, &host::reference_gemm<T>}) {
+  for (const Multiply<T>& twin : twins<T>()) {
     std::vector<T> c(15, std::numeric_limits<T>::quiet_NaN());
     const std::vector<T> a(6, 1), b(10, 1);
     twin(false, false, 3, 5, 2, T(1), a.data(), 2, b.data(), 5, T(0), c.data(), 5);
@@ -97,7 +109,7 @@ TYPED_TEST(Gemm, WithBetaZeroNeverReadsTheResult) {
 
 TYPED_TEST(Gemm, TwinsLeaveWhatLiesBetweenTheRowsOfCAlone) {
   using T = TypeParam;
-  for (const Multiply<T> twin : {&host::blas_gemm<T>, &host::reference_gemm<T>}) {
+  for (const Multiply<T>& twin : twins<T>()) {
     std::vector<T> c(3 * 8, 777);
     const std::vector<T> a(3 * 4, 1), b(2 * 6, 1);
     twin(false, false, 3, 5, 2, T(1), a.data(), 4, b.data(), 6, T(0), c.data(), 8);
@@ -109,7 +121,7 @@ TYPED_TEST(Gemm, RanksMayMultiplyAtOnceAndRepeatBitForBit) {
   using T = TypeParam;
   const std::int64_t size = 96;
   const std::vector<T> a = as_type<T>(numbers(1, size * size)), b = as_type<T>(numbers(2, size * size));
-  for (const Multiply<T> twin : {&host::blas_gemm<T>, &host::reference_gemm<T>}) {
+  for (const Multiply<T>& twin : twins<T>()) {
     std::vector<T> alone(size * size);
     twin(false, false, size, size, size, T(1), a.data(), size, b.data(), size, T(0), alone.data(), size);
     std::vector<std::vector<T>> results(4, std::vector<T>(size * size));

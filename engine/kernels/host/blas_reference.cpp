@@ -18,7 +18,7 @@ template void blas_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, do
                         const double*, std::int64_t, double, double*, std::int64_t);
 
 const char* blas_name() {
-  static const std::string name = std::string("the reference twin (") + reference_gemm_instructions() + ")";
+  static const std::string name = std::string("the reference twin (") + name_of(widest_instructions()) + ")";
   return name.c_str();
 }
 

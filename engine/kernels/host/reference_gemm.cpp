@@ -9,12 +9,6 @@ namespace {
 // Blocks: a packed panel of B (depth × columns) stays in the second-level cache while all of A passes.
 constexpr std::int64_t block_rows = 144, block_columns = 512, block_depth = 256;
 
-// A tile of C: `rows` × two vectors of `bytes`. One of them is chosen for the machine at hand.
-struct Tile {
-  int rows;
-  int bytes;
-};
-
 // --- The innermost loop --------------------------------------------------------------------------
 
 // out[rows, columns] = Σ_p a_packed[p, rows] ⊗ b_packed[p, columns], columns = two vectors.
@@ -59,23 +53,21 @@ template <class T>
 }
 #endif
 
+// A tile of C: `rows` × two vectors of `bytes`, as many as the registers hold.
 template <class T>
 struct Kernel {
-  const char* instructions;
-  Tile tile;
   OuterProducts<T> run;
-  int columns() const { return 2 * tile.bytes / static_cast<int>(sizeof(T)); }
+  int rows, bytes;
+  int columns() const { return 2 * bytes / static_cast<int>(sizeof(T)); }
 };
 
 template <class T>
-Kernel<T> kernel_of_this_machine() {
+Kernel<T> kernel_of([[maybe_unused]] Instructions instructions) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return {"AVX-512", {12, 64}, &outer_products_avx512<T>};
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    return {"AVX2", {6, 32}, &outer_products_avx2<T>};
-  }
+  if (instructions == Instructions::avx512) return {&outer_products_avx512<T>, 12, 64};
+  if (instructions == Instructions::avx2) return {&outer_products_avx2<T>, 6, 32};
 #endif
-  return {"baseline", {4, 16}, &outer_products_baseline<T>};
+  return {&outer_products_baseline<T>, 4, 16};
 }
 
 // --- Packing -------------------------------------------------------------------------------------
@@ -109,11 +101,30 @@ std::int64_t round_up(std::int64_t size, std::int64_t multiple) { return (size +
 
 }  // namespace
 
+const char* name_of(Instructions instructions) {
+  static constexpr const char* names[] = {"baseline", "AVX2", "AVX-512"};
+  return names[static_cast<int>(instructions)];
+}
+
+Instructions widest_instructions() {
+#if defined(__x86_64__)
+  static const Instructions widest = [] {
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (avx2 && __builtin_cpu_supports("avx512f")) return Instructions::avx512;
+    return avx2 ? Instructions::avx2 : Instructions::baseline;
+  }();
+  return widest;
+#else
+  return Instructions::baseline;
+#endif
+}
+
 template <class T>
 void reference_gemm(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
-                    const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
-  static const Kernel<T> kernel = kernel_of_this_machine<T>();
-  const int tile_rows = kernel.tile.rows, tile_columns = kernel.columns();
+                    const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc,
+                    Instructions instructions) {
+  const Kernel<T> kernel = kernel_of<T>(instructions);
+  const int tile_rows = kernel.rows, tile_columns = kernel.columns();
 
   // beta · C first; what follows only adds.
   for (std::int64_t i = 0; i < m; ++i) {
@@ -157,10 +168,8 @@ void reference_gemm(bool a_transposed, bool b_transposed, std::int64_t m, std::i
 }
 
 template void reference_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t,
-                             const float*, std::int64_t, float, float*, std::int64_t);
+                             const float*, std::int64_t, float, float*, std::int64_t, Instructions);
 template void reference_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, double, const double*,
-                             std::int64_t, const double*, std::int64_t, double, double*, std::int64_t);
-
-const char* reference_gemm_instructions() { return kernel_of_this_machine<float>().instructions; }
+                             std::int64_t, const double*, std::int64_t, double, double*, std::int64_t, Instructions);
 
 }  // namespace shardbook::kernels::host
