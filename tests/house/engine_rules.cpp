@@ -122,8 +122,11 @@ Problems missing_rooms(const Tree& tree) {
       problems.push_back(text("room ", name, " has no page ", path));
       continue;
     }
-    const std::string head = text("# ", name, "\n\nFloor ", room.floor, ". **");
-    if (!tree.texts.at(path).starts_with(head)) problems.push_back(text(path, " must begin with its name, floor ", room.floor, " and question"));
+    const std::string& page = tree.texts.at(path);
+    const std::string floor = text("\n\nFloor ", room.floor, ", [engine/", name, "](../../engine/", name, ").\n");
+    if (!page.starts_with(text("# ", name, ": ")) || page.find(floor) != page.find('\n')) {
+      problems.push_back(text(path, " must begin with its name and question, then floor ", room.floor, " and its folder"));
+    }
     const std::string row = text("| ", room.floor, " |");
     const std::size_t line = index.find(row), link = index.find(text("[", name, "](rooms/", name, ".md)"));
     const std::size_t next = index.find('\n', std::min(line, index.size()));

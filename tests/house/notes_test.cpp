@@ -77,17 +77,17 @@ TEST(Rooms, HaveAPageEach) {
   Tree tree;
   tree.add("engine/mesh/CMakeLists.txt", "shardbook_room(mesh FLOOR 1 USES base SOURCES mesh.cpp)");
   EXPECT_EQ(missing_rooms(tree).size(), 1u);
-  tree.add("notes/rooms/mesh.md", "# mesh\n\nFloor 1. **Who?**\n");
+  tree.add("notes/rooms/mesh.md", "# mesh: who?\n\nFloor 1, [engine/mesh](../../engine/mesh).\n");
   EXPECT_EQ(missing_rooms(tree).size(), 1u) << "not in the index";
   tree.add("notes/README.md", "# N\n| 1 | [mesh](rooms/mesh.md) |\n");
   EXPECT_EQ(listed(missing_rooms(tree)), "");
   tree.add("notes/README.md", "# N\n| 1 | |\n| 2 | [mesh](rooms/mesh.md) |\n");
   EXPECT_EQ(missing_rooms(tree).size(), 1u) << "on the wrong floor of the index";
   tree.add("notes/README.md", "# N\n| 1 | [mesh](rooms/mesh.md) |\n");
-  tree.add("notes/rooms/mesh.md", "# mesh\n\nFloor 2. **Who?**\n");
+  tree.add("notes/rooms/mesh.md", "# mesh: who?\n\nFloor 2, [engine/mesh](../../engine/mesh).\n");
   EXPECT_EQ(missing_rooms(tree).size(), 1u) << "on the wrong floor";
-  tree.add("notes/rooms/mesh.md", "# mesh\n\nFloor 1. **Who?**\n");
-  tree.add("notes/rooms/cellar.md", "# cellar\n\nFloor 0. **What?**\n");
+  tree.add("notes/rooms/mesh.md", "# mesh: who?\n\nFloor 1, [engine/mesh](../../engine/mesh).\n");
+  tree.add("notes/rooms/cellar.md", "# cellar: what?\n\nFloor 0, [engine/cellar](../../engine/cellar).\n");
   EXPECT_EQ(missing_rooms(tree).size(), 1u) << "a page without a room";
 }
 
