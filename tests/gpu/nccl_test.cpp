@@ -36,6 +36,7 @@ struct RankSetup {
   }
   std::vector<float> read(const Tensor& from) {
     std::vector<float> values(static_cast<std::size_t>(from.elements()));
+    device->synchronize();  // what wrote it may have been on another stream
     device->download(*compute, "read", tensor::memory_of(from), values.data());
     device->synchronize();
     return values;
