@@ -31,8 +31,8 @@ inline constexpr std::int64_t square_blocks = 1024;
 
 // C[m,n] = alpha · op(A)[m,k] · op(B)[k,n] + beta · C, row-major, batched by strides (elements).
 // a_transposed: A is stored [k,m]; b_transposed: B is stored [n,k]. bias_n (may be null) is added to each
-// row. c_dtype differs from dtype for weight gradients (f32). beta is 0 or 1. Products are summed in
-// f32 on cuda. lda, ldb, ldc: elements from one stored row to the next.
+// row. c_dtype differs from dtype for weight gradients (f32). beta is 0, or 1 where C is
+// no bf16. Products are summed in f32 on cuda. lda, ldb, ldc: elements from one stored row to the next.
 struct GemmArgs {
   const void* a; const void* b; void* c; const void* bias_n;
   std::int64_t m, n, k, lda, ldb, ldc;

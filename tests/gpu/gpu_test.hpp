@@ -9,10 +9,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "engine/device/cuda/check.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/kernels/cuda/launchers.hpp"
 #include "engine/kernels/host/references.hpp"
@@ -41,7 +43,9 @@ inline double rounded(double value, DType dtype) {
   return dtype == DType::bf16 ? to_bf16(static_cast<float>(value)) : static_cast<float>(value);
 }
 
-// GPU 0, sealed, with a gibibyte that tests use from the start again and again.
+// GPU 0, sealed, with a gibibyte that tests use from the start again and again. With the variable
+// SHARDBOOK_TEST_SEPARATE_BUFFERS each piece is an allocation of its own instead, so that compute-sanitizer
+// sees an access beyond it, which within one arena it cannot.
 class Gpu {
  public:
   static constexpr base::Bytes bytes = base::Bytes{1} << 30;
@@ -53,13 +57,23 @@ class Gpu {
   device::Device& device() { return *device_; }
   device::Stream& stream() { return *stream_; }
   void* take(base::Bytes size) {
+    if (separate_) {
+      void* piece = nullptr;
+      SHARDBOOK_CUDA(cudaMalloc(&piece, static_cast<std::size_t>(size)), "test");
+      pieces_.push_back(piece);
+      return piece;
+    }
     used_ = (used_ + 255) / 256 * 256;
     SHARDBOOK_CHECK(used_ + size <= bytes, "a test needs more than the gibibyte");
     void* place = static_cast<char*>(memory_.data) + used_;
     used_ += size;
     return place;
   }
-  void reset() { used_ = 0; }
+  void reset() {
+    used_ = 0;
+    for (void* piece : pieces_) SHARDBOOK_CUDA(cudaFree(piece), "test");
+    pieces_.clear();
+  }
   void copy_in(const void* from, void* to, base::Bytes size) {
     device_->upload(*stream_, "test", from, {to, {}, size});
     device_->synchronize();
@@ -87,6 +101,8 @@ class Gpu {
   device::Memory memory_;
   device::Stream* stream_ = nullptr;
   base::Bytes used_ = 0;
+  bool separate_ = std::getenv("SHARDBOOK_TEST_SEPARATE_BUFFERS") != nullptr;
+  std::vector<void*> pieces_;
 };
 
 // Numbers that the host has in fp64 and the GPU as `dtype`, the same at the start.

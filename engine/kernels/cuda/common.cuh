@@ -154,6 +154,22 @@ __device__ inline float over_block(float value, float* slots) {
   return over_warp<Combine>(lane < warps ? slots[lane] : Combine::neutral);
 }
 
+// Two sums over a block at the price of one: both a and b become their sums in every thread.
+__device__ inline void sums_over_block(float& a, float& b, float (*slots)[warp_size]) {
+  a = over_warp<Plus>(a);
+  b = over_warp<Plus>(b);
+  const int warps = blockDim.x / warp_size;
+  if (warps == 1) return;
+  const int lane = threadIdx.x % warp_size;
+  if (lane == 0) {
+    slots[0][threadIdx.x / warp_size] = a;
+    slots[1][threadIdx.x / warp_size] = b;
+  }
+  __syncthreads();
+  a = over_warp<Plus>(lane < warps ? slots[0][lane] : 0.0f);
+  b = over_warp<Plus>(lane < warps ? slots[1][lane] : 0.0f);
+}
+
 // ---- Launching -----------------------------------------------------------------------------------
 
 inline cudaStream_t stream_of(const device::CudaQueue& queue) { return static_cast<cudaStream_t>(queue.stream); }

@@ -7,7 +7,9 @@
 // plan cache of the calling thread (a device belongs to one), which the warm-up steps fill, so that later
 // steps neither search nor allocate. Scratch memory is the stream's own: two streams may multiply at once.
 //
-// Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32.
+// Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
+// beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
+// that is refused; sums over micro-batches are f32.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -91,6 +93,8 @@ void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue&
     CHECK_BLAS(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, queue.blas_workspace_bytes);
+  // Where a long sum is cut among blocks, its parts are added in f32, never in bf16.
+  prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(args.b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(args.a));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(args.c));
@@ -142,7 +146,8 @@ Plan& plan_for(const GemmArgs& args, const device::CudaQueue& queue) {
 void gemm(const GemmArgs& args, const device::CudaQueue& queue) {
   if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return;
   SHARDBOOK_CHECK(args.k > 0, "gemm of ", args.m, " x ", args.n, " sums over nothing");
-  SHARDBOOK_CHECK(args.beta == 0.0f || args.beta == 1.0f, "beta of a gemm is 0 or 1, not ", args.beta);
+  SHARDBOOK_CHECK(args.beta == 0.0f || (args.beta == 1.0f && args.c_dtype == DType::f32),
+                  "beta of a gemm is 0, or 1 into f32, not ", args.beta, " into ", base::name_of(args.c_dtype));
   Plan& plan = plan_for(args, queue);
   if (args.bias_n != nullptr) {
     CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &args.bias_n,

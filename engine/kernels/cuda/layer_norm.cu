@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(most_threads) input_gradient_kernel(LayerNormI
       sum_normed += gradient[chunk][i] * normed[chunk][i];
     }
   });
-  const float mean_gradient = over_block<Plus>(sum, slots[0]) * one_over_width;
-  const float mean_normed = over_block<Plus>(sum_normed, slots[1]) * one_over_width;
+  sums_over_block(sum, sum_normed, slots);
+  const float mean_gradient = sum * one_over_width, mean_normed = sum_normed * one_over_width;
 
   // dx = rstd · (g − mean(g) − x̂ · mean(g · x̂)), plus the path round the norm.
   for_chunks<N, Chunks>(args.width, [&](int chunk, int column) {
