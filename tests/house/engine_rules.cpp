@@ -142,6 +142,34 @@ Problems missing_rooms(const Tree& tree) {
   return problems;
 }
 
+Problems upward_includes(const Tree& tree) {
+  static const std::regex include(R"re(^\s*#\s*include\s+"engine/(\w+)/[^"]*")re");
+  const std::map<std::string, Room> rooms = find_rooms(tree);
+  Problems problems;
+  for (const auto& [name, room] : rooms) {
+    for (const std::string& used : room.uses) {
+      const auto below = rooms.find(used);
+      if (below == rooms.end() || std::stoi(below->second.floor) >= std::stoi(room.floor)) {
+        problems.push_back(text("room ", name, " on floor ", room.floor, " may not use ", used));
+      }
+    }
+  }
+  for (const auto& [path, content] : tree.texts) {
+    if (!path.starts_with("engine/")) continue;
+    const auto room = rooms.find(room_of(path));
+    int number = 0;
+    for (const std::string& line : lines_of(content)) {
+      ++number;
+      std::smatch match;
+      if (room == rooms.end() || !std::regex_search(line, match, include)) continue;
+      if (match[1] != room->first && !room->second.uses.contains(match[1])) {
+        problems.push_back(text(path, ":", number, ": room ", room->first, " includes ", match[1].str(), ", which it does not use"));
+      }
+    }
+  }
+  return problems;
+}
+
 Problems false_arrows(const Tree& tree) {
   const std::string page = "notes/map.md";
   const std::map<std::string, Room> rooms = find_rooms(tree);

@@ -1,4 +1,4 @@
-// tests/house/note_rules: what must be true of the notes, the labs' texts and the README?
+// tests/house/note_rules: what must be true of the house, its notes, the labs' texts and the README?
 //
 // Each rule is a function from a Tree to sentences, one for each thing that is wrong: "notes/map.md:12: ...".
 // A Tree is the project as paths and texts, read from disk or written down in a test, so that each rule can be
@@ -37,6 +37,8 @@ Problems broken_spans(const Tree& tree);
 Problems missing_rooms(const Tree& tree);
 // Every arrow of the first diagram in notes/map.md is a USES of that room.
 Problems false_arrows(const Tree& tree);
+// A room includes itself and the rooms that it USES, and those stand on lower floors.
+Problems upward_includes(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
 // What stands after ./shardbook is a command, its options are known, and its lab or note is there.

@@ -1,4 +1,4 @@
-// The notes, the labs' texts and the README say nothing that is not so, as far as a program can tell.
+// The house keeps its law, and notes, labs' texts and README say nothing that is not so, as far as a program can tell.
 //
 // Each rule is run on the project, and each is shown to fail on a small one that breaks it.
 #include <gtest/gtest.h>
@@ -89,6 +89,25 @@ TEST(Rooms, HaveAPageEach) {
   tree.add("notes/rooms/mesh.md", "# mesh: who?\n\nFloor 1, [engine/mesh](../../engine/mesh).\n");
   tree.add("notes/rooms/cellar.md", "# cellar: what?\n\nFloor 0, [engine/cellar](../../engine/cellar).\n");
   EXPECT_EQ(missing_rooms(tree).size(), 1u) << "a page without a room";
+}
+
+TEST(Rooms, IncludeOnlyWhatStandsBelow) {
+  EXPECT_EQ(listed(upward_includes(project())), "");
+
+  Tree tree;
+  tree.add("engine/base/CMakeLists.txt", "shardbook_room(base FLOOR 0 SOURCES base.cpp)");
+  tree.add("engine/mesh/CMakeLists.txt", "shardbook_room(mesh FLOOR 1 USES base SOURCES mesh.cpp)");
+  tree.add("engine/config/CMakeLists.txt", "shardbook_room(config FLOOR 1 SOURCES config.cpp)");
+  tree.add("engine/mesh/mesh.cpp", "#include <vector>\n#include \"engine/mesh/mesh.hpp\"\n#include \"engine/base/check.hpp\"\n");
+  EXPECT_EQ(listed(upward_includes(tree)), "");
+  tree.add("engine/base/base.cpp", "#include \"engine/mesh/mesh.hpp\"\n");
+  EXPECT_EQ(upward_includes(tree).size(), 1u) << "upward";
+  tree.add("engine/base/base.cpp", "");
+  tree.add("engine/mesh/mesh.cpp", "#include \"engine/config/config.hpp\"\n");
+  EXPECT_EQ(upward_includes(tree).size(), 1u) << "sideways";
+  tree.add("engine/mesh/mesh.cpp", "");
+  tree.add("engine/config/CMakeLists.txt", "shardbook_room(config FLOOR 1 USES mesh SOURCES config.cpp)");
+  EXPECT_EQ(upward_includes(tree).size(), 1u) << "two rooms of one floor";
 }
 
 TEST(Map, ShowsTheArrowsThatThereAre) {
