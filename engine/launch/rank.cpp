@@ -1,0 +1,145 @@
+#include "engine/launch/rank.hpp"
+
+#include <cstdio>
+
+#include "engine/comm/meta/meta.hpp"
+#include "engine/device/meta/meta_device.hpp"
+#include "engine/launch/resolve.hpp"
+
+namespace shardbook::launch {
+
+mesh::Mesh mesh_of(const config::RunConfig& config) {
+  mesh::DenseSizes sizes;
+  sizes.dp_shard = config.fsdp;
+  sizes.tp = config.tp;
+  return mesh::Mesh::dense(sizes);
+}
+
+base::Result<std::unique_ptr<data::TokenSource>> open_source(const config::RunConfig& config) {
+  data::SourceSpec spec;
+  spec.names = config.data;
+  spec.vocab = config.model.vocab;
+  spec.sequence = config.model.sequence;
+  spec.seed = config.seed;
+  return data::open(spec);
+}
+
+namespace {
+
+// The collectives of all ranks must come in one order, or the run hangs: compared once, after the first step.
+void compare_orders(world::World& world, program::Recorder& recorder) {
+  const std::uint64_t mine = program::collective_order_hash(*recorder.programs().back(), recorder.catalogue());
+  const std::vector<std::string> all = world.all_gather(std::to_string(mine));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    SHARDBOOK_CHECK(all[rank] == all[0], "rank ", rank, " issues other collectives, or in another order, than rank 0");
+  }
+}
+
+std::string encode(program::Recorder& recorder, int world_size, const std::vector<program::StepTimes>& steps) {
+  return program::encode(recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
+}
+
+// Says how a step went, every so many steps and at the end.
+class Reporter {
+ public:
+  Reporter(const config::RunConfig& config, const LaunchOptions& options, base::Rank rank)
+      : config_(config), options_(options), silent_(rank != 0 || !options.progress) {}
+
+  void begin() { begun_ = last_ = program::host_now(); }
+  void set_modelled_step(double step_ns) { modelled_step_ns_ = step_ns; }
+  void report(const train::StepResult& result) {
+    ++since_last_;
+    const bool last_step = result.step + 1 == config_.steps;
+    if (silent_ || config_.progress == 0 || ((result.step + 1) % config_.progress != 0 && !last_step && result.step != 0)) return;
+    const base::Nanoseconds now = program::host_now();
+    Progress progress;
+    progress.result = result;
+    progress.steps = config_.steps;
+    progress.clock = config_.clock;
+    progress.profile = config_.profile;
+    const double step_ns = config_.clock == config::Clock::modelled ? modelled_step_ns_
+                                                                    : static_cast<double>(now - last_) / since_last_;
+    progress.tokens_per_second = step_ns > 0 ? static_cast<double>(config_.global_tokens()) / step_ns * 1e9 : 0;
+    progress.wall_seconds = static_cast<double>(now - begun_) / 1e9;
+    options_.progress(progress);
+    last_ = now;
+    since_last_ = 0;
+  }
+
+ private:
+  const config::RunConfig& config_;
+  const LaunchOptions& options_;
+  bool silent_;
+  double modelled_step_ns_ = 0;
+  base::Nanoseconds begun_ = 0, last_ = 0;
+  int since_last_ = 0;
+};
+
+}  // namespace
+
+RankOutcome train_rank(world::World& world, const config::RunConfig& config, device::Device& device, comm::Backend& backend,
+                       const data::TokenSource* source, const LaunchOptions& options) {
+  RankOutcome outcome;
+  const mesh::Mesh mesh = mesh_of(config);
+  device.set_watch([&world] { world.throw_if_failed(); });
+  train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
+  outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
+  outcome.clock = world.measure_clock();
+  world.barrier();
+
+  std::vector<program::StepTimes> traced;
+  Reporter reporter(config, options, world.rank());
+  std::int64_t issued = 0, settled = 0;
+  // Awaits every step before `end`.
+  auto settle_until = [&](std::int64_t end) {
+    for (; settled < end; ++settled) {
+      outcome.results.push_back(trainer.await(settled));
+      outcome.step_done.push_back(program::host_now());
+      reporter.report(outcome.results.back());
+      backend.check();
+    }
+  };
+
+  // Issue a step, then await the one before, so that the device always has work. A traced step stands alone: the
+  // one before it has ended, and it ends before the next is issued.
+  reporter.begin();
+  while (issued < config.steps) {
+    const bool timed = config.trace_steps.contains(static_cast<int>(issued));
+    if (timed) settle_until(issued);
+    program::StepTimes& times = trainer.issue(issued, timed);
+    outcome.step_timed.push_back(timed);
+    if (timed) traced.push_back(times);
+    if (issued == 0) {
+      compare_orders(world, device.recorder());
+      // The modelled pace of the progress lines comes from the program of all ranks.
+      if (config.clock == config::Clock::modelled) {
+        const std::vector<std::string> records = world.all_gather(encode(device.recorder(), world.size(), {}));
+        if (world.rank() == 0) reporter.set_modelled_step(modelled_step_ns(config, records));
+      }
+    }
+    ++issued;
+    settle_until(timed ? issued : issued - 1);
+    if (world.step_ended(issued - 1) && issued < config.steps) {
+      outcome.stopped_early = true;
+      break;
+    }
+  }
+  settle_until(issued);
+  device.synchronize();
+  outcome.record = encode(device.recorder(), world.size(), traced);
+  return outcome;
+}
+
+RankOutcome issue_on_meta(const config::RunConfig& config, base::Rank rank) {
+  device::MetaDevice device(rank);
+  const std::unique_ptr<comm::Backend> backend = comm::make_meta_backend();
+  train::Trainer trainer(config, device, *backend, mesh_of(config), rank, nullptr);
+  const program::StepTimes times = trainer.issue(0, true);
+  RankOutcome outcome;
+  outcome.device = "meta";
+  outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
+  outcome.record = encode(device.recorder(), config.ranks, {times});
+  return outcome;
+}
+
+}  // namespace shardbook::launch

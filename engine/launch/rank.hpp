@@ -1,0 +1,43 @@
+// launch/rank: one rank from its first step to its record.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/comm/comm.hpp"
+#include "engine/launch/launch.hpp"
+#include "engine/program/file.hpp"
+#include "engine/world/world.hpp"
+
+namespace shardbook::launch {
+
+// What a rank knows at the end.
+struct RankOutcome {
+  std::string record;                           // program::encode
+  std::string device;                           // "NVIDIA H200", "host"
+  world::ClockOffset clock;                     // of this rank's host, to rank 0's
+  base::Nanoseconds device_clock_error = 0;     // of the device's clock, to its host's
+  std::vector<train::StepResult> results;
+  std::vector<base::Nanoseconds> step_done;     // when the host saw each step done
+  std::vector<char> step_timed;
+  bool stopped_early = false;
+  double allocated_bytes = 0;
+  double tracing_pair_ns = 0;
+};
+
+// Trains on an own device; every rank of the world calls it alike. `progress` is called by rank 0. Throws
+// base::Failure on this rank's failure or another's.
+RankOutcome train_rank(world::World& world, const config::RunConfig& config, device::Device& device, comm::Backend& backend,
+                       const data::TokenSource* source, const LaunchOptions& options);
+
+// Issues one step on meta and hands over its record; needs no world.
+RankOutcome issue_on_meta(const config::RunConfig& config, base::Rank rank);
+
+// The layout as a mesh: tp fastest, then dp_shard.
+mesh::Mesh mesh_of(const config::RunConfig& config);
+
+// The source that the config names. Errors: see data::open.
+base::Result<std::unique_ptr<data::TokenSource>> open_source(const config::RunConfig& config);
+
+}  // namespace shardbook::launch

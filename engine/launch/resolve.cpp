@@ -1,0 +1,151 @@
+#include "engine/launch/resolve.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/simulate/resolver.hpp"
+#include "engine/timeline/from_program.hpp"
+
+namespace shardbook::launch {
+
+namespace {
+
+base::Result<std::vector<program::Record>> decode_all(const std::vector<std::string>& encoded) {
+  std::vector<program::Record> records;
+  for (std::size_t rank = 0; rank < encoded.size(); ++rank) {
+    base::Result<program::Record> record = program::decode(encoded[rank], base::text("rank ", rank, "'s record"));
+    if (!record) return record.as_error();
+    records.push_back(std::move(record).value());
+  }
+  return records;
+}
+
+base::Result<simulate::Resolved> resolve_modelled(const std::string& profile_name, const std::vector<program::Record>& records,
+                                                  int steps) {
+  const base::Result<simulate::Profile> profile = simulate::find_profile(profile_name);
+  if (!profile) return profile.as_error();
+  const simulate::CostModel model(profile.value());
+  std::vector<simulate::RankProgram> ranks;
+  for (const program::Record& record : records) {
+    ranks.push_back({record.rank, &record.catalogue, record.programs.back().get()});
+  }
+  return simulate::resolve(ranks, model, steps);
+}
+
+// The wall clock: durations as this CPU took them, placed by the recorded edges. The first step stands twice, since
+// a step that follows another is what is reported.
+base::Result<simulate::Resolved> resolve_wall(const std::vector<program::Record>& records) {
+  std::vector<simulate::RankSteps> ranks;
+  for (const program::Record& record : records) {
+    simulate::RankSteps& rank = ranks.emplace_back();
+    rank.rank = record.rank;
+    rank.catalogue = &record.catalogue;
+    for (const program::StepTimes& times : record.steps) {
+      const program::Program* program = record.programs[times.program].get();
+      const std::shared_ptr<const simulate::Costs> costs = simulate::measured_costs(*program, times);
+      if (rank.steps.empty()) rank.steps.push_back({program, costs});
+      rank.steps.push_back({program, costs});
+    }
+  }
+  return simulate::resolve(ranks, simulate::Machine{});
+}
+
+// Replaces the records' times by resolved ones: the resolver's first step is lead-in and left out.
+void take_times(const simulate::Resolved& resolved, std::vector<program::Record>& records) {
+  for (std::size_t rank = 0; rank < records.size(); ++rank) {
+    std::vector<program::StepTimes>& steps = records[rank].steps;
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      const program::StepTimes& times = resolved.ranks[rank].steps[step + 1];
+      steps[step].window = times.window;
+      steps[step].issued = times.issued;
+      steps[step].ran = times.ran;
+    }
+  }
+}
+
+// Moves all times of a rank by `offset`.
+void shift(std::vector<program::StepTimes>& steps, base::Nanoseconds offset) {
+  auto move = [offset](program::TimeSpan& span) {
+    span.start += offset;
+    span.end += offset;
+  };
+  for (program::StepTimes& step : steps) {
+    move(step.window);
+    for (program::TimeSpan& span : step.issued) move(span);
+    for (program::TimeSpan& span : step.ran) move(span);
+  }
+}
+
+timeline::Clock clock_of(config::Clock clock) {
+  switch (clock) {
+    case config::Clock::measured: return timeline::Clock::measured;
+    case config::Clock::modelled: return timeline::Clock::modelled;
+    case config::Clock::wall: return timeline::Clock::wall;
+  }
+  return timeline::Clock::unknown;
+}
+
+}  // namespace
+
+double modelled_step_ns(const config::RunConfig& config, const std::vector<std::string>& encoded) {
+  base::Result<std::vector<program::Record>> records = decode_all(encoded);
+  if (!records) throw base::Failure(records.error());
+  const base::Result<simulate::Resolved> resolved = resolve_modelled(config.profile, records.value(), 3);
+  if (!resolved) throw base::Failure(resolved.error());
+  return static_cast<double>(resolved.value().step_ns);
+}
+
+base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std::vector<RankOutcome>& ranks) {
+  std::vector<std::string> encoded;
+  for (const RankOutcome& rank : ranks) encoded.push_back(rank.record);
+  base::Result<std::vector<program::Record>> decoded = decode_all(encoded);
+  if (!decoded) return decoded.as_error();
+  ResolvedRun run;
+  run.records = std::move(decoded).value();
+  std::vector<program::Record>& records = run.records;
+
+  // Who tells the time?
+  const int traced = records[0].steps.empty() ? 0 : static_cast<int>(records[0].steps.size());
+  std::vector<std::vector<std::vector<base::Nanoseconds>>> waits(records.size());
+  if (config.clock != config::Clock::measured && traced > 0) {
+    base::Result<simulate::Resolved> resolved =
+        config.clock == config::Clock::modelled ? resolve_modelled(config.profile, records, traced + 1) : resolve_wall(records);
+    if (!resolved) return resolved.as_error();
+    take_times(resolved.value(), records);
+    for (std::size_t rank = 0; rank < records.size(); ++rank) {
+      waits[rank] = {resolved.value().ranks[rank].wait_ns.begin() + 1, resolved.value().ranks[rank].wait_ns.end()};
+    }
+    run.step_ns = static_cast<double>(resolved.value().step_ns);
+  } else {
+    for (std::size_t rank = 0; rank < records.size(); ++rank) shift(records[rank].steps, ranks[rank].clock.offset);
+  }
+
+  // One base for all ranks: the first thing that happened.
+  base::Nanoseconds first = std::numeric_limits<base::Nanoseconds>::max();
+  for (const program::Record& record : records) {
+    if (!record.steps.empty()) first = std::min(first, record.steps[0].window.start);
+  }
+  timeline::TimelineBuilder builder;
+  for (std::size_t rank = 0; rank < records.size(); ++rank) {
+    program::Record& record = records[rank];
+    if (traced > 0) shift(record.steps, -first);
+    timeline::Provenance provenance;
+    provenance.rank = record.rank;
+    provenance.world_size = static_cast<int>(records.size());
+    provenance.clock = clock_of(config.clock);
+    provenance.profile = config.clock == config::Clock::modelled ? config.profile : "";
+    provenance.clock_error_ns = ranks[rank].clock.error + ranks[rank].device_clock_error;
+    provenance.device = ranks[rank].device;
+    std::vector<timeline::ProgramStep> steps;
+    for (std::size_t step = 0; step < record.steps.size(); ++step) {
+      steps.push_back({record.programs[record.steps[step].program].get(), &record.steps[step],
+                       waits[rank].empty() ? nullptr : &waits[rank][step]});
+    }
+    timeline::add_program(builder, provenance, record.catalogue, steps);
+    run.program_hashes.push_back(program::hash(*record.programs.back(), record.catalogue));
+  }
+  run.timeline = builder.finish();
+  return run;
+}
+
+}  // namespace shardbook::launch

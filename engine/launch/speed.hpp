@@ -1,0 +1,12 @@
+// launch/speed: how fast was it, by the clock of the run?
+#pragma once
+
+#include "engine/launch/rank.hpp"
+
+namespace shardbook::launch {
+
+// From rank 0's step ends (measured, wall) or the resolved step (modelled). The first two steps, in which kernels
+// and plans are made, do not count.
+Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns);
+
+}  // namespace shardbook::launch

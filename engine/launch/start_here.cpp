@@ -1,0 +1,54 @@
+// Ranks in this process: on meta one after the other, on the host a thread each.
+#include <mutex>
+
+#include "engine/comm/loopback/loopback.hpp"
+#include "engine/device/host/host_device.hpp"
+#include "engine/launch/start.hpp"
+#include "engine/world/signals.hpp"
+#include "engine/world/threads.hpp"
+
+namespace shardbook::launch {
+
+base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options) {
+  std::string folder;
+  if (options.write_run) {
+    base::Result<std::string> made = make_run_folder(config);
+    if (!made) return made.as_error();
+    folder = made.value();
+  }
+  std::vector<RankOutcome> ranks;
+  try {
+    for (base::Rank rank = 0; rank < config.ranks; ++rank) ranks.push_back(issue_on_meta(config, rank));
+  } catch (const base::Failure& failure) {
+    return base::Error{failure.what()};
+  }
+  return conclude(config, options, folder, ranks, "meta");
+}
+
+base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options) {
+  // Whatever can be refused is refused before a rank starts.
+  base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
+  if (!source) return source.as_error();
+  std::string folder;
+  if (options.write_run) {
+    base::Result<std::string> made = make_run_folder(config);
+    if (!made) return made.as_error();
+    folder = made.value();
+  }
+
+  const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
+  comm::LoopbackHub hub;
+  std::vector<RankOutcome> ranks(static_cast<std::size_t>(config.ranks));
+  world::SignalGuard signals;
+  const base::Status ran = world::run_threads(config.ranks, [&](world::World& world) {
+    device::HostDevice device({stored, stored}, world.rank(), config.drain_seed);
+    const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
+    RankOutcome outcome = train_rank(world, config, device, *backend, source.value().get(), options);
+    outcome.device = "host";
+    ranks[static_cast<std::size_t>(world.rank())] = std::move(outcome);
+  });
+  if (!ran) return ran.as_error();
+  return conclude(config, options, folder, ranks, "loopback");
+}
+
+}  // namespace shardbook::launch
