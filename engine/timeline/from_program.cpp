@@ -73,6 +73,7 @@ class RankAdder {
   }
 
   void add(const ProgramStep& step) {
+    step_end_ = std::max(step_end_, step.device_free_at);
     program_ = step.program;
     times_ = step.times;
     wait_ns_ = step.wait_ns;

@@ -7,6 +7,7 @@
 // launch and its span.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "engine/program/program.hpp"
@@ -21,6 +22,8 @@ struct ProgramStep {
   const program::StepTimes* times = nullptr;
   // Per op: how long a collective waited for its last rank; null or negative = not known.
   const std::vector<Nanoseconds>* wait_ns = nullptr;
+  // When the step before, if it was not traced, left the device: this one's window does not begin earlier.
+  Nanoseconds device_free_at = std::numeric_limits<Nanoseconds>::min();
 };
 
 // Adds one rank with its steps, in order. All ranks must add the same steps, for collectives are

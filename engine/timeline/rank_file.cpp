@@ -253,6 +253,7 @@ base::Status RankFile::finish(Outcome outcome) {
   }
 
   // Where the times come from. Kineto's device rows are CUPTI's, so a trace that has some is measured.
+  provenance_.foreign = !ours_;
   if (!ours_) {
     if (first_device_ != absent) provenance_.clock = Clock::measured;
     const auto device = devices_.find(first_device_);

@@ -166,6 +166,7 @@ struct Provenance {
   Nanoseconds clock_error_ns = 0;  // against the clock of rank 0; waits below it are not claimed
   std::string device;              // "NVIDIA H200", "host"
   std::string path;                // the file it was read from, if any
+  bool foreign = false;            // that file is not ours: PyTorch's, for one
 };
 
 // "MODELLED h200x8", "measured", "wall", "clock not stated"

@@ -29,6 +29,7 @@ TEST(Reader, ReadsPyTorchsOwnTraces) {
   EXPECT_EQ(timeline.ranks[0].world_size, 4);
   EXPECT_EQ(timeline.ranks[0].device, "NVIDIA H200");
   EXPECT_EQ(timeline.ranks[0].clock, Clock::measured);
+  EXPECT_TRUE(timeline.ranks[0].foreign);
   int device_spans = 0, gathers = 0;
   for_each_device_span(timeline, 1, [&](SpanRef span) {
     ++device_spans;
