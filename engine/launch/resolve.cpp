@@ -50,6 +50,13 @@ base::Result<simulate::Resolved> resolve_wall(const std::vector<program::Record>
   return simulate::resolve(ranks, simulate::Machine{});
 }
 
+// When the last op of a step ended.
+base::Nanoseconds end_of(const program::StepTimes& times) {
+  base::Nanoseconds end = times.window.start;
+  for (const program::TimeSpan& span : times.ran) end = std::max(end, span.end);
+  return end;
+}
+
 // Replaces the records' times by resolved ones: the resolver's first step is lead-in and left out.
 void take_times(const simulate::Resolved& resolved, std::vector<program::Record>& records) {
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
@@ -107,12 +114,14 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
   // Who tells the time?
   const int traced = records[0].steps.empty() ? 0 : static_cast<int>(records[0].steps.size());
   std::vector<std::vector<std::vector<base::Nanoseconds>>> waits(records.size());
+  std::vector<base::Nanoseconds> free_at(records.size(), std::numeric_limits<base::Nanoseconds>::min());
   if (config.clock != config::Clock::measured && traced > 0) {
     base::Result<simulate::Resolved> resolved =
         config.clock == config::Clock::modelled ? resolve_modelled(config.profile, records, traced + 1) : resolve_wall(records);
     if (!resolved) return resolved.as_error();
     take_times(resolved.value(), records);
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
+      free_at[rank] = end_of(resolved.value().ranks[rank].steps[0]);
       waits[rank] = {resolved.value().ranks[rank].wait_ns.begin() + 1, resolved.value().ranks[rank].wait_ns.end()};
     }
     run.step_ns = static_cast<double>(resolved.value().step_ns);
@@ -129,6 +138,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
     program::Record& record = records[rank];
     if (traced > 0) shift(record.steps, -first);
+    const bool led_in = free_at[rank] != std::numeric_limits<base::Nanoseconds>::min();
     timeline::Provenance provenance;
     provenance.rank = record.rank;
     provenance.world_size = static_cast<int>(records.size());
@@ -140,6 +150,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
     for (std::size_t step = 0; step < record.steps.size(); ++step) {
       steps.push_back({record.programs[record.steps[step].program].get(), &record.steps[step],
                        waits[rank].empty() ? nullptr : &waits[rank][step]});
+      if (step == 0 && led_in) steps.back().device_free_at = free_at[rank] - first;
     }
     timeline::add_program(builder, provenance, record.catalogue, steps);
     run.program_hashes.push_back(program::hash(*record.programs.back(), record.catalogue));

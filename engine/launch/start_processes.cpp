@@ -1,4 +1,5 @@
 // Ranks that are processes, a GPU each: started by us, or by torchrun, mpirun or srun.
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/launch/start.hpp"
 #include "engine/launch/wire.hpp"
+#include "engine/shard/interval.hpp"
 #include "engine/world/launchers.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/signals.hpp"
@@ -29,6 +31,23 @@ void pretend_nodes(const char* text, world::SpawnOptions& spawn) {
     spawn.node_sizes.push_back(1 + static_cast<int>(std::count(devices.begin(), devices.end(), ',')));
     rest.erase(0, std::min(end + 1, rest.size()));
   }
+}
+
+// A rank that we started keeps to its share of the node's processors, as mpirun and srun arrange it: a host thread
+// that wanders between them costs a launch-bound step a good part of its time.
+void keep_to_own_processors(const world::Place& place) {
+  cpu_set_t all;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+  std::vector<int> processors;
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (CPU_ISSET(processor, &all)) processors.push_back(processor);
+  }
+  const shard::Interval mine = shard::part_of(static_cast<std::int64_t>(processors.size()), place.local_size, place.local_rank);
+  if (mine.empty()) return;
+  cpu_set_t own;
+  CPU_ZERO(&own);
+  for (std::int64_t at = mine.begin; at < mine.end; ++at) CPU_SET(processors[static_cast<std::size_t>(at)], &own);
+  sched_setaffinity(0, sizeof own, &own);
 }
 
 // Starts this program once a rank, with the config in a file.
@@ -87,6 +106,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
   if (!source) return source.as_error();
 
+  if (launch.value().launcher == world::Launcher::shardbook) keep_to_own_processors(launch.value().place);
   Outcome outcome;
   outcome.role = Role::member;
   base::Status concluded = base::Done{};

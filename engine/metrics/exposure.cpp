@@ -85,6 +85,9 @@ std::string reason(const Timeline& timeline, const Exposure& exposure) {
   const std::string awaited =
       exposure.awaited.valid() ? noun(timeline, exposure.awaited) + layer_of(timeline, exposure.awaited) : "";
   const bool line_is_of_event = timeline.detail(exposure.span).awaits.known();
+  // Where no event decided, the line to open is the one that issued it.
+  const std::string source = line_text(timeline, timeline.detail(exposure.span).source);
+  const std::string issued = source.empty() ? "" : "; it was issued at " + source;
   switch (exposure.cause) {
     case ExposureCause::event:
       if (exposure.inferred) return "it seems to have waited for " + awaited + " (the trace records no waits)";
@@ -94,13 +97,13 @@ std::string reason(const Timeline& timeline, const Exposure& exposure) {
     case ExposureCause::buffer:
       return line_is_of_event ? "its buffer was in use until the event recorded" + at : "its buffer was in use by " + awaited;
     case ExposureCause::launch: return "the host launched it late" + (line.empty() ? "" : "," + at);
-    case ExposureCause::stream: return "it queued behind " + awaited + " on its stream";
+    case ExposureCause::stream: return "it queued behind " + awaited + " on its stream" + issued;
     case ExposureCause::late_rank:
       return base::text("rank ", timeline.rank(exposure.awaited), " came ",
-                        duration_text(timeline.start(exposure.awaited) - timeline.start(exposure.span)), " later");
+                        duration_text(timeline.start(exposure.awaited) - timeline.start(exposure.span)), " later", issued);
     case ExposureCause::needed_at_once: break;
   }
-  return "what came next needed it at once";
+  return "what came next needed it at once" + issued;
 }
 
 }  // namespace

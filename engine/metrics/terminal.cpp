@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "engine/base/check.hpp"
@@ -116,7 +117,7 @@ class Drawing {
 
   // Ticks at round times: a mark, and the time where it fits.
   void ruler() {
-    const Nanoseconds at_least = window_.length() * 10 / bars_;          // a label and a gap are ten columns
+    const Nanoseconds at_least = window_.length() / bars_ * 10;          // a label and a gap are ten columns
     Nanoseconds tick = 1;
     for (int turn = 0; tick < at_least; ++turn) tick = turn % 3 == 1 ? tick / 2 * 5 : tick * 2;   // 1, 2, 5, 10 ...
     std::string line;
@@ -203,7 +204,7 @@ class Drawing {
   }
 
   std::string share(Nanoseconds busy) const {
-    const Nanoseconds tenths = (busy * 1000 + window_.length() / 2) / window_.length();
+    const auto tenths = std::llround(1000.0 * static_cast<double>(busy) / static_cast<double>(window_.length()));
     const std::string text = base::text(tenths / 10, ".", tenths % 10, " %");
     return std::string(static_cast<std::size_t>(share_columns) - std::min<std::size_t>(share_columns, text.size()), ' ') + text;
   }
@@ -294,7 +295,9 @@ ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key) {
       next.window = clamped({middle - shorter / 2, middle - shorter / 2 + shorter}, all);
       break;
     }
-    case ViewKey::zoom_out: next.window = clamped({middle - length, middle + length}, all); break;
+    case ViewKey::zoom_out:
+      next.window = length >= all.length() / 2 ? all : clamped({middle - length, middle + length}, all);
+      break;
     case ViewKey::next_exposed: return go_to_exposed(timeline, next, all, 1);
     case ViewKey::previous_exposed: return go_to_exposed(timeline, next, all, -1);
     case ViewKey::fit: next.window = all; break;
