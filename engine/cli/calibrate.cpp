@@ -1,0 +1,277 @@
+#include "engine/cli/calibrate.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "engine/cli/calibrate_benches.hpp"
+#include "engine/cli/stopwatch.hpp"
+#include "engine/kernels/activation.hpp"
+#include "engine/kernels/initialize.hpp"
+#include "engine/mesh/mesh.hpp"
+
+namespace shardbook::cli {
+
+using base::Bytes;
+using base::DType;
+using base::text;
+using device::Lane;
+using program::OpKind;
+using simulate::Benchmarks;
+using tensor::Tensor;
+
+namespace {
+
+// From the end of one op to the start of the next on its stream. No call of the device tells it: marks between two ops
+// would stand in the gap. Periods hold it, so a wrong figure here moves the end of a span, not the time of a step.
+constexpr double assumed_gap_ns = 800;
+constexpr Bytes tiny = 4096;
+
+// The device's multiprocessors, as its kernels are told.
+int multiprocessors_of(device::Device& device, device::Stream& stream) {
+  struct Asked {
+    int* answer;
+  };
+  int answer = 1;
+  const program::OpDesc desc("multiprocessors", OpKind::pointwise, DType::f32);
+  device.launch(stream, desc, Asked{&answer}, +[](const Asked&) {},
+                +[](const Asked& asked, const device::CudaQueue& queue) { *asked.answer = queue.multiprocessors; });
+  device.synchronize();
+  return answer;
+}
+
+void collective(OpKind kind, comm::Communicator& group, Lane lane, const Tensor& whole) {
+  const std::int64_t part = whole.elements() / group.size();
+  const Tensor even = whole.slice(0, {part * group.size()});
+  const Tensor mine = even.slice(part * group.index(), {part});
+  switch (kind) {
+    case OpKind::all_reduce: group.all_reduce(lane, even, even); break;
+    case OpKind::all_gather: group.all_gather(lane, mine, even); break;
+    case OpKind::reduce_scatter: group.reduce_scatter(lane, even, mine); break;
+    default: SHARDBOOK_CHECK(false, "no micro-benchmark runs ", program::name_of(kind));
+  }
+}
+
+class Calibration {
+ public:
+  Calibration(world::World& world, device::Device& device, comm::Backend& backend, Benchmarks plan,
+              const std::function<void(const std::string&)>& say)
+      : world_(world), device_(device), plan_(without_odd_groups(std::move(plan))), say_(say),
+        compute_(device.create_stream("compute")), comm_(device.create_stream("comm", device::Priority::high)),
+        benches_(device, compute_, plan_),
+        started_(device.create_event("started")), hop_there_(device.create_event("there")), hop_back_(device.create_event("back")) {
+    // Every group of k neighbours, for each k that is measured.
+    for (int ranks : group_sizes()) {
+      const mesh::Mesh mesh({{"groups", world.size() / ranks}, {text("of ", ranks), ranks}});
+      groups_[ranks] = backend.communicator(device, mesh.group(world.rank(), text("of ", ranks)));
+    }
+    device.seal();
+    benches_.fill();
+    watch_ = std::make_unique<Stopwatch>(world, device, compute_, benches_.buffer(std::min(benches_.largest_buffer(), Bytes{1} << 28)));
+  }
+
+  Benchmarks run() {
+    plan_.device.multiprocessors = multiprocessors_of(device_, compute_);
+    gemms();
+    kernels();
+    device_costs();
+    host_costs();
+    collectives();
+    overlaps();
+    return plan_;
+  }
+
+ private:
+  void say(const std::string& what) {
+    if (world_.rank() == 0) say_(what);
+  }
+
+  Benchmarks without_odd_groups(Benchmarks plan) const {
+    const auto odd = [&](const auto& benchmark) { return benchmark.ranks > world_.size() || world_.size() % benchmark.ranks != 0; };
+    std::erase_if(plan.collectives, odd);
+    std::erase_if(plan.overlaps, odd);
+    // What no input of a step comes near is not copied: host memory of that size would have to be pinned.
+    std::erase_if(plan.kernels, [](const simulate::KernelBenchmark& kernel) {
+      return kernel.kernel == program::name_of(OpKind::copy) && kernel.bytes > Bytes{64} * 1024 * 1024;
+    });
+    return plan;
+  }
+
+  std::vector<int> group_sizes() const {
+    std::vector<int> sizes;
+    for (const auto& benchmark : plan_.collectives) sizes.push_back(benchmark.ranks);
+    for (const auto& benchmark : plan_.overlaps) sizes.push_back(benchmark.ranks);
+    std::sort(sizes.begin(), sizes.end());
+    sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+    return sizes;
+  }
+
+  void gemms() {
+    for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {
+      simulate::GemmBenchmark& gemm = plan_.gemms[i];
+      say(text("matmul ", i + 1, " of ", plan_.gemms.size()));
+      gemm.ns = watch_->period_ns([&] { benches_.gemm(gemm); });
+    }
+  }
+
+  // Name and bytes of the op that a case issues, as the record counts them.
+  program::OpDesc described(const KernelCase& one) {
+    const program::StepTimes times = watch_->timed(one.issue);
+    return device_.recorder().programs()[times.program]->ops.front().desc;
+  }
+
+  void kernels() {
+    Bytes most = 0;
+    std::vector<KernelCase> cases;
+    for (const simulate::KernelBenchmark& kernel : plan_.kernels) {
+      cases.push_back(benches_.of_kind(kernel.kernel, kernel.bytes));
+      most = std::max(most, kernel.bytes);
+    }
+    const std::vector<KernelCase> named = benches_.by_name(most);
+    cases.insert(cases.end(), named.begin(), named.end());
+    plan_.kernels.clear();
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      say(text("kernel ", i + 1, " of ", cases.size()));
+      const program::OpDesc desc = described(cases[i]);
+      plan_.kernels.push_back({cases[i].kind.empty() ? desc.name : cases[i].kind, desc.bytes_read + desc.bytes_written,
+                               watch_->period_ns(cases[i].issue)});
+    }
+  }
+
+  void tiny_op(Lane lane) { benches_.pointwise(lane, tiny); }
+
+  void device_costs() {
+    say("latencies of the device");
+    plan_.device.stream_gap_ns = assumed_gap_ns;
+    const double span = std::max(0.0, watch_->period_ns([&] { tiny_op(compute_); }) - assumed_gap_ns);
+
+    // To another stream and back: two spans and two latencies.
+    const double there_and_back = watch_->period_ns([&] {
+      tiny_op(compute_);
+      device_.record(compute_, hop_there_);
+      device_.wait(comm_, hop_there_);
+      tiny_op(comm_);
+      device_.record(comm_, hop_back_);
+      device_.wait(compute_, hop_back_);
+    });
+    plan_.device.event_latency_ns = std::max(0.0, there_and_back / 2 - span);
+
+    // One op on an idle device: what lies between the end of its call and its end, but for the op itself.
+    std::vector<double> latencies, awakenings;
+    for (int i = 0; i < 31; ++i) {
+      const program::StepTimes one = watch_->timed([&] { tiny_op(compute_); });
+      latencies.push_back(static_cast<double>(one.ran[0].end - one.issued[0].end) - span);
+      const program::StepTimes waited = watch_->timed([&] {
+        benches_.pointwise(compute_, std::min(benches_.largest_buffer(), Bytes{1} << 24));
+        device_.record(compute_, started_);
+        device_.host_wait(started_);
+      });
+      awakenings.push_back(static_cast<double>(waited.issued[2].end - waited.ran[0].end));
+    }
+    plan_.device.launch_latency_ns = std::max(0.0, watch_->over_ranks(Stopwatch::median(latencies), Stopwatch::Over::median));
+    plan_.host.host_wait_ns = std::max(0.0, watch_->over_ranks(Stopwatch::median(awakenings), Stopwatch::Over::median));
+  }
+
+  void host_costs() {
+    say("what calls cost the host");
+    const simulate::GemmBenchmark small{{128, 128, 128, 1}, DType::bf16, 0};
+    const Tensor word = benches_.buffer(tiny);
+    plan_.host.kernel_ns = watch_->host_ns([&] { tiny_op(compute_); }, 200);
+    plan_.host.gemm_ns = watch_->host_ns([&] { benches_.gemm(small); }, 200);
+    const KernelCase copy = benches_.of_kind("copy", tiny);
+    plan_.host.copy_ns = watch_->host_ns(copy.issue, 100);
+    const auto hop = [&] {
+      device_.record(compute_, hop_there_);
+      device_.wait(comm_, hop_there_);
+    };
+    plan_.host.record_ns = watch_->host_ns(hop, 200, 2, 0);
+    plan_.host.wait_ns = watch_->host_ns(hop, 200, 2, 1);
+    if (!groups_.empty()) {
+      comm::Communicator& group = *groups_.rbegin()->second;
+      plan_.host.collective_ns = watch_->host_ns([&] { collective(OpKind::all_reduce, group, comm_, word); }, 60);
+    }
+    // A step of a thousand ops, less its ops.
+    std::vector<double> steps;
+    for (int i = 0; i < 11; ++i) {
+      device_.synchronize();
+      const base::Nanoseconds begin = program::host_now();
+      device_.begin_step(1'000'000 + i, false);
+      for (int op = 0; op < 1000; ++op) device_.record(compute_, hop_there_);
+      const program::StepTimes& times = device_.end_step();
+      steps.push_back(static_cast<double>(program::host_now() - begin - (times.issued.back().end - times.issued.front().start)));
+    }
+    plan_.host.step_ns = watch_->over_ranks(Stopwatch::median(steps), Stopwatch::Over::median);
+  }
+
+  void collectives() {
+    for (std::size_t i = 0; i < plan_.collectives.size(); ++i) {
+      simulate::CollectiveBenchmark& one = plan_.collectives[i];
+      say(text("collective ", i + 1, " of ", plan_.collectives.size()));
+      comm::Communicator& group = *groups_.at(one.ranks);
+      const Tensor whole = benches_.buffer(one.bytes);
+      one.ns = watch_->period_ns([&] { collective(one.kind, group, compute_, whole); }, Stopwatch::Over::largest);
+    }
+  }
+
+  // Ends of the last computation and the last collective, from the end of a small collective that both streams await.
+  struct Ends {
+    double compute = 0, collectives = 0;
+  };
+  Ends ends_of(const simulate::OverlapBenchmark& overlap, bool computes, bool communicates) {
+    comm::Communicator& group = *groups_.at(overlap.ranks);
+    const Tensor small = benches_.buffer(tiny), whole = benches_.buffer(overlap.bytes);
+    std::vector<double> compute, collectives;
+    for (int i = 0; i < 5; ++i) {
+      const program::StepTimes times = watch_->timed([&] {
+        collective(OpKind::all_reduce, group, comm_, small);
+        device_.record(comm_, started_);
+        device_.wait(compute_, started_);
+        for (int n = 0; communicates && n < overlap.collectives; ++n) collective(overlap.kind, group, comm_, whole);
+        for (int n = 0; computes && n < overlap.repeat; ++n) {
+          if (overlap.compute == simulate::OverlapBenchmark::Compute::gemm) benches_.gemm({overlap.size, DType::bf16, 0});
+          else benches_.pointwise(compute_, overlap.compute_bytes);
+        }
+      });
+      const base::Nanoseconds begin = times.ran[0].end;
+      const std::size_t last_collective = communicates ? static_cast<std::size_t>(overlap.collectives) : 0;
+      if (communicates) collectives.push_back(static_cast<double>(times.ran[last_collective].end - begin));
+      if (computes) compute.push_back(static_cast<double>(times.ran.back().end - begin));
+    }
+    Ends ends;
+    if (computes) ends.compute = watch_->over_ranks(Stopwatch::median(compute), Stopwatch::Over::median);
+    if (communicates) ends.collectives = watch_->over_ranks(Stopwatch::median(collectives), Stopwatch::Over::median);
+    return ends;
+  }
+
+  void overlaps() {
+    for (std::size_t i = 0; i < plan_.overlaps.size(); ++i) {
+      simulate::OverlapBenchmark& overlap = plan_.overlaps[i];
+      say(text("overlap ", i + 1, " of ", plan_.overlaps.size()));
+      overlap.compute_alone_ns = ends_of(overlap, true, false).compute;
+      overlap.collectives_alone_ns = ends_of(overlap, false, true).collectives;
+      const Ends together = ends_of(overlap, true, true);
+      overlap.compute_together_ns = together.compute;
+      overlap.collectives_together_ns = together.collectives;
+    }
+  }
+
+  world::World& world_;
+  device::Device& device_;
+  Benchmarks plan_;
+  const std::function<void(const std::string&)>& say_;
+  device::Stream& compute_;
+  device::Stream& comm_;
+  Benches benches_;
+  device::Event started_, hop_there_, hop_back_;
+  std::map<int, std::unique_ptr<comm::Communicator>> groups_;
+  std::unique_ptr<Stopwatch> watch_;
+};
+
+}  // namespace
+
+Benchmarks measure(world::World& world, device::Device& device, comm::Backend& backend, Benchmarks plan,
+                   const std::function<void(const std::string&)>& say) {
+  return Calibration(world, device, backend, std::move(plan), say).run();
+}
+
+}  // namespace shardbook::cli

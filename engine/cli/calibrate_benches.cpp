@@ -1,0 +1,205 @@
+#include "engine/cli/calibrate_benches.hpp"
+
+#include <algorithm>
+
+#include "engine/kernels/activation.hpp"
+#include "engine/kernels/attention.hpp"
+#include "engine/kernels/cross_entropy.hpp"
+#include "engine/kernels/embedding.hpp"
+#include "engine/kernels/gemm.hpp"
+#include "engine/kernels/initialize.hpp"
+#include "engine/kernels/layer_norm.hpp"
+#include "engine/kernels/optimizer.hpp"
+#include "engine/kernels/reduce.hpp"
+#include "engine/kernels/residual.hpp"
+
+namespace shardbook::cli {
+
+using base::Bytes;
+using base::DType;
+using base::Shape;
+using device::Lane;
+using tensor::Tensor;
+
+namespace {
+
+constexpr std::int64_t most_tokens = std::int64_t{1} << 19;
+constexpr std::int64_t table_width = 1024;
+
+}  // namespace
+
+Benches::Benches(device::Device& device, device::Stream& stream, const simulate::Benchmarks& plan) : device_(device), stream_(stream) {
+  std::int64_t elements16 = 1024, elements32 = 1024;
+  for (const simulate::GemmBenchmark& gemm : plan.gemms) {
+    const program::GemmSize size = gemm.size;
+    std::int64_t& elements = gemm.dtype == DType::bf16 ? elements16 : elements32;
+    elements = std::max({elements, size.batch * size.m * size.k, size.batch * size.n * size.k, size.batch * size.m * size.n});
+  }
+  for (const simulate::KernelBenchmark& kernel : plan.kernels) {
+    elements16 = std::max(elements16, kernel.bytes / 2);
+    elements32 = std::max(elements32, kernel.bytes / 16);
+    if (kernel.kernel == "copy") largest_copy_ = std::max(largest_copy_, kernel.bytes);
+  }
+  for (const simulate::CollectiveBenchmark& collective : plan.collectives) elements16 = std::max(elements16, collective.bytes / 2);
+  for (const simulate::OverlapBenchmark& overlap : plan.overlaps) {
+    elements16 = std::max({elements16, overlap.bytes / 2, overlap.compute_bytes / 4, overlap.size.m * overlap.size.k,
+                           overlap.size.n * overlap.size.k, overlap.size.m * overlap.size.n});
+  }
+  for (const char* name : {"calibrate.a", "calibrate.b", "calibrate.c"}) {
+    slabs16_.push_back(tensor::allocate(device, {elements16}, DType::bf16, program::MemoryKind::workspace, name));
+  }
+  for (const char* name : {"calibrate.d", "calibrate.e", "calibrate.f", "calibrate.g"}) {
+    slabs32_.push_back(tensor::allocate(device, {elements32}, DType::f32, program::MemoryKind::workspace, name));
+  }
+  tokens_ = tensor::allocate(device, {most_tokens}, DType::i32, program::MemoryKind::input, "calibrate.tokens");
+  pinned_tokens_ = device.pinned(tokens_.storage_bytes());
+  pinned_ = device.pinned(std::max<Bytes>(largest_copy_, 4096) * 2);   // the host stores two bytes in four
+}
+
+void Benches::fill() {
+  for (std::size_t slab = 0; slab < slabs32_.size(); ++slab) {
+    kernels::init_normal(stream_, slabs32_[slab], {}, 7, static_cast<std::uint32_t>(slab), 0, 1);
+  }
+  const std::int64_t piece = std::min(slabs32_[0].elements(), slabs16_[0].elements());
+  for (const Tensor& slab : slabs16_) {
+    for (std::int64_t at = 0; at < slab.elements(); at += piece) {
+      const std::int64_t count = std::min(piece, slab.elements() - at);
+      kernels::cast(stream_, slabs32_[0].slice(0, {count}), slab.slice(at, {count}));
+    }
+  }
+  // Rows of a table that fits, in no order.
+  const std::int64_t rows = std::max<std::int64_t>(1, slabs16_[1].elements() / table_width);
+  std::uint32_t state = 1;
+  for (std::int64_t i = 0; i < most_tokens; ++i) {
+    state = state * 1664525u + 1013904223u;
+    static_cast<std::int32_t*>(pinned_tokens_)[i] = static_cast<std::int32_t>((state >> 8) % std::min<std::int64_t>(rows, 50304));
+  }
+  device_.upload(stream_, "tokens", pinned_tokens_, tensor::memory_of(tokens_));
+  device_.synchronize();
+}
+
+void Benches::gemm(const simulate::GemmBenchmark& benchmark) const {
+  const program::GemmSize size = benchmark.size;
+  const bool is16 = benchmark.dtype == DType::bf16;
+  const auto view = [&](int slab, Shape shape) { return is16 ? view16(slab, shape) : view32(slab, shape); };
+  if (size.batch == 1) {
+    kernels::linear_forward(stream_, view(0, {size.m, size.k}), view(1, {size.n, size.k}), Tensor{}, view(2, {size.m, size.n}));
+  } else {
+    kernels::batched_gemm(stream_, "gemm", view(0, {size.batch, size.m, size.k}), false, view(1, {size.batch, size.n, size.k}), true,
+                          view(2, {size.batch, size.m, size.n}));
+  }
+}
+
+void Benches::pointwise(Lane lane, Bytes bytes) const {
+  const std::int64_t elements = std::max<std::int64_t>(1, bytes / 4);   // read and written
+  kernels::gelu_forward(lane, view16(0, {elements}), view16(1, {elements}));
+}
+
+KernelCase Benches::of_kind(const std::string& kind, Bytes bytes) {
+  // Rows of the width of a model, shorter ones where the whole is small.
+  const std::int64_t width = std::clamp<std::int64_t>(bytes / 4, 16, 2048);
+  const std::int64_t rows = std::max<std::int64_t>(1, bytes / (4 * width));
+  if (kind == "pointwise") return {kind, [=, this] { pointwise(stream_, bytes); }};
+  if (kind == "fill") return {kind, [=, this] { kernels::fill(stream_, view16(0, {bytes / 2}), 1); }};
+  if (kind == "copy") {
+    return {kind, [=, this] { device_.upload(stream_, "upload", pinned_, tensor::memory_of(view16(0, {bytes / 2}))); }};
+  }
+  if (kind == "lookup") {
+    const std::int64_t columns = std::min(width, table_width);
+    const std::int64_t count = std::min(most_tokens, std::max<std::int64_t>(1, bytes / (4 * columns)));
+    const std::int64_t table_rows = std::min<std::int64_t>(50304, std::max<std::int64_t>(1, slabs16_[1].elements() / table_width));
+    return {kind, [=, this] {
+      kernels::embedding_forward(stream_, tokens_.slice(0, {count}), view16(1, {table_rows, columns}), 0, view16(0, {count, columns}));
+    }};
+  }
+  SHARDBOOK_CHECK(kind == "reduction", "no micro-benchmark stands for kernels of kind ", kind);
+  return {kind, [=, this] {
+    kernels::layer_norm_forward(stream_, view16(0, {rows, width}), view16(2, {width}), view16(2, {width}), 1e-5f,
+                                view16(1, {rows, width}), view32(0, {rows}), view32(1, {rows}));
+  }};
+}
+
+std::vector<KernelCase> Benches::of_tokens(std::int64_t tokens, std::int64_t width) const {
+  const std::int64_t scratch = std::max(kernels::layer_norm_weight_gradient_scratch(tokens, width), kernels::bias_gradient_scratch(tokens, width));
+  if (!fits16(tokens * width) || !fits32(scratch) || !fits32(tokens)) return {};
+  const Tensor x = view16(0, {tokens, width}), y = view16(1, {tokens, width}), dy = view16(2, {tokens, width});
+  const Tensor weight = view16(2, {width}), mean = view32(0, {tokens}), rstd = view32(1, {tokens});
+  const Tensor dweight = view32(2, {width}), dbias = dweight, partial = view32(3, {scratch});
+  device::Stream& s = stream_;
+  return {
+      {"", [=, &s] { kernels::layer_norm_forward(s, x, weight, weight, 1e-5f, y, mean, rstd); }},
+      {"", [=, &s] { kernels::layer_norm_input_gradient(s, dy, x, weight, mean, rstd, y, y); }},
+      {"", [=, &s] { kernels::layer_norm_weight_gradient(s, dy, x, mean, rstd, dweight, dbias, partial, false); }},
+      {"", [=, &s] { kernels::gelu_forward(s, x, y); }},
+      {"", [=, &s] { kernels::gelu_backward(s, x, dy, y); }},
+      {"", [=, &s] { kernels::add_bias_residual(s, x, dy, weight, y); }},
+      {"", [=, &s] { kernels::bias_gradient(s, dy, dbias, partial, false); }},
+  };
+}
+
+std::vector<KernelCase> Benches::of_vocabulary(std::int64_t tokens, std::int64_t vocab) const {
+  if (!fits16(tokens * vocab) || !fits32(2 * tokens)) return {};
+  const Tensor logit = view16(0, {tokens, vocab}), row_max = view32(0, {tokens}), sums = view32(1, {2, tokens});
+  const Tensor loss = view32(2, {tokens}), target = tokens_.slice(0, {tokens}), total = view32(3, {1});
+  device::Stream& s = stream_;
+  return {
+      {"", [=, &s] { kernels::cross_entropy_max(s, logit, row_max); }},
+      {"", [=, &s] { kernels::cross_entropy_sums(s, logit, row_max, target, 0, sums); }},
+      {"", [=, &s] { kernels::cross_entropy_gradient(s, logit, row_max, sums, target, 0, 1e-4f, loss); }},
+      {"", [=, &s] { kernels::sum(s, loss, 1, total, false); }},
+  };
+}
+
+std::vector<KernelCase> Benches::of_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions,
+                                              std::int64_t head_dim) const {
+  const kernels::HeadSizes sizes{3, sequences, heads, positions, head_dim};
+  if (!fits16(sequences * heads * positions * positions) || !fits16(sizes.elements())) return {};
+  const Shape square{sequences, heads, positions, positions};
+  const Tensor score = view16(0, square), p = view16(1, square), dp = view16(2, square);
+  const Tensor tokens = view16(0, {sizes.elements()}), split = view16(1, {sizes.elements()});
+  device::Stream& s = stream_;
+  return {
+      {"", [=, &s] { kernels::split_heads(s, sizes, tokens, split); }},
+      {"", [=, &s] { kernels::merge_heads(s, sizes, split, tokens); }},
+      {"", [=, &s] { kernels::causal_softmax_forward(s, score, 0.1f, p); }},
+      {"", [=, &s] { kernels::causal_softmax_backward(s, p, dp, 0.1f, dp); }},
+  };
+}
+
+std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
+  if (!fits32(elements) || !fits16(elements)) return {};
+  const Tensor gradient = view32(0, {elements}), master = view32(1, {elements}), first = view32(2, {elements}), second = view32(3, {elements});
+  const Tensor parameter = view16(0, {elements}), scratch = view32(3, {kernels::sum_of_squares_scratch()}), total = view32(2, {1});
+  const kernels::AdamWStep step{1e-6f, 0.9f, 0.95f, 1e-8f, 0.1f, 10};
+  device::Stream& s = stream_;
+  std::vector<KernelCase> cases = {
+      // The factor may be any number: it lies in front of the moment that is moved.
+      {"", [=, &s] { kernels::adam_w(s, step, gradient, total, 0, elements, master, first, second, parameter); }},
+      {"", [=, &s] { kernels::accumulate(s, gradient, master); }},
+      {"", [=, &s] { kernels::cast(s, master, parameter); }},
+  };
+  if (fits32(kernels::sum_of_squares_scratch())) {
+    cases.push_back({"", [=, &s] { kernels::sum_of_squares(s, gradient, 0, 0, elements, total, scratch, false); }});
+  }
+  return cases;
+}
+
+std::vector<KernelCase> Benches::by_name(Bytes most) {
+  std::vector<KernelCase> cases;
+  const auto add = [&](std::vector<KernelCase> more) { cases.insert(cases.end(), more.begin(), more.end()); };
+  for (std::int64_t tokens : {128, 1024, 4096, 16384, 32768}) {
+    if (tokens * 2048 * 2 * 3 <= most) add(of_tokens(tokens, 2048));
+  }
+  for (std::int64_t tokens : {128, 1024, 4096, 8192}) {
+    if (tokens * 50304 * 2 <= most) add(of_vocabulary(tokens, 50304));
+  }
+  for (std::int64_t sequences : {1, 4, 16}) {
+    if (sequences * 16 * 1024 * 1024 * 2 <= most) add(of_attention(sequences, 16, 1024, 128));
+  }
+  for (std::int64_t elements = 1 << 16; elements <= 1 << 26; elements *= 8) {
+    if (elements * 16 <= most) add(of_shards(elements));
+  }
+  return cases;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,60 @@
+// cli/calibrate_benches: the ops that are measured, over memory that is made once.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.hpp"
+#include "engine/simulate/calibrate.hpp"
+#include "engine/tensor/tensor.hpp"
+
+namespace shardbook::cli {
+
+// A kernel at one size. Issuing it is one op.
+struct KernelCase {
+  std::string kind;              // as a kind of op; empty: by the op's own name
+  std::function<void()> issue;
+};
+
+// Memory for everything that `plan` lists, filled with normal numbers (zeros would draw less power and run faster).
+class Benches {
+ public:
+  // REQUIRES: the device is not sealed.
+  Benches(device::Device& device, device::Stream& stream, const simulate::Benchmarks& plan);
+  // Draws the numbers. REQUIRES: sealed.
+  void fill();
+
+  // One op each on the stream.
+  void gemm(const simulate::GemmBenchmark& benchmark) const;
+  void pointwise(device::Lane lane, base::Bytes bytes) const;
+  // The kinds of op at a size near `bytes`; what the record counts may differ a little.
+  KernelCase of_kind(const std::string& kind, base::Bytes bytes);
+  // The kernels of training by name, at several sizes that move at most `most` bytes.
+  std::vector<KernelCase> by_name(base::Bytes most);
+  // Nominal bf16, `bytes` large: what a collective works on.
+  tensor::Tensor buffer(base::Bytes bytes) const { return view16(2, {bytes / 2}); }
+  base::Bytes largest_buffer() const { return 2 * slabs16_[2].elements(); }
+
+ private:
+  // The beginning of a slab, in a shape.
+  tensor::Tensor view16(int slab, base::Shape shape) const { return slabs16_[slab].slice(0, shape); }
+  tensor::Tensor view32(int slab, base::Shape shape) const { return slabs32_[slab].slice(0, shape); }
+  bool fits16(std::int64_t elements) const { return elements <= slabs16_[0].elements(); }
+  bool fits32(std::int64_t elements) const { return elements <= slabs32_[0].elements(); }
+
+  std::vector<KernelCase> of_tokens(std::int64_t tokens, std::int64_t width) const;
+  std::vector<KernelCase> of_vocabulary(std::int64_t tokens, std::int64_t vocab) const;
+  std::vector<KernelCase> of_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
+  std::vector<KernelCase> of_shards(std::int64_t elements) const;
+
+  device::Device& device_;
+  device::Stream& stream_;
+  std::vector<tensor::Tensor> slabs16_, slabs32_;   // three and four of equal size
+  tensor::Tensor tokens_;
+  void* pinned_ = nullptr;
+  void* pinned_tokens_ = nullptr;
+  base::Bytes largest_copy_ = 0;
+};
+
+}  // namespace shardbook::cli

@@ -1,0 +1,151 @@
+// A process a GPU, as training has them: this one starts the others, or was started by a launcher. Rank 0 fits the
+// profile and writes it.
+#include "engine/cli/calibrate_command.hpp"
+
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+
+#include "engine/cli/calibrate.hpp"
+#include "engine/comm/nccl/nccl.hpp"
+#include "engine/device/cuda/cuda_device.hpp"
+#include "engine/launch/launch.hpp"
+#include "engine/simulate/profile.hpp"
+#include "engine/world/launchers.hpp"
+#include "engine/world/processes.hpp"
+#include "engine/world/spawn.hpp"
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::text;
+
+namespace {
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char date[16];
+  std::strftime(date, sizeof date, "%Y-%m-%d", &parts);
+  return date;
+}
+
+std::string dotted(int version) { return text(version / 1000, ".", version % 1000 / 10); }
+
+// Everything that no GPU measures.
+simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Backend& backend, int gpu) {
+  simulate::Benchmarks plan = simulate::plan(gpus);
+  plan.name = name;
+  plan.made_at = today();
+  plan.device.name = device::cuda_device_name(gpu);
+  plan.network.bytes_per_ns = 45;
+  plan.network.latency_ns = 8000;
+  plan.origin = {
+      text(gpus, " × ", plan.device.name, ", driver of CUDA ", dotted(device::cuda_driver_version()), ", runtime ",
+           dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
+      text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
+           "five; overlap and latencies from timed ops; host costs while a step is recorded."),
+      "Assumed: 0.8 us between two ops of a stream; between nodes 45 GB/s a GPU and 8 us."};
+  return plan;
+}
+
+base::Status check_out(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (fs::is_directory(path, ignored) || !fs::is_directory(folder, ignored) || ::access(folder.c_str(), W_OK) != 0) {
+    return base::Error{text("the profile cannot be written to ", path.string(), ": name a file in a folder that can be written with --out")};
+  }
+  return base::Done{};
+}
+
+// A line that is written over on a terminal; elsewhere only the first of each kind is said.
+class Saying {
+ public:
+  explicit Saying(Console& console) : console_(console) {}
+  ~Saying() {
+    if (console_.err_is_terminal) console_.err << "\r\x1b[K" << std::flush;
+  }
+  void operator()(const std::string& what) {
+    const std::string kind = what.substr(0, what.find(' '));
+    if (console_.err_is_terminal) console_.err << "\r\x1b[Kmeasuring " << what << std::flush;
+    else if (kind != kind_) console_.err << "measuring " << what << "\n" << std::flush;
+    kind_ = kind;
+  }
+
+ private:
+  Console& console_;
+  std::string kind_;
+};
+
+int measure_as_rank(const world::Launch& launch, const std::string& name, const std::string& out, Console& console) {
+  base::Result<world::ProcessOptions> options = world::process_options(world::process_environment());
+  if (!options) return refuse(console, options.error());
+  simulate::Benchmarks measured;
+  const base::Status ran = world::run_process(launch, [&](world::World& world) {
+    const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
+    base::Result<std::unique_ptr<device::Device>> device =
+        device::make_cuda_device(gpu, {base::DType::bf16, base::DType::f32}, world.rank());
+    if (!device) throw base::Failure(device.error());
+    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
+    const world::FailureHook stop = world.on_failure([&] { backend->abort(); });
+    Saying saying(console);
+    measured = measure(world, *device.value(), *backend, prepare(world.size(), name, *backend, gpu), std::ref(saying));
+    world.barrier();
+  }, options.value());
+  if (!ran) {
+    if (launch.launcher != world::Launcher::shardbook) console.err << "shardbook: " << ran.error() << "\n";
+    return exit_failed;
+  }
+  if (launch.place.rank != 0) return exit_ok;
+
+  base::Result<simulate::Profile> profile = simulate::fit(measured);
+  if (!profile) return refuse(console, profile.error());
+  if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
+  const simulate::Profile& fitted = profile.value();
+  console.out << "profile " << name << " of " << measured.device.name << ", measured on " << measured.made_at << ": " << out << "\n"
+              << "  bf16 matmul " << short_number(fitted.gemm.at(base::DType::bf16).peak_flops_per_ns * 1e9, " ") << "FLOP/s · memory "
+              << short_number(fitted.device.memory_bytes_per_ns * 1e9, " ") << "B/s · a launch costs the host "
+              << short_number(fitted.host.kernel_ns / 1000) << " µs\n"
+              << "Use it: ./shardbook train --device host --tp 2 --fsdp 2 --profile " << out << "\n";
+  return exit_ok;
+}
+
+}  // namespace
+
+std::vector<Switch> calibrate_switches() {
+  return {{"name", "NAME", "What the profile is called.", "the host's name"},
+          {"out", "FILE", "Where it is written.", "NAME.json"},
+          {"gpus", "N", "How many GPUs.", "all"}};
+}
+
+int calibrate(const Line& line, Console& console) {
+  base::Result<world::Launch> launch = world::from_environment(world::process_environment());
+  if (!launch) return refuse(console, launch.error());
+  const int here = launch::gpus_available();
+  if (here == 0) return refuse(console, text("calibrate measures GPUs, and there is none: ", device::cuda_problem()));
+  int gpus = here;
+  if (line.has("gpus")) {
+    base::Result<int> asked = whole_number("gpus", line.value("gpus"), 1);
+    if (!asked) return refuse(console, asked.error());
+    if (asked.value() > here) return refuse(console, text("--gpus ", asked.value(), ": ", here, here == 1 ? " is" : " are", " here"));
+    gpus = asked.value();
+  }
+  char host[256] = "node";
+  ::gethostname(host, sizeof host - 1);
+  const std::string name = line.has("name") ? line.value("name") : host;
+  const std::string out = line.has("out") ? line.value("out") : name + ".json";
+  if (base::Status status = check_out(out); !status) return refuse(console, status.error());
+
+  if (launch.value().launcher != world::Launcher::none || gpus == 1) return measure_as_rank(launch.value(), name, out, console);
+  const base::Result<world::SpawnOutcome> ended =
+      world::spawn_processes(world::own_program(), {"calibrate", "--name", name, "--out", out}, gpus);
+  if (!ended) return refuse(console, ended.error());
+  if (ended.value().exit_code != 0) console.err << "shardbook: " << ended.value().first_cause << "\n";
+  return ended.value().exit_code == 0 ? exit_ok : exit_failed;
+}
+
+}  // namespace shardbook::cli

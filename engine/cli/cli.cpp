@@ -1,0 +1,152 @@
+#include "engine/cli/cli.hpp"
+
+#include <algorithm>
+#include <ostream>
+
+#include "engine/base/nearest.hpp"
+#include "engine/cli/built_with.hpp"
+#include "engine/cli/calibrate_command.hpp"
+#include "engine/cli/command.hpp"
+#include "engine/cli/doctor.hpp"
+#include "engine/cli/help.hpp"
+#include "engine/cli/read_command.hpp"
+#include "engine/cli/show_command.hpp"
+#include "engine/cli/train_command.hpp"
+#include "engine/cli/train_config.hpp"
+#include "engine/cli/viewer.hpp"
+#include "engine/cli/window.hpp"
+
+namespace shardbook::cli {
+
+namespace {
+
+std::vector<Switch> with(std::vector<Switch> own, const std::vector<Switch>& more) {
+  own.insert(own.end(), more.begin(), more.end());
+  return own;
+}
+
+const Switch json{"json", "", "Figures as JSON on standard output.", ""};
+
+template <const char* name>
+int of_viewer(const Line& line, Console& console) {
+  return viewer_command(name, line, console);
+}
+template <const char* name>
+int of_launcher(const Line&, Console& console) {
+  return refuse(console, base::text("`", name, "` is done by the launcher: run ./shardbook ", name, " at the root of the project"));
+}
+
+constexpr char view[] = "view", report[] = "report", pack[] = "pack", diagram[] = "diagram";
+constexpr char build[] = "build", test[] = "test", fetch[] = "fetch";
+
+std::vector<Command> make_commands() {
+  return {
+      {"run", "LAB", 1, 1, "Run a lab: train what it is about, on the largest layout that this node allows.",
+       "A lab suggests a model and a layout; every option of `train` may be given on top, and what is asked for\n"
+       "is granted or refused, never changed. It ends with where the time of each rank went, the longest\n"
+       "blocking exposure with its source line, and the folder of the run.\n\n"
+       "  ./shardbook run 02                       on GPUs where there are any, else on the host\n"
+       "  ./shardbook run 02 --device host --tp 4  the same with another cut\n"
+       "  ./shardbook run 02 --prefetch 0          what if nothing is gathered ahead?\n",
+       training_switches(), run_lab},
+      {"train", "", 0, 0, "Train a model under any layout, and leave a timeline.",
+       "Without options: the grammar tutor, on one rank. Times are measured on GPUs (--device cuda), modelled\n"
+       "by a machine profile (--device host and meta), or taken from this CPU's clock (--clock wall).\n\n"
+       "  ./shardbook train --tp 2 --fsdp 2 --steps 20\n"
+       "  ./shardbook train --device meta --model gpt-1.3b --fsdp 64\n"
+       "  ./shardbook train --config experiments/train/runs/RUN       repeats a run\n",
+       training_switches(), train},
+      {"show", "DIR|FILE...", 1, -1, "Draw a timeline in the terminal; keys move about in it.",
+       "A row a stream, a row of exposed communication and a row of idle time for each rank. On a terminal:\n"
+       "arrows or w a s d to zoom and pan, n and N to go from one exposed span to the next, f for all, q to quit.\n"
+       "Opens folders of runs and rank files, also traces of torch.profiler (.json, .json.gz).\n\n"
+       "  ./shardbook show experiments/02_tensor_parallel/runs/RUN\n"
+       "  ./shardbook show RUN --step 6 --ranks 0,1 --plain\n",
+       with(window_switches(), {{"ranks", "R,R...", "These ranks only.", "all"},
+                                {"width", "N", "Columns.", "the terminal's, else 100"},
+                                {"plain", "", "Draw once, without keys.", ""},
+                                {"ascii", "", "Only ASCII characters.", ""},
+                                {"json", "", "The exposed spans, longest blocking first, as JSON.", ""}}),
+       show},
+      {"metrics", "DIR|FILE...", 1, -1, "Where the time of each rank went, exact to the nanosecond.",
+       "compute + exposed communication + exposed memory + idle = the window, for each rank. Communication is\n"
+       "exposed while no compute of its rank runs; overlap is the part of it that is not.\n"
+       "With --json, a run gives one object; traces of other programs give a line a rank.\n\n"
+       "  ./shardbook metrics experiments/02_tensor_parallel/runs/RUN --step 6\n"
+       "  ./shardbook metrics rank0.json.gz rank1.json.gz --json       traces of torch.profiler\n",
+       with(window_switches(), {json}), metrics_of},
+      {"read", "[NOTE]", 0, 1, "Read a note, with the engine's code woven in; without a name, list them.",
+       "Notes are named by number, name or path. Where a note names a span of the engine, its lines are shown as\n"
+       "they stand in your working copy.\n\n"
+       "  ./shardbook read 03\n"
+       "  ./shardbook read words\n"
+       "  ./shardbook read labs/02_tensor_parallel\n",
+       {{"lang", "en|es", "The language, where there is a translation.", "en"}}, read_note},
+      {"doctor", "", 0, 0, "What is here, what works with it, and how to get the rest.",
+       "Looks at compiler, CUDA, GPUs and their links, NCCL, BLAS, zlib and display. Changes nothing.\n",
+       {json}, doctor},
+      {"calibrate", "", 0, 0, "Measure this node's GPUs and write a machine profile of them.",
+       "Runs micro-benchmarks of matmuls, kernels, collectives and their overlap through the calls that\n"
+       "training makes, a process a GPU, and fits the profile that the modelled clock uses. Takes some minutes.\n\n"
+       "  ./shardbook calibrate --name mynode --out mynode.json\n"
+       "  ./shardbook train --device host --tp 2 --fsdp 2 --profile mynode.json\n",
+       calibrate_switches(), calibrate},
+      {view, "[DIR...]", 0, -1, "Open the viewer on runs.", "", {}, of_viewer<view>},
+      {report, "DIR", 0, -1, "A page about a run, to share.", "", {}, of_viewer<report>},
+      {pack, "DIR", 0, -1, "A run as one file.", "", {}, of_viewer<pack>},
+      {diagram, "NAME", 0, -1, "Draw a diagram of the notes.", "", {}, of_viewer<diagram>},
+      {build, "", 0, -1, "Build again.", "", {}, of_launcher<build>},
+      {test, "", 0, -1, "Run all tests.", "", {}, of_launcher<test>},
+      {fetch, "", 0, -1, "Fetch pinned packages, to carry to a node without a network.", "", {}, of_launcher<fetch>},
+  };
+}
+
+const std::vector<Command>& commands() {
+  static const std::vector<Command> all = make_commands();
+  return all;
+}
+
+bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h" || word == "help"; }
+
+}  // namespace
+
+int main_with(const std::vector<std::string>& arguments, Console& console) {
+  if (arguments.empty()) {
+    console.out << first_steps();
+    return exit_ok;
+  }
+  std::vector<std::string> words = arguments;
+  if (asks_for_help(words[0])) {
+    if (words.size() == 1) {
+      console.out << overview(commands());
+      return exit_ok;
+    }
+    words = {words[1], "--help"};   // `help train` is `train --help`
+  }
+  if (words[0] == "--version") {
+    console.out << "shardbook " << built_with::version << "\n";
+    return exit_ok;
+  }
+  const auto command = std::find_if(commands().begin(), commands().end(), [&](const Command& one) { return one.name == words[0]; });
+  if (command == commands().end()) {
+    std::vector<std::string> names;
+    for (const Command& one : commands()) names.push_back(one.name);
+    return refuse(console, base::text("there is no command '", words[0], "'; the nearest is `", base::nearest(words[0], names),
+                                      "`, and `shardbook --help` lists all"));
+  }
+  words.erase(words.begin());
+  if (std::any_of(words.begin(), words.end(), [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+    console.out << help_of(*command);
+    return exit_ok;
+  }
+  base::Result<Line> line = read_line(*command, words);
+  if (!line) return refuse(console, line.error());
+  return command->act(line.value(), console);
+}
+
+int main_with(const std::vector<std::string>& arguments, std::ostream& out, std::ostream& err) {
+  Console console{out, err};
+  return main_with(arguments, console);
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,86 @@
+// `metrics`: the partition of each rank's time. Of our own runs by steps, with the clock; of any other trace the
+// summary of its device spans as an independent reader would give it (metrics/rank_summary), for such a trace says
+// neither its clock nor its steps reliably.
+#include <algorithm>
+#include <ostream>
+
+#include "engine/cli/show_command.hpp"
+#include "engine/cli/window.hpp"
+#include "engine/metrics/exposure.hpp"
+#include "engine/metrics/rank_summary.hpp"
+#include "engine/metrics/table.hpp"
+#include "engine/timeline/reader.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+using metrics::Window;
+using timeline::Timeline;
+
+namespace {
+
+bool is_ours(const Timeline& timeline) {
+  return std::none_of(timeline.ranks.begin(), timeline.ranks.end(),
+                      [](const timeline::Provenance& rank) { return rank.foreign; });
+}
+
+// A file that ends early lacks spans, so its figures would be wrong.
+const std::string* cut_off(const Timeline& timeline) {
+  const auto found = std::find_if(timeline.banners.begin(), timeline.banners.end(), [](const std::string& banner) {
+    return banner.find(" is cut off at byte ") != std::string::npos;
+  });
+  return found == timeline.banners.end() ? nullptr : &*found;
+}
+
+std::vector<metrics::RankRow> rows_of(const Timeline& timeline, const Line& line, const std::optional<Window>& window) {
+  if (!window) {
+    if (is_ours(timeline)) return metrics::rank_rows(timeline);
+    std::vector<metrics::RankRow> rows;
+    for (const timeline::Provenance& rank : timeline.ranks) {
+      rows.push_back({rank.rank, metrics::partition(timeline, rank.rank, metrics::device_window(timeline, rank.rank))});
+    }
+    return rows;
+  }
+  // A step is each rank's own window; a window is the same for all.
+  if (!line.has("step")) return metrics::rank_rows(timeline, *window);
+  std::vector<metrics::RankRow> rows;
+  for (const timeline::Provenance& rank : timeline.ranks) {
+    const std::optional<Window> own = metrics::step_window(timeline, rank.rank, std::stoi(line.value("step")));
+    if (own) rows.push_back({rank.rank, metrics::partition(timeline, rank.rank, *own)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+int metrics_of(const Line& line, Console& console) {
+  base::Result<Timeline> read = timeline::read(line.places);
+  if (!read) return refuse(console, read.error());
+  const Timeline& timeline = read.value();
+  if (const std::string* banner = cut_off(timeline)) {
+    return refuse(console, text(banner->substr(0, banner->find(':')), ", so its figures would be wrong; `shardbook show` opens what is there"));
+  }
+  base::Result<std::optional<Window>> window = window_of(line, timeline);
+  if (!window) return refuse(console, window.error());
+  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+
+  const std::vector<metrics::RankRow> rows = rows_of(timeline, line, window.value());
+  const Window common = window.value().value_or(metrics::common_window(timeline));
+  if (line.has("json")) {
+    if (!is_ours(timeline) && !window.value()) {
+      for (const timeline::Provenance& rank : timeline.ranks) {
+        console.out << metrics::json_line(metrics::rank_summary(timeline, rank.rank)) << "\n";
+      }
+      return exit_ok;
+    }
+    const nlohmann::json json = {{"tables", metrics::table_json(timeline, rows)},
+                                 {"exposure", metrics::exposure_sentence(timeline, common)}};
+    console.out << json.dump(2) << "\n";
+    return exit_ok;
+  }
+  console.out << metrics::table_text(timeline, rows);
+  for (const std::string& part : wrap(metrics::exposure_sentence(timeline, common) + ".", console.text_columns())) console.out << part << "\n";
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,120 @@
+#include "engine/cli/read_command.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <ostream>
+
+#include "engine/cli/excerpts.hpp"
+#include "engine/cli/markdown.hpp"
+#include "engine/cli/project.hpp"
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::text;
+
+namespace {
+
+// "es" of "text.es.md", "" of "text.md".
+std::string language_of(const fs::path& page) {
+  const std::string stem = page.stem().string();
+  const std::size_t dot = stem.rfind('.');
+  return dot == std::string::npos ? "" : stem.substr(dot + 1);
+}
+
+// All notes and the labs' texts, from the root, ascending; translations left out.
+std::vector<std::string> pages_under(const std::string& root) {
+  std::vector<std::string> pages;
+  for (const char* folder : {"notes", "labs"}) {
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(root) / folder, ignored)) {
+      if (entry.path().extension() != ".md" || !language_of(entry.path()).empty()) continue;
+      pages.push_back(fs::relative(entry.path(), root).generic_string());
+    }
+  }
+  std::sort(pages.begin(), pages.end());
+  return pages;
+}
+
+// How well a page answers to a name: 0 not at all, 2 by its whole name, 1 by its number.
+int answers(const std::string& page, const std::string& name) {
+  const std::string stem = fs::path(page).stem().string();
+  if (stem == name || page == name || page == "notes/" + name) return 2;
+  const bool is_note = page.compare(0, 6, "notes/") == 0;
+  const std::string number = name.size() == 1 && name[0] >= '0' && name[0] <= '9' ? "0" + name : name;
+  return is_note && stem.compare(0, number.size() + 1, number + "_") == 0 ? 1 : 0;
+}
+
+// The translation of a page, where there is one.
+std::string translated(const std::string& path, const std::string& language) {
+  if (language.empty() || language == "en") return path;
+  fs::path other = path;
+  other.replace_extension("." + language + ".md");
+  std::error_code ignored;
+  return fs::exists(other, ignored) ? other.string() : path;
+}
+
+int list_pages(const std::string& root, Console& console) {
+  const std::vector<std::string> pages = pages_under(root);
+  console.out << "./shardbook read NAME; of a note its number is enough\n";
+  for (const auto& [title, folder] : {std::pair{"Notes", "notes"}, {"Labs", "labs"}, {"A page a room", "notes/rooms"}}) {
+    console.out << "\n" << title << "\n";
+    for (const std::string& page : pages) {
+      // notes/NAME.md, notes/rooms/NAME.md, labs/NAME/text.md
+      const fs::path parent = fs::path(page).parent_path();
+      const bool of_lab = page.compare(0, 5, "labs/") == 0;
+      if ((of_lab ? parent.parent_path() : parent) != folder) continue;
+      base::Result<std::string> content = read_text((fs::path(root) / page).string());
+      if (!content) return refuse(console, content.error());
+      console.out << "  " << pad_right(of_lab ? parent.string() : fs::path(page).stem().string(), 28) << title_of(content.value()) << "\n";
+    }
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+base::Result<std::string> find_page(const std::string& root, const std::string& name, const std::string& language) {
+  std::error_code ignored;
+  for (const fs::path& path : {fs::path(name), fs::path(root) / name}) {
+    if (fs::is_directory(path, ignored) && fs::exists(path / "text.md", ignored)) return translated((path / "text.md").string(), language);
+    if (fs::is_regular_file(path, ignored)) return translated(path.string(), language);
+  }
+  std::vector<std::string> best;
+  int best_answer = 1;
+  std::string list;
+  for (const std::string& page : pages_under(root)) {
+    const int answer = answers(page, name);
+    if (answer > best_answer) best.clear();
+    best_answer = std::max(best_answer, answer);
+    if (answer == best_answer) best.push_back(page);
+    if (page.compare(0, 6, "notes/") == 0 && page.find('/', 6) == std::string::npos) list += (list.empty() ? "" : ", ") + fs::path(page).stem().string();
+  }
+  if (best.size() > 1) return Error{text("'", name, "' may be ", best[0], " or ", best[1], ": name one by its path")};
+  if (best.empty()) return Error{text("there is no note '", name, "'; there is ", list.empty() ? "none here" : list)};
+  return translated((fs::path(root) / best.front()).string(), language);
+}
+
+int read_note(const Line& line, Console& console) {
+  const std::string root = project_root();
+  if (root.empty()) return refuse(console, "no notes here: start this from within the project's folder, the one that holds labs/ and notes/");
+  if (line.places.empty()) return list_pages(root, console);
+  base::Result<std::string> path = find_page(root, line.places.front(), line.value("lang"));
+  if (!path) return refuse(console, path.error());
+  base::Result<std::string> content = read_text(path.value());
+  if (!content) return refuse(console, content.error());
+  base::Result<std::vector<Excerpt>> excerpts = all_excerpts(root);
+  if (!excerpts) return refuse(console, excerpts.error());
+
+  PageOptions options;
+  options.columns = console.text_columns();
+  options.styled = console.out_is_terminal;
+  const std::string name = fs::relative(path.value(), root).generic_string();
+  base::Result<std::vector<std::string>> page = page_lines(content.value(), name, excerpts.value(), options);
+  if (!page) return refuse(console, page.error());
+  for (const std::string& one : page.value()) console.out << one << "\n";
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,230 @@
+#include "engine/cli/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <sstream>
+
+#include "engine/cli/console.hpp"
+#include "engine/metrics/critical_path.hpp"
+#include "engine/metrics/exposure.hpp"
+#include "engine/metrics/table.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+using config::Clock;
+using config::DeviceKind;
+
+namespace {
+
+constexpr int columns = 100;
+constexpr std::size_t most_rows = 16;   // of a table in a report; `metrics` prints all
+
+std::string fixed(double number, int decimals) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(decimals) << number;
+  return out.str();
+}
+
+std::string percent(double share) { return share < 0 ? "none" : fixed(100 * share, 1) + " %"; }
+
+// A paragraph whose lines after the first are indented.
+std::string lines_of(const std::string& paragraph) {
+  std::string out;
+  for (const std::string& line : wrap(paragraph, columns, "  ")) out += line + "\n";
+  return out;
+}
+
+// "  clock   MODELLED h200x8"
+std::string field(const std::string& name, const std::string& value) {
+  std::string out, lead = "  " + pad_right(name, 8);
+  for (const std::string& line : wrap(value, columns - 10)) {
+    out += lead + line + "\n";
+    lead = std::string(10, ' ');
+  }
+  return out;
+}
+
+const char* where_ranks_live(const config::RunConfig& config) {
+  switch (config.device) {
+    case DeviceKind::host: return "threads of this machine (--device host)";
+    case DeviceKind::meta: return "shapes only, nothing is computed (--device meta)";
+    case DeviceKind::cuda: return "a process and a GPU each (--device cuda)";
+  }
+  return "";
+}
+
+// The modelled clock stands for another machine than the one that computes.
+std::string numbers_phrase(const config::RunConfig& config) {
+  const std::string nominal = config::name_of(config.precision);
+  if (config.device == DeviceKind::cuda) return nominal + (config.precision == config::Precision::bf16 ? " with fp32 masters" : "");
+  if (config.device == DeviceKind::meta) return nominal + " sizes";
+  return text(config.host_dtype == config::HostDtype::f64 ? "fp64" : "fp32", " on the CPU, sizes counted as ", nominal);
+}
+
+std::string loss_line(const config::RunConfig& config, const launch::Outcome& outcome) {
+  if (outcome.results.empty()) return "No numbers: this device computes shapes only.\n";
+  const train::StepResult& first = outcome.results.front();
+  const train::StepResult& last = outcome.results.back();
+  std::string line = text("Loss ", fixed(first.loss, 3), " at step ", first.step + 1, ", ", fixed(last.loss, 3), " at step ",
+                          last.step + 1, " (nats a token; a guess among ", config.model.vocab, " costs ",
+                          fixed(std::log(config.model.vocab), 3), ").\n");
+  if (outcome.stopped_early) line = text("Stopped after step ", last.step + 1, " of ", config.steps, ". ") + line;
+  return line;
+}
+
+std::string speed_line(const launch::Outcome& outcome, const Totals& totals) {
+  const launch::Speed& speed = outcome.speed;
+  const bool modelled = speed.clock == Clock::modelled;
+  std::string line = text("Speed, ", outcome.info.clock, modelled ? " " + outcome.info.profile : "", ": ", modelled ? "≈ " : "",
+                          short_number(speed.tokens_per_second), " tokens/s · step ",
+                          metrics::duration_text(std::llround(speed.step_ns)));
+  if (speed.clock == Clock::measured) {
+    line += text(" (median of ", speed.steps_counted, "; ", metrics::duration_text(std::llround(speed.step_min_ns)), " to ",
+                 metrics::duration_text(std::llround(speed.step_max_ns)), ")");
+  }
+  if (speed.mfu >= 0) line += text(" · MFU ", percent(speed.mfu), " of 989 TFLOP/s");
+  if (totals.window_ns > 0) {
+    line += text(" · overlap ", percent(totals.overlap()), " of communication · exposed ", percent(totals.exposed_share()),
+                 " of the time");
+  }
+  if (speed.clock == Clock::measured) {
+    line += text(" · tracing costs ", fixed(100 * speed.tracing_cost, 1), " % of a step and ",
+                 metrics::duration_text(std::llround(speed.tracing_pair_ns)), " an op");
+  }
+  if (speed.peak_memory_bytes > 0) {
+    line += text(" · rank 0 allocates ", fixed(speed.peak_memory_bytes / (1024.0 * 1024 * 1024), 2), " GiB");
+  }
+  return lines_of(line);
+}
+
+std::string table_part(const timeline::Timeline& timeline) {
+  std::vector<metrics::RankRow> rows = metrics::rank_rows(timeline);
+  const std::size_t all = rows.size();
+  if (all > most_rows) rows.resize(most_rows);
+  std::string out = metrics::table_text(timeline, rows);
+  if (all > most_rows) out += text("  … and ", all - most_rows, " ranks more: `./shardbook metrics` prints all of them\n");
+  return out;
+}
+
+std::string steps_phrase(const timeline::Timeline& timeline) {
+  const auto [first, last] = std::minmax_element(timeline.steps.begin(), timeline.steps.end(), [](const auto& left, const auto& right) {
+    return left.number < right.number;
+  });
+  if (first->number == last->number) return text("step ", first->number + 1);
+  return text("steps ", first->number + 1, " to ", last->number + 1);
+}
+
+// "./shardbook show x" and what it is good for, in two columns.
+std::string next_steps(const config::RunConfig&, const launch::Outcome& outcome, const std::optional<Lab>& lab) {
+  std::vector<std::pair<std::string, std::string>> steps;
+  if (!outcome.folder.empty()) steps.emplace_back("./shardbook show " + outcome.folder, "look at the timeline");
+  steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
+  if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text");
+  int widest = 0;
+  for (const auto& [command, reason] : steps) widest = std::max(widest, width_of(command));
+  std::string out;
+  for (const auto& [command, reason] : steps) {
+    // A folder of a long name leaves no room for the reason beside it.
+    out += (out.empty() ? "Next: " : "      ") + (widest > 70 ? command : pad_right(command, widest + 2) + reason) + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string clock_phrase(const config::RunConfig& config) {
+  switch (config.clock) {
+    case Clock::measured: return "measured on the GPUs";
+    case Clock::modelled: return "MODELLED " + config.profile;
+    case Clock::wall: return "wall clock of this CPU";
+  }
+  return "";
+}
+
+Totals totals_of(const timeline::Timeline& timeline) {
+  Totals totals;
+  for (const metrics::RankRow& row : metrics::rank_rows(timeline)) {
+    totals.window_ns += row.partition.window.length();
+    totals.communication_ns += row.partition.communication_ns;
+    totals.overlapped_ns += row.partition.overlapped_ns;
+    totals.exposed_ns += row.partition.exposed_communication_ns;
+  }
+  return totals;
+}
+
+std::string heading_text(const config::RunConfig& config, const std::optional<Lab>& lab) {
+  std::string out;
+  if (lab) out += text("Lab ", lab->name.substr(0, lab->name.find('_')), " · ", lab->title, "\n");
+  const config::ModelConfig& model = config.model;
+  out += field("where", text(count_text(config.ranks, "rank"), " = tp ", config.tp, " × fsdp ", config.fsdp, " · ",
+                             where_ranks_live(config), " · ", numbers_phrase(config)));
+  out += field("clock", clock_phrase(config));
+  out += field("model", text(model.preset, ": ", model.layers, " layers, d ", model.width, ", ", model.heads, " heads, vocabulary ",
+                             model.vocab, ", ", short_number(static_cast<double>(config::parameter_count(model)), " "), " parameters"));
+  std::string data;
+  for (const std::string& name : config.data) data += (data.empty() ? "" : ", ") + name;
+  out += field("batch", text(config.sequences, " sequences of ", model.sequence, " tokens a step, in ",
+                             config.micro_batches, config.micro_batches == 1 ? " micro-batch" : " micro-batches", " a rank · ",
+                             count_text(config.steps, "step"), " · data: ", data));
+  return out;
+}
+
+std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<Lab>& lab) {
+  std::string out = loss_line(config, outcome) + "\n";
+  const bool has_timeline = outcome.timeline.spans() > 0 && !outcome.timeline.steps.empty();
+  const Totals totals = has_timeline ? totals_of(outcome.timeline) : Totals{};
+  if (has_timeline) {
+    out += text("Where the time of each rank went, ", steps_phrase(outcome.timeline), " (the four parts sum to the window)\n");
+    out += table_part(outcome.timeline) + "\n";
+  } else {
+    out += "No step was traced, so there is no timeline: --trace-steps A:B names the steps to record.\n";
+  }
+  if (outcome.speed.step_ns > 0) out += speed_line(outcome, totals);
+  if (has_timeline) {
+    out += lines_of(metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".");
+  }
+  if (!outcome.folder.empty()) out += text("\nRun:  ", outcome.folder, "\n");
+  return out + next_steps(config, outcome, lab);
+}
+
+nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome) {
+  const launch::Speed& speed = outcome.speed;
+  nlohmann::json losses = nlohmann::json::array();
+  for (const train::StepResult& result : outcome.results) losses.push_back(result.loss);
+  nlohmann::json json = {
+      {"lab", config.lab},
+      {"model", config.model.preset},
+      {"parameters", config::parameter_count(config.model)},
+      {"device", config::name_of(config.device)},
+      {"ranks", config.ranks},
+      {"tp", config.tp},
+      {"fsdp", config.fsdp},
+      {"clock", config::name_of(config.clock)},
+      {"profile", config.clock == Clock::modelled ? config.profile : ""},
+      {"losses", losses},
+      {"stopped_early", outcome.stopped_early},
+      {"step_ns", speed.step_ns},
+      {"step_min_ns", speed.step_min_ns},
+      {"step_max_ns", speed.step_max_ns},
+      {"steps_counted", speed.steps_counted},
+      {"tokens_per_second", speed.tokens_per_second},
+      {"allocated_bytes", speed.peak_memory_bytes},
+      {"folder", outcome.folder}};
+  json["mfu"] = speed.mfu >= 0 ? nlohmann::json(speed.mfu) : nlohmann::json();
+  if (speed.clock == Clock::measured) {
+    json["tracing_cost"] = speed.tracing_cost;
+    json["tracing_pair_ns"] = speed.tracing_pair_ns;
+  }
+  if (outcome.timeline.spans() == 0 || outcome.timeline.steps.empty()) return json;
+  const Totals totals = totals_of(outcome.timeline);
+  const auto share = [](double value) { return value >= 0 ? nlohmann::json(value) : nlohmann::json(); };
+  json["overlap"] = share(totals.overlap());
+  json["exposed_share"] = share(totals.exposed_share());
+  json["tables"] = metrics::table_json(outcome.timeline, metrics::rank_rows(outcome.timeline));
+  json["exposure"] = metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline));
+  return json;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,182 @@
+#include "engine/cli/show_command.hpp"
+
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "engine/cli/window.hpp"
+#include "engine/metrics/exposure.hpp"
+#include "engine/metrics/terminal.hpp"
+#include "engine/timeline/reader.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+using metrics::ViewKey;
+using metrics::ViewState;
+using metrics::Window;
+using timeline::Timeline;
+
+namespace {
+
+// While it lives, keys come one by one, unechoed, and the former screen waits behind this one.
+class RawTerminal {
+ public:
+  explicit RawTerminal(std::ostream& out) : out_(out) {
+    ::tcgetattr(STDIN_FILENO, &former_);
+    termios raw = former_;
+    raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ISIG);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw);
+    struct sigaction on_resize {};
+    on_resize.sa_handler = [](int) {};   // a read that it interrupts is enough
+    ::sigaction(SIGWINCH, &on_resize, &former_resize_);
+    out_ << "\x1b[?1049h\x1b[?25l";
+  }
+  ~RawTerminal() {
+    out_ << "\x1b[?25h\x1b[?1049l" << std::flush;
+    ::sigaction(SIGWINCH, &former_resize_, nullptr);
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &former_);
+  }
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+ private:
+  std::ostream& out_;
+  termios former_{};
+  struct sigaction former_resize_ {};
+};
+
+// The bytes of one key; "" when the terminal changed its size or has gone.
+std::string read_key(bool* gone) {
+  char bytes[8];
+  const ssize_t count = ::read(STDIN_FILENO, bytes, 1);
+  if (count <= 0) {
+    *gone = count == 0;
+    return "";
+  }
+  std::string key(bytes, 1);
+  // The rest of an arrow key comes at once behind its escape.
+  pollfd more{STDIN_FILENO, POLLIN, 0};
+  while (key[0] == '\x1b' && key.size() < 3 && ::poll(&more, 1, 20) == 1) {
+    if (::read(STDIN_FILENO, bytes, 1) != 1) break;
+    key += bytes[0];
+  }
+  return key;
+}
+
+// Whether the terminal's characters are UTF-8, by the locale's variables.
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string locale = value;
+    return locale.find("UTF-8") != std::string::npos || locale.find("utf8") != std::string::npos || locale.find("utf-8") != std::string::npos;
+  }
+  return true;
+}
+
+// The selected span's sentence, else the step's.
+std::string sentence_of(const Timeline& timeline, const ViewState& state, const std::vector<metrics::Exposure>& exposures) {
+  for (std::size_t i = 0; state.selected && i < exposures.size(); ++i) {
+    if (exposures[i].span != *state.selected) continue;
+    return text(i + 1, " of ", exposures.size(), " exposed: ", metrics::sentence(timeline, exposures[i]));
+  }
+  return metrics::exposure_sentence(timeline, metrics::common_window(timeline));
+}
+
+void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions options, Console& console) {
+  const std::vector<metrics::Exposure> exposures =
+      metrics::exposures(timeline, metrics::critical_path(timeline, metrics::common_window(timeline)));
+  RawTerminal terminal(console.out);
+  bool gone = false;
+  while (!state.quit && !gone) {
+    options.width = own_console().columns;
+    console.out << "\x1b[H";
+    for (const std::string& line : metrics::draw(timeline, state, options)) console.out << line << "\x1b[K\r\n";
+    for (const std::string& line : wrap(sentence_of(timeline, state, exposures), options.width)) console.out << line << "\x1b[K\r\n";
+    console.out << "\x1b[2m←→ or a d pan · ↑↓ or w s zoom · n N next, previous exposed span · f all · q quit\x1b[0m\x1b[K\x1b[J" << std::flush;
+    state = metrics::step(timeline, state, metrics::key_of(read_key(&gone)));
+  }
+}
+
+base::Result<std::vector<base::Rank>> ranks_of(const std::string& list, const Timeline& timeline) {
+  std::vector<base::Rank> ranks;
+  std::size_t at = 0;
+  while (at <= list.size()) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    base::Result<int> rank = whole_number("ranks", list.substr(at, comma - at));
+    if (!rank) return rank.as_error();
+    if (timeline.provenance(rank.value()) == nullptr) return base::Error{text("there is no rank ", rank.value(), " in this timeline")};
+    ranks.push_back(rank.value());
+    at = comma + 1;
+  }
+  return ranks;
+}
+
+nlohmann::json exposures_json(const Timeline& timeline, Window window) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const metrics::Exposure& exposure : metrics::exposures(timeline, metrics::critical_path(timeline, window))) {
+    const timeline::Provenance* provenance = timeline.provenance(timeline.rank(exposure.span));
+    list.push_back({{"rank", timeline.rank(exposure.span)},
+                    {"step", timeline.step(exposure.span)},
+                    {"span", std::string(timeline.label(exposure.span))},
+                    {"layer", timeline.detail(exposure.span).layer},
+                    {"clock", provenance ? name_of(provenance->clock) : "unknown"},
+                    {"span_ns", exposure.span_ns},
+                    {"exposed_ns", exposure.exposed_ns},
+                    {"blocking_ns", exposure.blocking_ns},
+                    {"source", timeline::line_text(timeline, exposure.line)},
+                    {"sentence", metrics::sentence(timeline, exposure)}});
+  }
+  return list;
+}
+
+}  // namespace
+
+int show(const Line& line, Console& console) {
+  base::Result<Timeline> read = timeline::read(line.places);
+  if (!read) return refuse(console, read.error());
+  const Timeline& timeline = read.value();
+  base::Result<std::optional<Window>> window = window_of(line, timeline);
+  if (!window) return refuse(console, window.error());
+
+  metrics::DrawOptions options;
+  options.width = console.out_is_terminal ? console.columns : 100;
+  options.color = console.out_is_terminal && std::getenv("NO_COLOR") == nullptr;
+  options.ascii = line.has("ascii") || (console.out_is_terminal && !speaks_utf8());
+  if (line.has("ranks")) {
+    base::Result<std::vector<base::Rank>> ranks = ranks_of(line.value("ranks"), timeline);
+    if (!ranks) return refuse(console, ranks.error());
+    options.ranks = ranks.value();
+  }
+  if (line.has("width")) {
+    base::Result<int> width = whole_number("width", line.value("width"), 40);
+    if (!width) return refuse(console, width.error());
+    options.width = width.value();
+  }
+  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+
+  const Window shown = window.value().value_or(metrics::common_window(timeline));
+  if (line.has("json")) {
+    console.out << exposures_json(timeline, shown).dump(2) << "\n";
+    return exit_ok;
+  }
+  ViewState state;
+  if (window.value()) state.window = *window.value();
+  if (console.in_is_terminal && console.out_is_terminal && !line.has("plain")) {
+    interact(timeline, state, options, console);
+    return exit_ok;
+  }
+  for (const std::string& drawn : metrics::draw(timeline, state, options)) console.out << drawn << "\n";
+  for (const std::string& part : wrap(metrics::exposure_sentence(timeline, shown) + ".", console.text_columns())) console.out << part << "\n";
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli

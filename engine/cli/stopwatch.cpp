@@ -1,0 +1,98 @@
+#include "engine/cli/stopwatch.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "engine/kernels/initialize.hpp"
+
+namespace shardbook::cli {
+
+using base::Nanoseconds;
+using program::host_now;
+
+namespace {
+
+constexpr double wanted_ns = 12e6;   // of ops a run
+constexpr int fewest = 3, most = 150;
+constexpr int tries = 5;
+
+}  // namespace
+
+Stopwatch::Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up)
+    : world_(world), device_(device), stream_(stream), hold_up_(hold_up) {
+  const Issue fill = [&] { kernels::fill(stream_, hold_up_, 0.5f); };
+  run_ns(fill, 2, 0);
+  fill_ns_ = std::max(1.0, (run_ns(fill, 8, 0) - run_ns(fill, 2, 0)) / 6);
+  fill_ns_ = over_ranks(fill_ns_, Over::median);
+}
+
+double Stopwatch::run_ns(const Issue& issue, int count, int fills) {
+  device_.synchronize();
+  world_.barrier();
+  const Nanoseconds begin = host_now();
+  for (int i = 0; i < fills; ++i) kernels::fill(stream_, hold_up_, 0.5f);
+  for (int i = 0; i < count; ++i) issue();
+  device_.synchronize();
+  return static_cast<double>(host_now() - begin);
+}
+
+double Stopwatch::period_ns(const Issue& issue, Over over) {
+  // A first look: what issuing costs the host, and what all of it takes.
+  run_ns(issue, 2, 0);
+  const Nanoseconds begin = host_now();
+  for (int i = 0; i < 4; ++i) issue();
+  const double issue_ns = static_cast<double>(host_now() - begin) / 4;
+  device_.synchronize();
+  const double whole_ns = static_cast<double>(host_now() - begin) / 4;
+
+  // Rank 0 decides how often, and how long the stream is held up.
+  const int count = std::clamp(static_cast<int>(wanted_ns / 3 / whole_ns), fewest, most);
+  const int fills = whole_ns > 4 * issue_ns ? 0 : 1 + static_cast<int>(std::ceil(1.5 * 3 * count * issue_ns / fill_ns_));
+  std::istringstream decided(world_.broadcast(base::text(count, " ", fills), 0));
+  int n = 0, held = 0;
+  decided >> n >> held;
+
+  std::vector<double> periods;
+  for (int i = 0; i < tries; ++i) {
+    const double few = run_ns(issue, n, held);
+    periods.push_back((run_ns(issue, 3 * n, held) - few) / (2 * n));
+  }
+  return over_ranks(median(periods), over);
+}
+
+double Stopwatch::host_ns(const Issue& issue, int count, int per_issue, int chosen) {
+  device_.synchronize();
+  world_.barrier();
+  device_.begin_step(step_++, false);
+  for (int i = 0; i < count; ++i) issue();
+  const std::vector<program::TimeSpan> issued = device_.end_step().issued;
+  device_.synchronize();
+  std::vector<double> between;
+  for (std::size_t i = static_cast<std::size_t>(chosen); i + 1 < issued.size(); i += static_cast<std::size_t>(per_issue)) {
+    between.push_back(static_cast<double>(issued[i + 1].start - issued[i].start));
+  }
+  return over_ranks(median(between), Over::median);
+}
+
+program::StepTimes Stopwatch::timed(const Issue& issue) {
+  device_.synchronize();
+  world_.barrier();
+  device_.begin_step(step_++, true);
+  issue();
+  return device_.end_step();
+}
+
+double Stopwatch::median(std::vector<double> values) {
+  SHARDBOOK_CHECK(!values.empty(), "the median of nothing");
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double Stopwatch::over_ranks(double mine, Over over) {
+  std::vector<double> all;
+  for (const std::string& text : world_.all_gather(base::text(mine))) all.push_back(std::stod(text));
+  return over == Over::largest ? *std::max_element(all.begin(), all.end()) : median(all);
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,54 @@
+// cli/stopwatch: how long does an op take, as a machine profile wants it?
+//
+// A *period* is the time from start to start of one op issued back to back on one stream with the host far ahead
+// (simulate/profile.hpp). It is measured without marks on the device: n ops and 3n ops are issued and awaited, and
+// the difference of the two times over 2n is the period; what starting and awaiting cost is in both. Where issuing
+// takes longer than running, the stream is first held up by large fills, so that the ops run back to back behind them.
+//
+// Every rank of the world calls everything here alike: numbers of repetitions are rank 0's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/device/device.hpp"
+#include "engine/tensor/tensor.hpp"
+#include "engine/world/world.hpp"
+
+namespace shardbook::cli {
+
+class Stopwatch {
+ public:
+  using Issue = std::function<void()>;
+
+  // `hold_up` is what the fills fill, on `stream`. Measures a fill. REQUIRES: the device is sealed.
+  Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up);
+
+  // Period of one `issue()` on the stream, in ns: the median over ranks, or the largest for what ranks do together.
+  enum class Over { median, largest };
+  double period_ns(const Issue& issue, Over over = Over::median);
+
+  // The host's time from the entry of one call to the entry of the next, in ns, while a step is recorded: the median
+  // over `count` commands that issue() makes. `per_issue` commands belong to one issue(); the chosen one counts.
+  double host_ns(const Issue& issue, int count, int per_issue = 1, int chosen = 0);
+
+  // One timed step of what `issue` issues: device times of its ops, in the order of issue.
+  program::StepTimes timed(const Issue& issue);
+
+  // The middle of several, and over ranks.
+  static double median(std::vector<double> values);
+  double over_ranks(double mine, Over over);
+
+ private:
+  double run_ns(const Issue& issue, int count, int fills);
+
+  world::World& world_;
+  device::Device& device_;
+  device::Stream& stream_;
+  tensor::Tensor hold_up_;
+  double fill_ns_ = 1e9;
+  std::int64_t step_ = 0;
+};
+
+}  // namespace shardbook::cli

@@ -1,0 +1,131 @@
+#include "engine/cli/train_config.hpp"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::Done;
+using base::Error;
+using base::text;
+using config::DeviceKind;
+using config::RunConfig;
+
+namespace {
+
+// A file of options; or a run, whose run.json holds them under "config".
+base::Status read_config(RunConfig& config, const std::string& path) {
+  std::error_code ignored;
+  const bool is_run = fs::is_regular_file(fs::path(path) / "run.json", ignored);
+  if (!is_run && fs::path(path).filename() != "run.json") return config::read_file(config, path);
+  const std::string file = is_run ? (fs::path(path) / "run.json").string() : path;
+  base::Result<std::string> content = read_text(file);
+  if (!content) return content.as_error();
+  const nlohmann::json run = nlohmann::json::parse(content.value(), nullptr, false);
+  if (!run.is_object() || !run.contains("config")) return Error{text(file, " is not the run.json of a run: it holds no \"config\"")};
+  return config::read_json(config, run["config"].dump(1), file + " (\"config\")");
+}
+
+base::Status suggest_layout(RunConfig& config, const Lab::Layout& layout) {
+  if (base::Status status = config::suggest(config, "tp", {std::to_string(layout.tp)}); !status) return status;
+  return config::suggest(config, "fsdp", {std::to_string(layout.fsdp)});
+}
+
+std::string layout_text(int tp, int fsdp) { return text("tp ", tp, " × fsdp ", fsdp); }
+
+// The lab's layouts on GPUs, largest first: the first that validate() need not shrink.
+base::Result<TrainingConfig> on_gpus(const RunConfig& config, const Lab& lab, int gpus) {
+  base::Result<RunConfig> validated = Error{""};
+  for (const Lab::Layout& layout : lab.cuda) {
+    RunConfig tried = config;
+    if (base::Status status = suggest_layout(tried, layout); !status) return status.as_error();
+    validated = config::validate(tried, gpus);
+    if (!validated) return validated.as_error();
+    const RunConfig& found = validated.value();
+    if (found.device != DeviceKind::cuda || (found.tp >= tried.tp && found.fsdp >= tried.fsdp)) break;
+  }
+  return TrainingConfig{validated.value(), {}};
+}
+
+base::Result<TrainingConfig> lab_config(RunConfig config, const Lab& lab, int gpus) {
+  // A layout that was asked for, in whole, needs no suggestion.
+  if (base::Status status = config::suggest(config, "lab", {lab.name}); !status) return status.as_error();
+  for (const auto& [option, values] : lab.options) {
+    if (base::Status status = config::suggest(config, option, values); !status) {
+      return Error{text(lab.folder, "/lab.json: ", status.error())};
+    }
+  }
+  const bool device_open = config.is_open("device");
+  const Lab::Layout& least = lab.cuda.back();
+  std::vector<std::string> said;
+  if (gpus > 0 && (device_open || config.device == DeviceKind::cuda)) {
+    // Too few for the smallest: the host has as many ranks as are wanted.
+    const bool layout_asked = config.was_asked("tp") || config.was_asked("fsdp") || config.was_asked("ranks");
+    if (gpus >= least.ranks() || !device_open || layout_asked) {
+      base::Result<TrainingConfig> found = on_gpus(config, lab, gpus);
+      if (!found || found.value().config.device == DeviceKind::cuda) {
+        if (!found) return found;
+        const RunConfig& taken = found.value().config;
+        found.value().said.push_back(text(count_text(gpus, "GPU"), gpus == 1 ? " is" : " are", " here: this run takes ",
+                                          layout_text(taken.tp, taken.fsdp), ", the largest layout of this lab that fits"));
+        return found;
+      }
+    } else {
+      said.push_back(text("this lab needs ", count_text(least.ranks(), "GPU"), " and ", gpus, gpus == 1 ? " is" : " are",
+                          " here, so it runs on the host"));
+      if (base::Status status = config::suggest(config, "device", {"host"}); !status) return status.as_error();
+    }
+  } else if (device_open) {
+    said.push_back("no GPU can be used here, so the host computes the numbers and a machine profile tells the time "
+                   "(`shardbook doctor` says what is missing)");
+  }
+  if (base::Status status = suggest_layout(config, lab.host.front()); !status) return status.as_error();
+  base::Result<RunConfig> validated = config::validate(config, gpus);
+  if (!validated) return validated.as_error();
+  return TrainingConfig{validated.value(), said};
+}
+
+}  // namespace
+
+std::vector<Switch> training_switches() {
+  std::vector<Switch> switches;
+  for (const config::Option& option : config::options()) {
+    const bool flag = option.name == "json";
+    switches.push_back({option.name, flag ? "" : option.values, option.help, flag ? "" : option.default_text,
+                        option.takes_many, option.kind == config::Option::Kind::boolean && !flag});
+  }
+  switches.push_back({"config", "FILE", "Options as a JSON file, or the folder of a run that is to be repeated; what stands on "
+                                        "the line goes before.", "none"});
+  return switches;
+}
+
+base::Result<TrainingConfig> training_config(const Line& line, const std::optional<Lab>& lab, int gpus) {
+  RunConfig config;
+  if (line.has("config")) {
+    if (base::Status status = read_config(config, line.value("config")); !status) return status.as_error();
+  }
+  // In the order of the table, so that another model than the file's comes before its sizes.
+  for (const config::Option& option : config::options()) {
+    if (!line.has(option.name)) continue;
+    const std::vector<std::string>& given = line.switches.at(option.name);
+    if (base::Status status = config::ask(config, option.name, given.empty() ? std::vector<std::string>{"true"} : given); !status) {
+      return status.as_error();
+    }
+  }
+  base::Result<TrainingConfig> made = Error{""};
+  if (lab) {
+    made = lab_config(config, *lab, gpus);
+  } else {
+    base::Result<RunConfig> validated = config::validate(config, gpus);
+    if (!validated) return validated.as_error();
+    made = TrainingConfig{validated.value(), {}};
+  }
+  if (made) {
+    const std::vector<std::string>& notes = made.value().config.notes;
+    made.value().said.insert(made.value().said.end(), notes.begin(), notes.end());
+  }
+  return made;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,31 @@
+// cli/train_config: from a line of `train` or `run` to a config that can be run.
+//
+// The order of authority: what stands on the line, what stands in --config, what the lab suggests, what the model
+// brings along. Only the first two are asked for, and only they are refused when the node cannot grant them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "engine/cli/command.hpp"
+#include "engine/cli/project.hpp"
+#include "engine/config/config.hpp"
+
+namespace shardbook::cli {
+
+// One switch an option of config::options(), and --config.
+std::vector<Switch> training_switches();
+
+struct TrainingConfig {
+  config::RunConfig config;        // validated
+  std::vector<std::string> said;   // what was chosen and why, one sentence each; config.notes among them
+};
+
+// `gpus`: as config::validate takes it. A lab takes the largest of its layouts that the GPUs allow; where none fits,
+// it runs on the host, unless --device cuda was asked for.
+// Errors: one sentence; those of a file name file, line and key.
+base::Result<TrainingConfig> training_config(const Line& line, const std::optional<Lab>& lab, int gpus);
+
+}  // namespace shardbook::cli

@@ -1,0 +1,66 @@
+// The micro-benchmarks of `calibrate`, on two ranks of the host: each gets a time, and a profile comes of them.
+#include <gtest/gtest.h>
+
+#include "engine/cli/calibrate.hpp"
+#include "engine/comm/loopback/loopback.hpp"
+#include "engine/device/host/host_device.hpp"
+#include "engine/world/threads.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+using base::DType;
+using program::OpKind;
+
+// A few of each, small.
+simulate::Benchmarks small_plan() {
+  simulate::Benchmarks plan;
+  plan.name = "this host";
+  plan.made_at = "today";
+  plan.device.name = "host";
+  plan.network = {2, 1, 1};
+  plan.gemms = {{{32, 32, 32, 1}, DType::bf16, 0}, {{16, 16, 8, 4}, DType::bf16, 0}, {{32, 32, 32, 1}, DType::f32, 0}};
+  for (OpKind kind : {OpKind::pointwise, OpKind::reduction, OpKind::lookup, OpKind::copy, OpKind::fill}) {
+    plan.kernels.push_back({program::name_of(kind), 4096, 0});
+    plan.kernels.push_back({program::name_of(kind), 65536, 0});
+  }
+  for (OpKind kind : {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter}) plan.collectives.push_back({kind, 2, 8192, 0});
+  plan.collectives.push_back({OpKind::all_reduce, 4, 8192, 0});   // more than there are
+  simulate::OverlapBenchmark overlap;
+  overlap.size = {32, 32, 32, 1};
+  overlap.bytes = 8192;
+  plan.overlaps.push_back(overlap);
+  overlap.compute = simulate::OverlapBenchmark::Compute::pointwise;
+  overlap.compute_bytes = 4096;
+  plan.overlaps.push_back(overlap);
+  return plan;
+}
+
+TEST(Calibrate, EveryMicroBenchmarkGetsATimeAndAProfileComesOfThem) {
+  comm::LoopbackHub hub;
+  std::vector<simulate::Benchmarks> measured(2);
+  int said = 0;
+  const base::Status ran = world::run_threads(2, [&](world::World& world) {
+    device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
+    const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
+    measured[static_cast<std::size_t>(world.rank())] = measure(world, device, *backend, small_plan(), [&](const std::string&) { ++said; });
+  });
+  ASSERT_TRUE(ran.ok()) << ran.error();
+  EXPECT_GT(said, 10);
+  for (const simulate::Benchmarks& of_rank : measured) {
+    EXPECT_EQ(of_rank.collectives.size(), 3u);
+    EXPECT_GE(of_rank.kernels.size(), 10u);
+  }
+  // Ranks agree on every figure.
+  EXPECT_EQ(measured[0].gemms[0].ns, measured[1].gemms[0].ns);
+  EXPECT_EQ(measured[0].collectives[1].ns, measured[1].collectives[1].ns);
+  EXPECT_EQ(measured[0].host, measured[1].host);
+  const base::Result<simulate::Profile> profile = simulate::fit(measured[0]);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  EXPECT_GT(profile.value().host.kernel_ns, 0);
+  EXPECT_TRUE(profile.value().kernels.contains("copy"));
+  EXPECT_EQ(simulate::profile_from_json(simulate::to_json(profile.value()), "this test").value(), profile.value());
+}
+
+}  // namespace
+}  // namespace shardbook::cli

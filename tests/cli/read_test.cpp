@@ -1,0 +1,112 @@
+// Notes in the terminal, with spans of the engine woven in.
+#include <gtest/gtest.h>
+
+#include "engine/cli/excerpts.hpp"
+#include "engine/cli/markdown.hpp"
+#include "engine/cli/read_command.hpp"
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+const char* source = R"(#include "a.hpp"
+//@ one: The outer one.
+void outer() {
+  //@ one.inner: What is within.
+  if (here) {
+    act();
+  }
+  //@end
+}
+//@end
+)";
+
+std::vector<std::string> lines_of(const std::string& markdown, int columns = 100) {
+  return page_lines(markdown, "note.md", excerpts_of(source, "engine/a.cpp").value(), {columns, false}).value();
+}
+
+TEST(Excerpts, NestAndLeaveTheInnerMarkersOut) {
+  const std::vector<Excerpt> found = excerpts_of(source, "engine/a.cpp").value();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].name, "one");
+  EXPECT_EQ(found[0].title, "The outer one.");
+  EXPECT_EQ(found[0].line, 3);
+  EXPECT_EQ(found[0].text, (std::vector<std::string>{"void outer() {", "  if (here) {", "    act();", "  }", "}"}));
+  EXPECT_EQ(found[1].line, 5);
+  EXPECT_EQ(found[1].text, (std::vector<std::string>{"if (here) {", "  act();", "}"}));
+}
+
+TEST(Excerpts, AMarkerThatIsWrongIsRefusedWithItsLine) {
+  EXPECT_EQ(excerpts_of("//@ one: One.\nx\n", "a.cpp").error(), "a.cpp: the span one has no //@end");
+  EXPECT_EQ(excerpts_of("x\n//@end\n", "a.cpp").error(), "a.cpp:2: this //@end ends no span");
+  EXPECT_NE(excerpts_of("//@one One\n", "a.cpp").error().find("a.cpp:1"), std::string::npos);
+}
+
+TEST(Excerpts, OfTheEngineCanBeRead) {
+  const base::Result<std::vector<Excerpt>> all = all_excerpts(SHARDBOOK_SOURCE_DIR);
+  ASSERT_TRUE(all.ok()) << all.error();
+  EXPECT_GT(all.value().size(), 10u);
+}
+
+TEST(Page, ASpanIsShownWithTitlePlaceAndCode) {
+  EXPECT_EQ(lines_of("See:\n\n```span\none.inner\n```\n"),
+            (std::vector<std::string>{"See:", "", "┌ What is within.", "│ engine/a.cpp:5", "│ if (here) {", "│   act();", "│ }", "└"}));
+  EXPECT_EQ(lines_of("It is [done here](span:one)."), std::vector<std::string>{"It is done here (engine/a.cpp:3)."});
+}
+
+TEST(Page, ASpanThatIsNotThereNamesTheNearest) {
+  const base::Result<std::vector<std::string>> page =
+      page_lines("text\n\n```span\none.iner\n```\n", "note.md", excerpts_of(source, "engine/a.cpp").value(), {});
+  ASSERT_FALSE(page.ok());
+  EXPECT_EQ(page.error(), "note.md:3: the engine has no span 'one.iner'; the nearest is one.inner");
+}
+
+TEST(Page, HeadingsListsAndQuotesKeepTheirShape) {
+  EXPECT_EQ(lines_of("# Title\ntext **bold** and `code`\n\n- first item\n  goes on\n- second\n\n> said\n> so\n"),
+            (std::vector<std::string>{"Title", "═════", "", "text bold and code", "", "• first item goes on", "• second", "", "│ said so"}));
+}
+
+TEST(Page, ParagraphsAndItemsWrapWithinTheColumns) {
+  for (const std::string& line : lines_of("1. " + std::string(30, 'a') + " " + std::string(30, 'b') + " and some words more", 40)) {
+    EXPECT_LE(width_of(line), 40);
+  }
+}
+
+TEST(Page, TablesAlignAndNarrow) {
+  EXPECT_EQ(lines_of("| a | bytes |\n|---|---:|\n| long cell | 12 |\n"),
+            (std::vector<std::string>{"a          bytes", "─────────  ─────", "long cell     12"}));
+  for (const std::string& line : lines_of("| a | b |\n|---|---|\n| one | " + std::string(20, 'x') + " " + std::string(25, 'y') + " |\n", 40)) {
+    EXPECT_LE(width_of(line), 40);
+  }
+}
+
+TEST(Page, CodeIsLeftAsItIsAndDiagramsSaySo) {
+  EXPECT_EQ(lines_of("```cpp\nint  x = *p; // **no**\n```\n"), std::vector<std::string>{"    int  x = *p; // **no**"});
+  EXPECT_NE(lines_of("```mermaid\ngraph LR\n```\n")[0].find("a diagram"), std::string::npos);
+}
+
+TEST(Read, NotesAreFoundByNumberNameAndPath) {
+  const std::string root = SHARDBOOK_SOURCE_DIR;
+  for (const char* name : {"03", "3", "03_tensor_parallel", "notes/03_tensor_parallel.md"}) {
+    EXPECT_EQ(std::filesystem::path(find_page(root, name, "").value()).filename(), "03_tensor_parallel.md") << name;
+  }
+  EXPECT_EQ(std::filesystem::path(find_page(root, "words", "").value()).filename(), "words.md");
+}
+
+TEST(Read, EveryNoteCanBeShown) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(std::filesystem::path(SHARDBOOK_SOURCE_DIR) / "notes")) {
+    if (entry.path().extension() != ".md") continue;
+    const Spoken spoken = shardbook({"read", entry.path().string()});
+    EXPECT_EQ(spoken.code, 0) << spoken.err;
+    EXPECT_NE(spoken.out, "");
+  }
+}
+
+TEST(Read, WithoutANameItListsTheNotes) {
+  const Spoken spoken = shardbook({"read"});
+  EXPECT_EQ(spoken.code, 0);
+  EXPECT_NE(spoken.out.find("03_tensor_parallel"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardbook::cli

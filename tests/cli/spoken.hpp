@@ -1,0 +1,65 @@
+// What a command said, and a folder of its own to work in.
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "engine/cli/cli.hpp"
+
+namespace shardbook::cli {
+
+struct Spoken {
+  int code = -1;
+  std::string out, err;
+};
+
+inline Spoken shardbook(const std::vector<std::string>& arguments) {
+  std::ostringstream out, err;
+  Spoken spoken;
+  spoken.code = main_with(arguments, out, err);
+  spoken.out = out.str();
+  spoken.err = err.str();
+  return spoken;
+}
+
+inline std::ptrdiff_t lines_in(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
+
+// A new folder that goes with its owner.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "shardbook-cli-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string write(const std::string& name, const std::string& content) const {
+    std::filesystem::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << content;
+    return (path_ / name).string();
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace shardbook::cli

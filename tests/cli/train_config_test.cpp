@@ -1,0 +1,97 @@
+// Who decides: the line, then the file, then the lab, then the model; and which layout a lab takes on which node.
+#include <gtest/gtest.h>
+
+#include "engine/cli/train_config.hpp"
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+using config::DeviceKind;
+
+Line line_of(std::map<std::string, std::vector<std::string>> switches) { return {{}, std::move(switches)}; }
+
+const Lab& lab() {
+  static const Lab found = find_lab(SHARDBOOK_SOURCE_DIR, "02").value();
+  return found;
+}
+
+TrainingConfig lab_on(int gpus, std::map<std::string, std::vector<std::string>> switches = {}) {
+  return training_config(line_of(std::move(switches)), lab(), gpus).value();
+}
+
+TEST(Lab, IsFoundByItsNumberInAnyForm) {
+  for (const char* name : {"02", "2", "02_tensor_parallel"}) {
+    EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, name).value().name, "02_tensor_parallel") << name;
+  }
+  EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "0").ok(), false);
+}
+
+TEST(Lab, RunsOnTheHostWithoutGpusAndSaysSo) {
+  const TrainingConfig made = lab_on(0);
+  EXPECT_EQ(made.config.device, DeviceKind::host);
+  EXPECT_EQ(made.config.tp, 2);
+  EXPECT_EQ(made.config.fsdp, 2);
+  EXPECT_EQ(made.config.lab, "02_tensor_parallel");
+  ASSERT_EQ(made.said.size(), 1u);
+  EXPECT_NE(made.said[0].find("no GPU"), std::string::npos);
+}
+
+TEST(Lab, TakesTheLargestLayoutThatTheGpusAllow) {
+  for (const auto& [gpus, fsdp] : {std::pair{8, 4}, {7, 2}, {4, 2}, {3, 1}, {2, 1}}) {
+    const TrainingConfig made = lab_on(gpus);
+    EXPECT_EQ(made.config.device, DeviceKind::cuda) << gpus;
+    EXPECT_EQ(made.config.tp, 2) << gpus;
+    EXPECT_EQ(made.config.fsdp, fsdp) << gpus;
+    EXPECT_NE(made.said.front().find("largest layout"), std::string::npos);
+  }
+}
+
+TEST(Lab, GoesToTheHostWhereOneGpuIsTooFew) {
+  const TrainingConfig made = lab_on(1);
+  EXPECT_EQ(made.config.device, DeviceKind::host);
+  EXPECT_EQ(made.config.ranks, 4);
+  EXPECT_NE(made.said.front().find("needs 2 GPUs and 1 is here"), std::string::npos);
+}
+
+TEST(Lab, GrantsWhatWasAskedFor) {
+  EXPECT_EQ(lab_on(8, {{"device", {"host"}}}).config.ranks, 4);
+  EXPECT_EQ(lab_on(0, {{"tp", {"4"}}}).config.tp, 4);
+  EXPECT_EQ(lab_on(8, {{"tp", {"4"}}}).config.tp, 4);
+  EXPECT_EQ(lab_on(8, {{"tp", {"4"}}}).config.fsdp, 2);
+  EXPECT_EQ(lab_on(0, {{"ranks", {"2"}}}).config.ranks, 2);
+}
+
+TEST(Lab, RefusesWhatWasAskedForAndCannotBe) {
+  EXPECT_FALSE(training_config(line_of({{"tp", {"3"}}}), lab(), 0).ok());
+  EXPECT_FALSE(training_config(line_of({{"device", {"cuda"}}}), lab(), 0).ok());
+  EXPECT_FALSE(training_config(line_of({{"tp", {"4"}}}), lab(), 2).ok());
+}
+
+TEST(TrainingConfig, TheLineGoesBeforeTheFile) {
+  const Folder folder;
+  const std::string file = folder.write("c.json", R"({"steps": 7, "tp": 2})");
+  const config::RunConfig made = training_config(line_of({{"config", {file}}, {"steps", {"9"}}}), std::nullopt, 0).value().config;
+  EXPECT_EQ(made.steps, 9);
+  EXPECT_EQ(made.tp, 2);
+}
+
+TEST(TrainingConfig, AFolderOfARunRepeatsIt) {
+  const Folder folder;
+  folder.write("run.json", R"({"lab": "", "config": {"steps": 11, "seed": 5}})");
+  const config::RunConfig made = training_config(line_of({{"config", {folder.path().string()}}}), std::nullopt, 0).value().config;
+  EXPECT_EQ(made.steps, 11);
+  EXPECT_EQ(made.seed, 5u);
+}
+
+TEST(TrainingConfig, ErrorsOfAFileNameFileLineAndKey) {
+  const Folder folder;
+  const std::string file = folder.write("c.json", "{\n \"steps\": 7,\n \"tp\": \"two\"\n}");
+  const base::Result<TrainingConfig> made = training_config(line_of({{"config", {file}}}), std::nullopt, 0);
+  ASSERT_FALSE(made.ok());
+  EXPECT_NE(made.error().find(file + ":3: "), std::string::npos) << made.error();
+  EXPECT_NE(made.error().find("tp"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardbook::cli
