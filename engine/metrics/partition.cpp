@@ -99,7 +99,9 @@ std::vector<StreamBusy> stream_busy(const Timeline& timeline, Rank rank, Window 
   for (const Track& track : timeline.tracks) {
     if (track.rank != rank || track.kind != TrackKind::stream) continue;
     names[track.id] = track.name;
-    for (std::size_t i = 0; i < track.size(); ++i) spans[track.id].push_back({track.start[i], track.end[i]});
+    for (std::size_t i = 0; i < track.size(); ++i) {
+      if (is_device_work(track.cls[i])) spans[track.id].push_back({track.start[i], track.end[i]});
+    }
   }
   std::vector<StreamBusy> out;
   for (auto& [stream, intervals] : spans) {

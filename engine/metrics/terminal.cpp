@@ -146,6 +146,7 @@ class Drawing {
       names[track.id] = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
       auto& stream = streams[track.id];
       for (std::size_t i = 0; i < track.size(); ++i) {
+        if (!is_device_work(track.cls[i])) continue;
         stream[static_cast<std::size_t>(track.cls[i])].push_back({track.start[i], track.end[i]});
       }
     }

@@ -155,13 +155,16 @@ TEST(Sentence, TellsTheOtherCauses) {
     Scene scene(2);                                    // another rank came late
     scene.compute(0, 0, 100);
     scene.compute(1, 0, 900);
-    scene.collective(0, 100, 1000, 0, scene.detail("all_reduce", 0), CollectiveOp::all_reduce);
-    scene.collective(1, 900, 1000, 0, scene.detail("all_reduce", 0), CollectiveOp::all_reduce);
+    auto detail = scene.detail("all_reduce", 0);
+    detail.source = scene.line("engine/tensor_parallel/row.cpp", 50);
+    scene.collective(0, 100, 1000, 0, detail, CollectiveOp::all_reduce);
+    scene.collective(1, 900, 1000, 0, detail, CollectiveOp::all_reduce);
     const Timeline timeline = scene.done();
     const auto list = exposures(timeline, critical_path(timeline, {0, 1000}));
     ASSERT_EQ(list.size(), 2u);
     EXPECT_EQ(sentence(timeline, list[0]), "rank 0, layer 0, forward: the all-reduce was 100 % exposed and blocked the step "
-                                           "for 100 ns, because rank 1 came 800 ns later");
+                                           "for 100 ns, because rank 1 came 800 ns later; it was issued at "
+                                           "engine/tensor_parallel/row.cpp:50");
   }
   {
     Scene scene;                                       // exposed but not blocking

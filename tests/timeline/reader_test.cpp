@@ -1,6 +1,8 @@
 // Traces of others, and files that are cut off, empty or no traces at all.
 #include "engine/timeline/reader.hpp"
 
+#include <random>
+
 #include "engine/timeline/file_bytes.hpp"
 #include "engine/timeline/run_info.hpp"
 #include "engine/timeline/writer.hpp"
@@ -190,6 +192,28 @@ TEST(Reader, WorksOutWhatAStreamWaitedForFromSyncRows) {
     EXPECT_EQ(timeline.collective(edge.from).op, CollectiveOp::all_gather);
   }
   EXPECT_TRUE(found);
+}
+
+TEST(Reader, OutlivesDamageAtAnyByte) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_rank(sample_timeline(), 0, folder / "rank0.json"));
+  const std::string whole = content_of(folder / "rank0.json");
+  std::mt19937 random(7);
+  const std::string alphabet = "\"\\{}[],:0123456789eE.-+ntu \x01\xff";
+  std::uniform_int_distribution<std::size_t> at(0, whole.size() - 1), letter(0, alphabet.size() - 1), run(1, 12);
+  int opened = 0;
+  for (int turn = 0; turn < 3000; ++turn) {
+    std::string damaged = whole;
+    for (std::size_t i = at(random), left = run(random); left > 0 && i < damaged.size(); --left, ++i) damaged[i] = alphabet[letter(random)];
+    const auto read = read_bytes(damaged, "rank0.json");
+    if (!read) {
+      EXPECT_TRUE(read.error().starts_with("rank0.json")) << read.error();
+      continue;
+    }
+    ++opened;
+    EXPECT_LE(read.value().spans(), sample_timeline().spans() / 2 + 3);     // a step whose name is damaged is a span
+  }
+  EXPECT_GT(opened, 0);
 }
 
 TEST(Reader, TellsOfEventsThatItPassesOver) {
