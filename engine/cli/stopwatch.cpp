@@ -75,6 +75,42 @@ double Stopwatch::host_ns(const Issue& issue, int count, int per_issue, int chos
   return over_ranks(median(between), Over::median);
 }
 
+Stopwatch::CallCosts Stopwatch::call_costs(const Issue& issue, int steps) {
+  using program::CommandKind;
+  using program::OpKind;
+  CallCosts costs;
+  const std::vector<double CallCosts::*> kinds{&CallCosts::kernel, &CallCosts::gemm, &CallCosts::collective,
+                                               &CallCosts::record, &CallCosts::wait};
+  std::vector<std::vector<double>> by_kind(kinds.size());
+  for (int step = 0; step < steps; ++step) {
+    device_.synchronize();
+    world_.barrier();
+    device_.begin_step(step_++, false);
+    issue();
+    const program::StepTimes times = device_.end_step();
+    device_.synchronize();
+    const program::Program& program = *device_.recorder().programs()[times.program];
+    std::vector<double> sums(kinds.size(), 0), counts(kinds.size(), 0);
+    for (std::size_t at = 0; at + 1 < times.issued.size(); ++at) {
+      const program::Command& command = program.commands[at];
+      std::size_t kind = 0;
+      if (command.kind == CommandKind::record_event) kind = 3;
+      else if (command.kind == CommandKind::wait_event) kind = 4;
+      else if (program.ops[command.op].desc.kind == OpKind::gemm) kind = 1;
+      else if (program::class_of(program.ops[command.op].desc.kind) == program::OpClass::communication) kind = 2;
+      sums[kind] += static_cast<double>(times.issued[at + 1].start - times.issued[at].start);
+      ++counts[kind];
+    }
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+      if (counts[kind] > 0) by_kind[kind].push_back(sums[kind] / counts[kind]);
+    }
+  }
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    costs.*kinds[kind] = over_ranks(by_kind[kind].empty() ? 0 : median(by_kind[kind]), Over::median);
+  }
+  return costs;
+}
+
 program::StepTimes Stopwatch::timed(const Issue& issue) {
   device_.synchronize();
   world_.barrier();

@@ -33,6 +33,14 @@ class Stopwatch {
   // over `count` commands that issue() makes. `per_issue` commands belong to one issue(); the chosen one counts.
   double host_ns(const Issue& issue, int count, int per_issue = 1, int chosen = 0);
 
+  // The host's time by kind of call, in ns, in steps of what issue() makes: the mean within a step, from the entry of
+  // each call to that of the next; the median over `steps` steps; the median over ranks. 0 for kinds that issue()
+  // does not make. The device is idle when a step begins, so its queue never holds the host up.
+  struct CallCosts {
+    double kernel = 0, gemm = 0, collective = 0, record = 0, wait = 0;
+  };
+  CallCosts call_costs(const Issue& issue, int steps);
+
   // One timed step of what `issue` issues: device times of its ops, in the order of issue.
   program::StepTimes timed(const Issue& issue);
 
