@@ -58,7 +58,8 @@ std::vector<Command> make_commands() {
        training_switches(), train},
       {"show", "DIR|FILE...", 1, -1, "Draw a timeline in the terminal; keys move about in it.",
        "A row a stream, a row of exposed communication and a row of idle time for each rank. On a terminal:\n"
-       "arrows or w a s d to zoom and pan, n and N to go from one exposed span to the next, f for all, q to quit.\n"
+       "arrows or w a s d zoom and pan, n and N go from one exposed span to the next, j and k to more ranks, f shows\n"
+       "all, q ends.\n"
        "Opens folders of runs and rank files, also traces of torch.profiler (.json, .json.gz).\n\n"
        "  ./shardbook show experiments/02_tensor_parallel/runs/RUN\n"
        "  ./shardbook show RUN --step 6 --ranks 0,1 --plain\n",

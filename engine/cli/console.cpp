@@ -18,6 +18,7 @@ Console own_console() {
   winsize size{};
   if (console.out_is_terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     console.columns = size.ws_col;
+    console.rows = size.ws_row;
   }
   return console;
 }

@@ -19,6 +19,7 @@ struct Console {
   bool in_is_terminal = false;
   bool err_is_terminal = false;
   int columns = 100;             // of the terminal behind `out`; 100 where there is none
+  int rows = 0;                  // likewise; 0 where there is none
 
   // Text is never wider than this, however wide the terminal.
   int text_columns() const { return columns < 40 ? 40 : columns > 100 ? 100 : columns; }

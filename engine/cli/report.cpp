@@ -29,10 +29,10 @@ std::string fixed(double number, int decimals) {
 
 std::string percent(double share) { return share < 0 ? "none" : fixed(100 * share, 1) + " %"; }
 
-// A paragraph whose lines after the first are indented.
-std::string lines_of(const std::string& paragraph) {
+// A paragraph whose lines all begin alike.
+std::string lines_of(const std::string& indent, const std::string& paragraph) {
   std::string out;
-  for (const std::string& line : wrap(paragraph, columns, "  ")) out += line + "\n";
+  for (const std::string& line : wrap(paragraph, columns - width_of(indent))) out += indent + line + "\n";
   return out;
 }
 
@@ -64,39 +64,44 @@ std::string numbers_phrase(const config::RunConfig& config) {
 }
 
 std::string loss_line(const config::RunConfig& config, const launch::Outcome& outcome) {
-  if (outcome.results.empty()) return "No numbers: this device computes shapes only.\n";
+  if (outcome.results.empty()) return "No losses: this device computes shapes only.\n";
   const train::StepResult& first = outcome.results.front();
   const train::StepResult& last = outcome.results.back();
-  std::string line = text("Loss ", fixed(first.loss, 3), " at step ", first.step + 1, ", ", fixed(last.loss, 3), " at step ",
-                          last.step + 1, " (nats a token; a guess among ", config.model.vocab, " costs ",
-                          fixed(std::log(config.model.vocab), 3), ").\n");
+  std::string line = text("Loss ", fixed(first.loss, 3), " at first, ", fixed(last.loss, 3), " in step ", last.step + 1,
+                          " (nats a token; a guess among ", config.model.vocab, " costs ", fixed(std::log(config.model.vocab), 3), ").\n");
   if (outcome.stopped_early) line = text("Stopped after step ", last.step + 1, " of ", config.steps, ". ") + line;
   return line;
 }
 
-std::string speed_line(const launch::Outcome& outcome, const Totals& totals) {
+// "1.23 GiB", "41 MiB"
+std::string memory_text(double bytes) {
+  const double mebibytes = bytes / (1024.0 * 1024);
+  return mebibytes < 1024 ? fixed(mebibytes, mebibytes < 10 ? 1 : 0) + " MiB" : fixed(mebibytes / 1024, 2) + " GiB";
+}
+
+std::string duration(double ns) { return metrics::duration_text(std::llround(ns)); }
+
+std::string figures(const config::RunConfig& config, const launch::Outcome& outcome, const Totals& totals) {
   const launch::Speed& speed = outcome.speed;
-  const bool modelled = speed.clock == Clock::modelled;
-  std::string line = text("Speed, ", outcome.info.clock, modelled ? " " + outcome.info.profile : "", ": ", modelled ? "≈ " : "",
-                          short_number(speed.tokens_per_second), " tokens/s · step ",
-                          metrics::duration_text(std::llround(speed.step_ns)));
-  if (speed.clock == Clock::measured) {
-    line += text(" (median of ", speed.steps_counted, "; ", metrics::duration_text(std::llround(speed.step_min_ns)), " to ",
-                 metrics::duration_text(std::llround(speed.step_max_ns)), ")");
+  const bool measured = speed.clock == Clock::measured;
+  std::string out = text("All ranks together, ", clock_phrase(config), "\n");
+  std::string rate = text(speed.clock == Clock::modelled ? "≈ " : "", short_number(speed.tokens_per_second), " tokens/s · ",
+                          duration(speed.step_ns), " a step");
+  if (measured) {
+    rate += text(" (median of ", speed.steps_counted, ", ", duration(speed.step_min_ns), " to ", duration(speed.step_max_ns), ")");
   }
-  if (speed.mfu >= 0) line += text(" · MFU ", percent(speed.mfu), " of 989 TFLOP/s");
+  if (speed.mfu >= 0) rate += text(" · MFU ", percent(speed.mfu), " of 989 TFLOP/s a GPU");
+  out += field("speed", rate);
   if (totals.window_ns > 0) {
-    line += text(" · overlap ", percent(totals.overlap()), " of communication · exposed ", percent(totals.exposed_share()),
-                 " of the time");
+    out += field("overlap", text(percent(totals.overlap()), " of communication ran under compute · exposed communication was ",
+                                 percent(totals.exposed_share()), " of the time"));
   }
-  if (speed.clock == Clock::measured) {
-    line += text(" · tracing costs ", fixed(100 * speed.tracing_cost, 1), " % of a step and ",
-                 metrics::duration_text(std::llround(speed.tracing_pair_ns)), " an op");
+  if (measured) {
+    out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
+                                 " an op on its stream; steps that are not traced pay nothing"));
   }
-  if (speed.peak_memory_bytes > 0) {
-    line += text(" · rank 0 allocates ", fixed(speed.peak_memory_bytes / (1024.0 * 1024 * 1024), 2), " GiB");
-  }
-  return lines_of(line);
+  if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), " allocated by rank 0"));
+  return out;
 }
 
 std::string table_part(const timeline::Timeline& timeline) {
@@ -108,26 +113,26 @@ std::string table_part(const timeline::Timeline& timeline) {
   return out;
 }
 
+// The timeline counts steps from 0, as --trace-steps, show and metrics do.
 std::string steps_phrase(const timeline::Timeline& timeline) {
   const auto [first, last] = std::minmax_element(timeline.steps.begin(), timeline.steps.end(), [](const auto& left, const auto& right) {
     return left.number < right.number;
   });
-  if (first->number == last->number) return text("step ", first->number + 1);
-  return text("steps ", first->number + 1, " to ", last->number + 1);
+  if (first->number == last->number) return text("in step ", first->number);
+  return text("in steps ", first->number, " to ", last->number);
 }
 
-// "./shardbook show x" and what it is good for, in two columns.
-std::string next_steps(const config::RunConfig&, const launch::Outcome& outcome, const std::optional<Lab>& lab) {
+// "./shardbook show x" and what it is good for, in two columns; a long command stands alone.
+std::string next_steps(const launch::Outcome& outcome, const std::optional<Lab>& lab) {
   std::vector<std::pair<std::string, std::string>> steps;
   if (!outcome.folder.empty()) steps.emplace_back("./shardbook show " + outcome.folder, "look at the timeline");
+  if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
   steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
-  if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text");
-  int widest = 0;
-  for (const auto& [command, reason] : steps) widest = std::max(widest, width_of(command));
+  constexpr int command_columns = 56;
   std::string out;
   for (const auto& [command, reason] : steps) {
-    // A folder of a long name leaves no room for the reason beside it.
-    out += (out.empty() ? "Next: " : "      ") + (widest > 70 ? command : pad_right(command, widest + 2) + reason) + "\n";
+    const bool fits = width_of(command) <= command_columns;
+    out += (out.empty() ? "Next  " : "      ") + (fits ? pad_right(command, command_columns + 2) + reason : command) + "\n";
   }
   return out;
 }
@@ -174,19 +179,19 @@ std::string heading_text(const config::RunConfig& config, const std::optional<La
 std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<Lab>& lab) {
   std::string out = loss_line(config, outcome) + "\n";
   const bool has_timeline = outcome.timeline.spans() > 0 && !outcome.timeline.steps.empty();
-  const Totals totals = has_timeline ? totals_of(outcome.timeline) : Totals{};
   if (has_timeline) {
-    out += text("Where the time of each rank went, ", steps_phrase(outcome.timeline), " (the four parts sum to the window)\n");
+    out += text("Where the time of each rank went ", steps_phrase(outcome.timeline), " (counted from 0); the four parts sum to the window\n");
     out += table_part(outcome.timeline) + "\n";
   } else {
-    out += "No step was traced, so there is no timeline: --trace-steps A:B names the steps to record.\n";
+    out += "No step was traced, so there is no timeline: --trace-steps A:B names the steps to record.\n\n";
   }
-  if (outcome.speed.step_ns > 0) out += speed_line(outcome, totals);
+  if (outcome.speed.step_ns > 0) out += figures(config, outcome, has_timeline ? totals_of(outcome.timeline) : Totals{}) + "\n";
   if (has_timeline) {
-    out += lines_of(metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".");
+    out += text("The longest exposure that blocked the step, ", clock_phrase(config), "\n");
+    out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
   }
-  if (!outcome.folder.empty()) out += text("\nRun:  ", outcome.folder, "\n");
-  return out + next_steps(config, outcome, lab);
+  if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
+  return out + next_steps(outcome, lab);
 }
 
 nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome) {

@@ -18,7 +18,7 @@ namespace shardbook::cli {
 std::string heading_text(const config::RunConfig& config, const std::optional<Lab>& lab);
 
 // After the last: loss, where the time of each rank went, speed, the longest blocking exposure with its source line,
-// the folder and what to do next. `columns` is the width of a line. REQUIRES: the outcome is a reporter's.
+// the folder and what to do next. REQUIRES: the outcome is a reporter's.
 std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<Lab>& lab);
 
 // The same figures for programs; times in nanoseconds.

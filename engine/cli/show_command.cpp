@@ -4,6 +4,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -62,9 +64,9 @@ std::string read_key(bool* gone) {
     return "";
   }
   std::string key(bytes, 1);
-  // The rest of an arrow key comes at once behind its escape.
+  // The rest of an arrow or page key comes at once behind its escape: ESC [ and digits up to a letter or ~.
   pollfd more{STDIN_FILENO, POLLIN, 0};
-  while (key[0] == '\x1b' && key.size() < 3 && ::poll(&more, 1, 20) == 1) {
+  while (key[0] == '\x1b' && (key.size() < 3 || std::isdigit(static_cast<unsigned char>(key.back()))) && ::poll(&more, 1, 20) == 1) {
     if (::read(STDIN_FILENO, bytes, 1) != 1) break;
     key += bytes[0];
   }
@@ -91,18 +93,49 @@ std::string sentence_of(const Timeline& timeline, const ViewState& state, const 
   return metrics::exposure_sentence(timeline, metrics::common_window(timeline));
 }
 
+// The rows of ranks that fit on the screen, from `first` on, between the two lines of the head and the legend; `first`
+// is moved so that there is no empty space, and so that the row that begins with `wanted` is on the screen.
+std::vector<std::string> fitted(const std::vector<std::string>& drawn, std::size_t room, const std::string& wanted, std::size_t& first) {
+  if (drawn.size() <= room || room < 4) return drawn;
+  const std::size_t rows = drawn.size() - 3, shown = room - 3;
+  for (std::size_t row = 0; row < rows && !wanted.empty(); ++row) {
+    if (drawn[2 + row].compare(0, wanted.size(), wanted) != 0) continue;
+    if (row < first) first = row;
+    if (row + 1 > first + shown) first = row + 1 - shown;
+  }
+  first = std::min(first, rows - shown);
+  std::vector<std::string> lines{drawn[0], drawn[1]};
+  for (std::size_t row = first; row < first + shown; ++row) lines.push_back(drawn[2 + row]);
+  lines.push_back(drawn.back());
+  return lines;
+}
+
 void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions options, Console& console) {
   const std::vector<metrics::Exposure> exposures =
       metrics::exposures(timeline, metrics::critical_path(timeline, metrics::common_window(timeline)));
   RawTerminal terminal(console.out);
   bool gone = false;
+  std::size_t first_row = 0;
+  std::string wanted;
   while (!state.quit && !gone) {
-    options.width = own_console().columns;
+    const Console now = own_console();
+    options.width = now.columns;
+    std::vector<std::string> below = wrap(sentence_of(timeline, state, exposures), now.columns);
+    below.push_back(dim("←→ a d pan · ↑↓ w s zoom · n N next, previous exposed span · j k or page keys: more ranks · f all · q quit", true));
+    const std::size_t room = now.rows > static_cast<int>(below.size()) ? static_cast<std::size_t>(now.rows) - below.size() : 0;
     console.out << "\x1b[H";
-    for (const std::string& line : metrics::draw(timeline, state, options)) console.out << line << "\x1b[K\r\n";
-    for (const std::string& line : wrap(sentence_of(timeline, state, exposures), options.width)) console.out << line << "\x1b[K\r\n";
-    console.out << "\x1b[2m←→ or a d pan · ↑↓ or w s zoom · n N next, previous exposed span · f all · q quit\x1b[0m\x1b[K\x1b[J" << std::flush;
-    state = metrics::step(timeline, state, metrics::key_of(read_key(&gone)));
+    for (const std::string& line : fitted(metrics::draw(timeline, state, options), room, wanted, first_row)) console.out << line << "\x1b[K\r\n";
+    for (std::size_t i = 0; i < below.size(); ++i) console.out << below[i] << "\x1b[K" << (i + 1 < below.size() ? "\r\n" : "\x1b[J");
+    console.out << std::flush;
+
+    const std::string key = read_key(&gone);
+    wanted.clear();
+    if (key == "j" || key == "\x1b[6~") first_row += 5;
+    if (key == "k" || key == "\x1b[5~") first_row -= std::min<std::size_t>(first_row, 5);
+    const metrics::ViewKey meant = metrics::key_of(key);
+    state = metrics::step(timeline, state, meant);
+    const bool goes = meant == ViewKey::next_exposed || meant == ViewKey::previous_exposed;
+    if (goes && state.selected) wanted = text("r", timeline.rank(*state.selected), " exposed");
   }
 }
 
