@@ -136,6 +136,10 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
 }
 
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options) {
+  if (config.device != config::DeviceKind::cuda) {
+    base::Status alone = expect_no_launcher(config);
+    if (!alone) return alone.as_error();
+  }
   switch (config.device) {
     case config::DeviceKind::meta: return run_meta(config, options);
     case config::DeviceKind::host: return run_threads(config, options);

@@ -17,6 +17,10 @@ base::Result<std::string> make_run_folder(const config::RunConfig& config);
 base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, const std::string& folder,
                                const std::vector<RankOutcome>& ranks, const std::string& backend);
 
+// The ranks of host and meta live in one process: being one of several that a launcher started is refused, as is
+// asking for processes.
+base::Status expect_no_launcher(const config::RunConfig& config);
+
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options);
 base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options);
 base::Result<Outcome> run_processes(const config::RunConfig& config, const LaunchOptions& options);

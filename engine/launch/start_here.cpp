@@ -4,10 +4,25 @@
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
 #include "engine/launch/start.hpp"
+#include "engine/world/launchers.hpp"
 #include "engine/world/signals.hpp"
 #include "engine/world/threads.hpp"
 
 namespace shardbook::launch {
+
+base::Status expect_no_launcher(const config::RunConfig& config) {
+  const char* device = config::name_of(config.device);
+  if (config.launch == config::Launch::processes && config.was_asked("launch")) {
+    return base::Error{base::text("--launch processes needs --device cuda: the ranks of --device ", device, " are threads of one process")};
+  }
+  const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
+  if (!launch) return launch.as_error();
+  if (launch.value().launcher != world::Launcher::none && launch.value().place.size > 1) {
+    return base::Error{base::text(world::name_of(launch.value().launcher), " started ", launch.value().place.size,
+                                  " processes, but the ranks of --device ", device, " live in one: start it by itself, or use --device cuda")};
+  }
+  return base::Done{};
+}
 
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options) {
   std::string folder;

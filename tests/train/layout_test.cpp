@@ -95,6 +95,18 @@ TEST_P(Layouts, InFp64EveryGradientIsThatOfOneRank) {
   EXPECT_NEAR(found.norms[0], truth().f64.norms[0], 1e-10) << "a parameter replicated over tp counts once";
 }
 
+TEST_P(Layouts, TheFirstWeightsAreThoseOfOneRankBitForBit) {
+  // Without a learning rate the masters stay as they were drawn.
+  auto drawn = [this](config::RunConfig still) {
+    still.steps = 1;
+    still.lr = still.min_lr = 0;
+    return run(still);
+  };
+  const HostRun found = drawn(config());
+  ASSERT_EQ(found.error, "");
+  EXPECT_EQ(found.masters, drawn(small_config(1, 1)).masters);
+}
+
 TEST_P(Layouts, TheOrderInWhichQueuesDrainChangesNothing) {
   config::RunConfig drained = config();
   drained.steps = 3;

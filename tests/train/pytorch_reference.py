@@ -10,7 +10,10 @@ import json
 import torch
 import torch.nn.functional as F
 
-LAYERS, D, H, S, V, FFN, B = 2, 32, 4, 8, 64, 64, 4
+# Heads of 16: the scale of attention, 1/4, is the same in fp32, in which the engine keeps it, and fp64. The norm's
+# epsilon is the engine's: 1e-5 rounded to fp32.
+LAYERS, D, H, S, V, FFN, B = 2, 32, 2, 8, 64, 64, 4
+EPSILON = torch.tensor(1e-5, dtype=torch.float32).item()
 MASK = (1 << 64) - 1
 
 
@@ -46,7 +49,7 @@ def parameters(tied):
 
 def forward(p, tied, tokens, targets):
     linear = lambda x, name: F.linear(x, p[name + ".weight"], p[name + ".bias"])
-    norm = lambda x, name: F.layer_norm(x, (D,), p[name + ".weight"], p[name + ".bias"], 1e-5)
+    norm = lambda x, name: F.layer_norm(x, (D,), p[name + ".weight"], p[name + ".bias"], EPSILON)
     x = p["embedding.token.weight"][tokens] + p["embedding.position.weight"]
     for layer in range(LAYERS):
         b = f"blocks.{layer}"
