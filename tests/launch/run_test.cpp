@@ -1,0 +1,146 @@
+// From a config to a run on disk: what is promised of every run.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/launch/launch.hpp"
+#include "engine/metrics/exposure.hpp"
+#include "engine/metrics/partition.hpp"
+#include "engine/timeline/reader.hpp"
+#include "engine/timeline/rules.hpp"
+
+namespace shardbook::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that goes with the test.
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("shardbook-launch-test-" + std::to_string(::getpid()));
+  Folder() { fs::remove_all(path); }
+  ~Folder() { fs::remove_all(path); }
+};
+
+config::RunConfig small(const std::vector<std::pair<std::string, std::string>>& asked) {
+  config::RunConfig config;
+  auto ask = [&](const std::string& option, const std::string& value) {
+    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
+    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
+  };
+  ask("device", "host");
+  ask("layers", "2");
+  ask("width", "32");
+  ask("heads", "4");
+  ask("sequence", "16");
+  ask("sequences", "8");
+  ask("steps", "6");
+  for (const auto& [option, value] : asked) ask(option, value);
+  base::Result<config::RunConfig> valid = config::validate(config, 0);
+  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
+  return valid.value();
+}
+
+Outcome run_or_fail(const config::RunConfig& config, const LaunchOptions& options) {
+  base::Result<Outcome> outcome = run(config, options);
+  EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error());
+  return outcome.ok() ? std::move(outcome).value() : Outcome{};
+}
+
+TEST(Run, LeavesFilesThatKeepEveryRuleAndReadBackAlike) {
+  const Folder folder;
+  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.path.string()}});
+  const Outcome outcome = run_or_fail(config, {});
+  for (int rank = 0; rank < 4; ++rank) {
+    const std::string name = "rank" + std::to_string(rank);
+    EXPECT_TRUE(fs::exists(folder.path / (name + ".program")));
+    EXPECT_EQ(timeline::violations((folder.path / (name + ".json")).string()), std::vector<std::string>{});
+  }
+  const base::Result<timeline::Timeline> read = timeline::read(folder.path.string());
+  ASSERT_TRUE(read.ok()) << read.error();
+  for (int rank = 0; rank < 4; ++rank) {
+    const metrics::Partition kept = metrics::partition(outcome.timeline, rank, metrics::steps_window(outcome.timeline, rank));
+    const metrics::Partition again = metrics::partition(read.value(), rank, metrics::steps_window(read.value(), rank));
+    EXPECT_GT(kept.compute_ns, 0);
+    EXPECT_EQ(kept.compute_ns + kept.exposed_communication_ns + kept.exposed_memory_ns + kept.idle_ns, kept.window.length());
+    EXPECT_EQ(again.exposed_communication_ns, kept.exposed_communication_ns);
+    EXPECT_EQ(again.idle_ns, kept.idle_ns);
+  }
+  EXPECT_EQ(metrics::exposure_sentence(read.value(), metrics::common_window(read.value())),
+            metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)));
+}
+
+TEST(Run, IsRepeatedBitForBitByTheConfigThatItStores) {
+  const Folder folder;
+  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.path.string()}});
+  const Outcome first = run_or_fail(config, {});
+  config::RunConfig stored;
+  ASSERT_TRUE(config::read_json(stored, first.info.config.dump(), "run.json").ok());
+  const base::Result<config::RunConfig> valid = config::validate(stored, 0);
+  ASSERT_TRUE(valid.ok()) << valid.error();
+  LaunchOptions in_memory;
+  in_memory.write_run = false;
+  const Outcome again = run_or_fail(valid.value(), in_memory);
+  ASSERT_EQ(again.results.size(), first.results.size());
+  for (std::size_t step = 0; step < first.results.size(); ++step) EXPECT_EQ(again.results[step].loss, first.results[step].loss);
+  EXPECT_EQ(again.program_hashes, first.program_hashes);
+}
+
+TEST(Run, TellsTheTimeByTheClockThatWasAsked) {
+  LaunchOptions in_memory;
+  in_memory.write_run = false;
+  const Outcome wall = run_or_fail(small({{"tp", "2"}, {"clock", "wall"}}), in_memory);
+  EXPECT_EQ(wall.timeline.ranks.at(0).clock, timeline::Clock::wall);
+  EXPECT_GT(wall.speed.step_ns, 0);
+  const Outcome meta = run_or_fail(small({{"tp", "2"}, {"device", "meta"}}), in_memory);
+  const Outcome modelled = run_or_fail(small({{"tp", "2"}}), in_memory);
+  EXPECT_EQ(modelled.timeline.ranks.at(0).clock, timeline::Clock::modelled);
+  EXPECT_EQ(modelled.timeline.ranks.at(0).profile, "h200x8");
+  EXPECT_EQ(meta.program_hashes, modelled.program_hashes);
+  EXPECT_EQ(meta.speed.step_ns, modelled.speed.step_ns) << "the model knows the program and nothing else";
+  EXPECT_TRUE(meta.results.empty());
+}
+
+TEST(Run, EndsAtTheSameStepEverywhereWhenInterruptedAndOpens) {
+  const Folder folder;
+  LaunchOptions options;
+  options.progress = [](const Progress& progress) {
+    if (progress.result.step >= 20) std::raise(SIGINT);
+  };
+  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"steps", "100000"}, {"progress", "5"}, {"out", folder.path.string()}});
+  const Outcome outcome = run_or_fail(config, options);
+  EXPECT_TRUE(outcome.stopped_early);
+  EXPECT_LT(outcome.results.size(), 200u);
+  const base::Result<timeline::Timeline> read = timeline::read(folder.path.string());
+  ASSERT_TRUE(read.ok()) << read.error();
+  EXPECT_EQ(read.value().ranks.size(), 4u);
+}
+
+TEST(Run, RefusesAFolderThatCannotBeWrittenBeforeItTrains) {
+  const Folder folder;
+  std::ofstream(folder.path) << "a file, no folder";
+  bool trained = false;
+  LaunchOptions options;
+  options.progress = [&](const Progress&) { trained = true; };
+  const base::Result<Outcome> outcome = run(small({{"out", (folder.path / "run").string()}}), options);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_NE(outcome.error().find("cannot be written"), std::string::npos) << outcome.error();
+  EXPECT_FALSE(trained);
+}
+
+TEST(Run, OnTheHostRefusesToBeOneOfSeveralProcesses) {
+  const std::vector<std::pair<const char*, const char*>> torchrun{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"LOCAL_RANK", "0"},
+      {"LOCAL_WORLD_SIZE", "2"}, {"GROUP_RANK", "0"}, {"MASTER_ADDR", "localhost"}, {"MASTER_PORT", "29500"}, {"TORCHELASTIC_RUN_ID", "x"}};
+  for (const auto& [name, value] : torchrun) setenv(name, value, 1);
+  LaunchOptions in_memory;
+  in_memory.write_run = false;
+  const base::Result<Outcome> outcome = run(small({}), in_memory);
+  for (const auto& [name, value] : torchrun) unsetenv(name);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_NE(outcome.error().find("torchrun"), std::string::npos) << outcome.error();
+}
+
+}  // namespace
+}  // namespace shardbook::launch
