@@ -77,6 +77,7 @@ class Calibration {
     kernels();
     device_costs();
     host_costs();
+    tracing_costs();
     collectives();
     overlaps();
     return plan_;
@@ -216,6 +217,31 @@ class Calibration {
       steps.push_back(static_cast<double>(program::host_now() - begin - (times.issued.back().end - times.issued.front().start)));
     }
     plan_.host.step_ns = watch_->over_ranks(Stopwatch::median(steps), Stopwatch::Over::median);
+  }
+
+  // What the marks round each op of a traced step add: to the host's calls, and between ops of a stream whose host is
+  // ahead (each op long enough to be issued twice meanwhile).
+  void tracing_costs() {
+    say("what tracing costs");
+    constexpr int ops = 100;
+    const Bytes longer = std::min(benches_.largest_buffer(), Bytes{1} << 26);
+    const auto repeated = [&](Bytes bytes) {
+      return [this, bytes] {
+        for (int op = 0; op < ops; ++op) benches_.pointwise(compute_, bytes);
+      };
+    };
+    std::vector<double> on_host, on_device;
+    for (int i = 0; i < 11; ++i) {
+      const program::StepTimes issued = watch_->timed(repeated(tiny));
+      on_host.push_back(static_cast<double>(issued.issued.back().start - issued.issued.front().start) / (ops - 1));
+      const program::StepTimes ran = watch_->timed(repeated(longer));
+      on_device.push_back(static_cast<double>(ran.ran.back().end - ran.ran.front().end) / (ops - 1));
+    }
+    const auto added = [&](std::vector<double> traced, double plain) {
+      return std::max(0.0, watch_->over_ranks(Stopwatch::median(std::move(traced)), Stopwatch::Over::median) - plain);
+    };
+    plan_.host.trace_ns = added(on_host, watch_->host_ns([&] { tiny_op(compute_); }, ops));
+    plan_.device.trace_ns = added(on_device, watch_->period_ns([&] { benches_.pointwise(compute_, longer); }));
   }
 
   void collectives() {

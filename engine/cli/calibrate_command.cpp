@@ -81,7 +81,7 @@ class Saying {
   std::string kind_;
 };
 
-int measure_as_rank(const world::Launch& launch, const std::string& name, const std::string& out, Console& console) {
+int measure_as_rank(const world::Launch& launch, const std::string& name, const std::string& out, bool json, Console& console) {
   base::Result<world::ProcessOptions> options = world::process_options(world::process_environment());
   if (!options) return refuse(console, options.error());
   simulate::Benchmarks measured;
@@ -106,6 +106,10 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
   if (!profile) return refuse(console, profile.error());
   if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
   const simulate::Profile& fitted = profile.value();
+  if (json) {
+    console.out << simulate::to_json(fitted) << "\n";
+    return exit_ok;
+  }
   console.out << "profile " << name << " of " << measured.device.name << ", measured on " << measured.made_at << ": " << out << "\n"
               << "  bf16 matmul " << short_number(fitted.gemm.at(base::DType::bf16).peak_flops_per_ns * 1e9, " ") << "FLOP/s · memory "
               << short_number(fitted.device.memory_bytes_per_ns * 1e9, " ") << "B/s · a launch costs the host "
@@ -119,7 +123,8 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
 std::vector<Switch> calibrate_switches() {
   return {{"name", "NAME", "What the profile is called.", "the host's name"},
           {"out", "FILE", "Where it is written.", "NAME.json"},
-          {"gpus", "N", "How many GPUs.", "all"}};
+          {"gpus", "N", "How many GPUs.", "all"},
+          {"json", "", "The profile on standard output too.", ""}};
 }
 
 int calibrate(const Line& line, Console& console) {
@@ -140,9 +145,10 @@ int calibrate(const Line& line, Console& console) {
   const std::string out = line.has("out") ? line.value("out") : name + ".json";
   if (base::Status status = check_out(out); !status) return refuse(console, status.error());
 
-  if (launch.value().launcher != world::Launcher::none || gpus == 1) return measure_as_rank(launch.value(), name, out, console);
-  const base::Result<world::SpawnOutcome> ended =
-      world::spawn_processes(world::own_program(), {"calibrate", "--name", name, "--out", out}, gpus);
+  if (launch.value().launcher != world::Launcher::none || gpus == 1) return measure_as_rank(launch.value(), name, out, line.has("json"), console);
+  std::vector<std::string> arguments{"calibrate", "--name", name, "--out", out};
+  if (line.has("json")) arguments.push_back("--json");
+  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), arguments, gpus);
   if (!ended) return refuse(console, ended.error());
   if (ended.value().exit_code != 0) console.err << "shardbook: " << ended.value().first_cause << "\n";
   return ended.value().exit_code == 0 ? exit_ok : exit_failed;

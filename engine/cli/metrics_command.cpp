@@ -1,6 +1,6 @@
 // `metrics`: the partition of each rank's time. Of our own runs by steps, with the clock; of any other trace the
-// summary of its device spans as an independent reader would give it (metrics/rank_summary), for such a trace says
-// neither its clock nor its steps reliably.
+// summary of its device spans as an independent reader would give it (metrics/rank_summary), for such a trace states
+// no steps of its device and no edges.
 #include <algorithm>
 #include <ostream>
 
