@@ -35,7 +35,7 @@ const std::vector<Preset>& table() {
   static const std::vector<Preset> presets = {
       {{.preset = "grammar-tutor", .layers = 4, .width = 128, .heads = 4, .head_dim = 32, .sequence = 128,
         .vocab = 256, .ffn_width = 512, .tied = true},
-       16, 16, 40, 5, 3e-3, "grammar"},
+       16, 16, 40, 10, 2e-3, "grammar"},
       {{.preset = "gpt-124m", .layers = 12, .width = 768, .heads = 12, .head_dim = 64, .sequence = 1024,
         .vocab = 50304, .ffn_width = 3072, .tied = true},
        64, 8, 20, 5, 6e-4, "synthetic"},
