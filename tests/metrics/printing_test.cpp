@@ -64,7 +64,9 @@ TEST(Table, NeverMixesClocks) {
 
 TEST(Table, AsJsonHoldsIntegersThatSumToTheWindow) {
   const Timeline timeline = two_ranks();
-  for (const auto& rank : table_json(timeline, rank_rows(timeline))[0]["ranks"]) {
+  const nlohmann::json tables = table_json(timeline, rank_rows(timeline));
+  ASSERT_EQ(tables[0]["ranks"].size(), 2u);
+  for (const auto& rank : tables[0]["ranks"]) {
     EXPECT_EQ(rank["compute_ns"].get<Nanoseconds>() + rank["exposed_communication_ns"].get<Nanoseconds>() +
                   rank["exposed_memory_ns"].get<Nanoseconds>() + rank["idle_ns"].get<Nanoseconds>(),
               rank["window_ns"].get<Nanoseconds>());
