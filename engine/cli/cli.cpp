@@ -62,7 +62,7 @@ std::vector<Command> make_commands() {
        "all, q ends.\n"
        "Opens folders of runs and rank files, also traces of torch.profiler (.json, .json.gz).\n\n"
        "  ./shardbook show experiments/02_tensor_parallel/runs/RUN\n"
-       "  ./shardbook show RUN --step 6 --ranks 0,1 --plain\n",
+       "  ./shardbook show RUN --step 11 --ranks 0,1 --plain\n",
        with(window_switches(), {{"ranks", "R,R...", "These ranks only.", "all"},
                                 {"width", "N", "Columns.", "the terminal's, else 100"},
                                 {"plain", "", "Draw once, without keys.", ""},
@@ -73,7 +73,7 @@ std::vector<Command> make_commands() {
        "compute + exposed communication + exposed memory + idle = the window, for each rank. Communication is\n"
        "exposed while no compute of its rank runs; overlap is the part of it that is not.\n"
        "With --json, a run gives one object; traces of other programs give a line a rank.\n\n"
-       "  ./shardbook metrics experiments/02_tensor_parallel/runs/RUN --step 6\n"
+       "  ./shardbook metrics experiments/02_tensor_parallel/runs/RUN --step 11\n"
        "  ./shardbook metrics rank0.json.gz rank1.json.gz --json       traces of torch.profiler\n",
        with(window_switches(), {json}), metrics_of},
       {"read", "[NOTE]", 0, 1, "Read a note, with the engine's code woven in; without a name, list them.",

@@ -32,7 +32,7 @@ TEST(RunConfig, IsTheGrammarTutorWhenNothingWasAskedFor) {
   EXPECT_EQ(config.model, presets()[0]);
   EXPECT_EQ(config.steps, 40);
   EXPECT_EQ(config.sequences, 16);
-  EXPECT_EQ(config.lr, 3e-3);
+  EXPECT_EQ(config.lr, 2e-3);
   EXPECT_EQ(config.data, std::vector<std::string>{"grammar"});
   EXPECT_TRUE(config.asked.empty());
 }

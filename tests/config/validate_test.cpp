@@ -29,9 +29,9 @@ TEST(Validate, MakesEveryOpenChoiceOnTheHost) {
   EXPECT_EQ(config.launch, Launch::threads);
   EXPECT_EQ(config.ranks, 1);
   EXPECT_EQ(config.micro_batches, 1);
-  EXPECT_EQ(config.warmup_steps, 5);
-  EXPECT_EQ(config.trace_steps, (StepRange{5, 8}));
-  EXPECT_DOUBLE_EQ(config.min_lr, 3e-4);
+  EXPECT_EQ(config.warmup_steps, 10);
+  EXPECT_EQ(config.trace_steps, (StepRange{10, 13}));
+  EXPECT_DOUBLE_EQ(config.min_lr, 2e-4);
   EXPECT_TRUE(config.notes.empty());
 }
 
