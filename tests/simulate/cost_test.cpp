@@ -11,7 +11,7 @@ namespace {
 using base::DType;
 
 CostModel model() {
-  base::Result<Profile> profile = find_profile("h200x8");
+  base::Result<Profile> profile = find_profile(SHARDBOOK_SOURCE_DIR "/tests/simulate/data/machine.json");
   EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error());
   return CostModel(std::move(profile).value());
 }

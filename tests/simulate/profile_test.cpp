@@ -12,14 +12,16 @@
 namespace shardbook::simulate {
 namespace {
 
-Profile h200() {
-  base::Result<Profile> profile = find_profile("h200x8");
+Profile fixed_machine() {
+  base::Result<Profile> profile = find_profile(SHARDBOOK_SOURCE_DIR "/tests/simulate/data/machine.json");
   EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error());
   return std::move(profile).value();
 }
 
 TEST(Profile, H200x8IsCompiledIn) {
-  const Profile profile = h200();
+  const base::Result<Profile> found = find_profile("h200x8");
+  ASSERT_TRUE(found.ok()) << found.error();
+  const Profile& profile = found.value();
   EXPECT_EQ(profile.name, "h200x8");
   EXPECT_EQ(profile.device.name, "NVIDIA H200");
   EXPECT_FALSE(profile.origin.empty());
@@ -28,7 +30,7 @@ TEST(Profile, H200x8IsCompiledIn) {
 }
 
 TEST(Profile, ComesBackFromItsJsonAsItWas) {
-  Profile profile = h200();
+  Profile profile = fixed_machine();
   profile.kernels["adamw"] = {{1024, 2000.5}, {1 << 20, 3000.25}};
   const base::Result<Profile> again = profile_from_json(to_json(profile), "text");
   ASSERT_TRUE(again.ok()) << again.error();
@@ -37,15 +39,15 @@ TEST(Profile, ComesBackFromItsJsonAsItWas) {
 
 TEST(Profile, IsFoundByThePathOfAFile) {
   const std::string path = (std::filesystem::temp_directory_path() / base::text("profile_", ::getpid(), ".json")).string();
-  ASSERT_TRUE(save_profile(h200(), path).ok());
+  ASSERT_TRUE(save_profile(fixed_machine(), path).ok());
   const base::Result<Profile> again = find_profile(path);
   std::filesystem::remove(path);
   ASSERT_TRUE(again.ok()) << again.error();
-  EXPECT_TRUE(again.value() == h200());
+  EXPECT_TRUE(again.value() == fixed_machine());
 }
 
 TEST(Profile, SaysWhereItCannotBeWritten) {
-  const base::Status status = save_profile(h200(), "/nowhere/at/all.json");
+  const base::Status status = save_profile(fixed_machine(), "/nowhere/at/all.json");
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().find("/nowhere/at/all.json"), std::string::npos) << status.error();
 }
@@ -70,7 +72,7 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 TEST(Profile, ThatIsMalformedIsRefusedWithFileAndKey) {
-  const std::string good = to_json(h200());
+  const std::string good = to_json(fixed_machine());
   EXPECT_NE(refusal("{ not json").find("my.json"), std::string::npos);
   EXPECT_EQ(refusal("[]"), "my.json is no machine profile: the whole is no object");
   EXPECT_EQ(refusal("{}"), "my.json is no machine profile: key name is missing");
