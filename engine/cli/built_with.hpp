@@ -5,7 +5,6 @@
 
 namespace shardbook::cli::built_with {
 
-extern const char* const source_root;
 extern const char* const compiler;       // "GNU 12.2.0"
 extern const char* const cmake;          // "3.25.1"
 extern const char* const build_type;     // "RelWithDebInfo"

@@ -58,7 +58,7 @@ std::string styled_words(const std::string& words, std::string (*style)(std::str
 
 class Page {
  public:
-  Page(const std::string& markdown, const std::string& name, const std::vector<Excerpt>& excerpts, const PageOptions& options)
+  Page(const std::string& markdown, const std::string& name, const std::vector<book::Excerpt>& excerpts, const PageOptions& options)
       : name_(name), excerpts_(excerpts), options_(options) {
     std::istringstream in(markdown);
     for (std::string line; std::getline(in, line);) source_.push_back(line);
@@ -258,7 +258,7 @@ class Page {
   }
 
   Status weave(const std::string& name, std::size_t line) {
-    const Excerpt* excerpt = find(name);
+    const book::Excerpt* excerpt = find(name);
     if (excerpt == nullptr) return Error{no_span(name, line)};
     out_.push_back("┌ " + bold(excerpt->title, options_.styled));
     out_.push_back("│ " + dim(text(excerpt->path, ":", excerpt->line), options_.styled));
@@ -267,14 +267,14 @@ class Page {
     return Done{};
   }
 
-  const Excerpt* find(const std::string& name) const {
-    const auto found = std::find_if(excerpts_.begin(), excerpts_.end(), [&](const Excerpt& one) { return one.name == name; });
+  const book::Excerpt* find(const std::string& name) const {
+    const auto found = std::find_if(excerpts_.begin(), excerpts_.end(), [&](const book::Excerpt& one) { return one.name == name; });
     return found == excerpts_.end() ? nullptr : &*found;
   }
 
   std::string no_span(const std::string& name, std::size_t line) const {
     std::vector<std::string> known;
-    for (const Excerpt& excerpt : excerpts_) known.push_back(excerpt.name);
+    for (const book::Excerpt& excerpt : excerpts_) known.push_back(excerpt.name);
     return text(name_, ":", line, ": the engine has no span '", name, "'",
                 known.empty() ? std::string() : "; the nearest is " + base::nearest(name, known));
   }
@@ -311,7 +311,7 @@ class Page {
 
   std::string link(const std::string& words, const std::string& target, bool on) {
     if (target.compare(0, 5, "span:") == 0) {
-      const Excerpt* excerpt = find(target.substr(5));
+      const book::Excerpt* excerpt = find(target.substr(5));
       if (excerpt == nullptr) {
         if (problem_.empty()) problem_ = no_span(target.substr(5), at_);
         return words;
@@ -323,7 +323,7 @@ class Page {
   }
 
   std::string name_;
-  const std::vector<Excerpt>& excerpts_;
+  const std::vector<book::Excerpt>& excerpts_;
   PageOptions options_;
   std::vector<std::string> source_, out_;
   std::size_t at_ = 0;
@@ -333,7 +333,7 @@ class Page {
 }  // namespace
 
 base::Result<std::vector<std::string>> page_lines(const std::string& markdown, const std::string& name,
-                                                  const std::vector<Excerpt>& excerpts, const PageOptions& options) {
+                                                  const std::vector<book::Excerpt>& excerpts, const PageOptions& options) {
   return Page(markdown, name, excerpts, options).lines();
 }
 

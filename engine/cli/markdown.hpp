@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/base/result.hpp"
-#include "engine/cli/excerpts.hpp"
+#include "engine/book/excerpts.hpp"
 
 namespace shardbook::cli {
 
@@ -22,7 +22,7 @@ struct PageOptions {
 // The page as lines. Code and tables that are wider than the columns are left as they are.
 // Errors: a span that is not there (the nearest is named), a fence that does not end; `name` is the page's.
 base::Result<std::vector<std::string>> page_lines(const std::string& markdown, const std::string& name,
-                                                  const std::vector<Excerpt>& excerpts, const PageOptions& options);
+                                                  const std::vector<book::Excerpt>& excerpts, const PageOptions& options);
 
 // The text of the first heading, or "".
 std::string title_of(const std::string& markdown);

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <ostream>
 
-#include "engine/cli/excerpts.hpp"
+#include "engine/book/excerpts.hpp"
 #include "engine/cli/markdown.hpp"
-#include "engine/cli/project.hpp"
+#include "engine/book/project.hpp"
 
 namespace shardbook::cli {
 
@@ -65,7 +65,7 @@ int list_pages(const std::string& root, Console& console) {
       const fs::path parent = fs::path(page).parent_path();
       const bool of_lab = page.compare(0, 5, "labs/") == 0;
       if ((of_lab ? parent.parent_path() : parent) != folder) continue;
-      base::Result<std::string> content = read_text((fs::path(root) / page).string());
+      base::Result<std::string> content = book::read_text((fs::path(root) / page).string());
       if (!content) return refuse(console, content.error());
       console.out << "  " << pad_right(of_lab ? parent.string() : fs::path(page).stem().string(), 28) << title_of(content.value()) << "\n";
     }
@@ -97,14 +97,14 @@ base::Result<std::string> find_page(const std::string& root, const std::string& 
 }
 
 int read_note(const Line& line, Console& console) {
-  const std::string root = project_root();
+  const std::string root = book::project_root();
   if (root.empty()) return refuse(console, "no notes here: start this from within the project's folder, the one that holds labs/ and notes/");
   if (line.places.empty()) return list_pages(root, console);
   base::Result<std::string> path = find_page(root, line.places.front(), line.value("lang"));
   if (!path) return refuse(console, path.error());
-  base::Result<std::string> content = read_text(path.value());
+  base::Result<std::string> content = book::read_text(path.value());
   if (!content) return refuse(console, content.error());
-  base::Result<std::vector<Excerpt>> excerpts = all_excerpts(root);
+  base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());
 
   PageOptions options;

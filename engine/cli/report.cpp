@@ -123,7 +123,7 @@ std::string steps_phrase(const timeline::Timeline& timeline) {
 }
 
 // "./shardbook show x" and what it is good for, in two columns; a long command stands alone.
-std::string next_steps(const launch::Outcome& outcome, const std::optional<Lab>& lab) {
+std::string next_steps(const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
   std::vector<std::pair<std::string, std::string>> steps;
   if (!outcome.folder.empty()) steps.emplace_back("./shardbook show " + outcome.folder, "look at the timeline");
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
@@ -159,7 +159,7 @@ Totals totals_of(const timeline::Timeline& timeline) {
   return totals;
 }
 
-std::string heading_text(const config::RunConfig& config, const std::optional<Lab>& lab) {
+std::string heading_text(const config::RunConfig& config, const std::optional<book::Lab>& lab) {
   std::string out;
   if (lab) out += text("Lab ", lab->name.substr(0, lab->name.find('_')), " · ", lab->title, "\n");
   const config::ModelConfig& model = config.model;
@@ -176,7 +176,7 @@ std::string heading_text(const config::RunConfig& config, const std::optional<La
   return out;
 }
 
-std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<Lab>& lab) {
+std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
   std::string out = loss_line(config, outcome) + "\n";
   const bool has_timeline = outcome.timeline.spans() > 0 && !outcome.timeline.steps.empty();
   if (has_timeline) {

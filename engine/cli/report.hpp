@@ -8,18 +8,18 @@
 #include <optional>
 #include <string>
 
-#include "engine/cli/project.hpp"
+#include "engine/book/project.hpp"
 #include "engine/config/config.hpp"
 #include "engine/launch/launch.hpp"
 
 namespace shardbook::cli {
 
 // Before the first step: the lab, what runs where, which clock, model, data and batch.
-std::string heading_text(const config::RunConfig& config, const std::optional<Lab>& lab);
+std::string heading_text(const config::RunConfig& config, const std::optional<book::Lab>& lab);
 
 // After the last: loss, where the time of each rank went, speed, the longest blocking exposure with its source line,
 // the folder and what to do next. REQUIRES: the outcome is a reporter's.
-std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<Lab>& lab);
+std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<book::Lab>& lab);
 
 // The same figures for programs; times in nanoseconds.
 nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome);

@@ -87,7 +87,7 @@ base::Status refuse_early(const config::RunConfig& config) {
 
 // `asked`: the lab that was named on the line, which suggests options. A config that is repeated, or a spawned rank's,
 // names its lab itself.
-int run(const Line& line, const std::optional<Lab>& asked, const std::string& command, Console& console) {
+int run(const Line& line, const std::optional<book::Lab>& asked, const std::string& command, Console& console) {
   base::Result<world::Launch> started = world::from_environment(world::process_environment());
   if (!started) return refuse(console, started.error());
   const Speaker speaker{started.value().launcher, started.value().place.rank};
@@ -95,9 +95,9 @@ int run(const Line& line, const std::optional<Lab>& asked, const std::string& co
   base::Result<TrainingConfig> made = training_config(line, asked, launch::gpus_available());
   if (!made) return refuse(console, made.error());
   const config::RunConfig& config = made.value().config;
-  std::optional<Lab> lab = asked;
+  std::optional<book::Lab> lab = asked;
   if (!lab && !config.lab.empty()) {
-    base::Result<Lab> found = find_lab(project_root(), config.lab);
+    base::Result<book::Lab> found = book::find_lab(book::project_root(), config.lab);
     if (!found) return refuse(console, found.error());
     lab = found.value();
   }
@@ -117,7 +117,7 @@ int run(const Line& line, const std::optional<Lab>& asked, const std::string& co
 
   launch::LaunchOptions options;
   options.command = command;
-  options.source_root = project_root();
+  options.source_root = book::project_root();
   ProgressLine progress(words, config.json ? console.err_is_terminal : console.out_is_terminal);
   options.progress = [&](const launch::Progress& now) {
     begin_to_speak();
@@ -157,7 +157,7 @@ std::string command_text(const std::string& name, const Line& line) {
 int train(const Line& line, Console& console) { return run(line, std::nullopt, command_text("train", line), console); }
 
 int run_lab(const Line& line, Console& console) {
-  base::Result<Lab> lab = find_lab(project_root(), line.places.front());
+  base::Result<book::Lab> lab = book::find_lab(book::project_root(), line.places.front());
   if (!lab) return refuse(console, lab.error());
   return run(line, lab.value(), command_text("run", line), console);
 }

@@ -20,14 +20,14 @@ base::Status read_config(RunConfig& config, const std::string& path) {
   const bool is_run = fs::is_regular_file(fs::path(path) / "run.json", ignored);
   if (!is_run && fs::path(path).filename() != "run.json") return config::read_file(config, path);
   const std::string file = is_run ? (fs::path(path) / "run.json").string() : path;
-  base::Result<std::string> content = read_text(file);
+  base::Result<std::string> content = book::read_text(file);
   if (!content) return content.as_error();
   const nlohmann::json run = nlohmann::json::parse(content.value(), nullptr, false);
   if (!run.is_object() || !run.contains("config")) return Error{text(file, " is not the run.json of a run: it holds no \"config\"")};
   return config::read_json(config, run["config"].dump(1), file + " (\"config\")");
 }
 
-base::Status suggest_layout(RunConfig& config, const Lab::Layout& layout) {
+base::Status suggest_layout(RunConfig& config, const book::Lab::Layout& layout) {
   if (base::Status status = config::suggest(config, "tp", {std::to_string(layout.tp)}); !status) return status;
   return config::suggest(config, "fsdp", {std::to_string(layout.fsdp)});
 }
@@ -35,9 +35,9 @@ base::Status suggest_layout(RunConfig& config, const Lab::Layout& layout) {
 std::string layout_text(int tp, int fsdp) { return text("tp ", tp, " × fsdp ", fsdp); }
 
 // The lab's layouts on GPUs, largest first: the first that validate() need not shrink.
-base::Result<TrainingConfig> on_gpus(const RunConfig& config, const Lab& lab, int gpus) {
+base::Result<TrainingConfig> on_gpus(const RunConfig& config, const book::Lab& lab, int gpus) {
   base::Result<RunConfig> validated = Error{""};
-  for (const Lab::Layout& layout : lab.cuda) {
+  for (const book::Lab::Layout& layout : lab.cuda) {
     RunConfig tried = config;
     if (base::Status status = suggest_layout(tried, layout); !status) return status.as_error();
     validated = config::validate(tried, gpus);
@@ -48,7 +48,7 @@ base::Result<TrainingConfig> on_gpus(const RunConfig& config, const Lab& lab, in
   return TrainingConfig{validated.value(), {}};
 }
 
-base::Result<TrainingConfig> lab_config(RunConfig config, const Lab& lab, int gpus) {
+base::Result<TrainingConfig> lab_config(RunConfig config, const book::Lab& lab, int gpus) {
   // A layout that was asked for, in whole, needs no suggestion.
   if (base::Status status = config::suggest(config, "lab", {lab.name}); !status) return status.as_error();
   for (const auto& [option, values] : lab.options) {
@@ -57,7 +57,7 @@ base::Result<TrainingConfig> lab_config(RunConfig config, const Lab& lab, int gp
     }
   }
   const bool device_open = config.is_open("device");
-  const Lab::Layout& least = lab.cuda.back();
+  const book::Lab::Layout& least = lab.cuda.back();
   std::vector<std::string> said;
   if (gpus > 0 && (device_open || config.device == DeviceKind::cuda)) {
     // Too few for the smallest: the host has as many ranks as are wanted.
@@ -100,7 +100,7 @@ std::vector<Switch> training_switches() {
   return switches;
 }
 
-base::Result<TrainingConfig> training_config(const Line& line, const std::optional<Lab>& lab, int gpus) {
+base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus) {
   RunConfig config;
   if (line.has("config")) {
     if (base::Status status = read_config(config, line.value("config")); !status) return status.as_error();

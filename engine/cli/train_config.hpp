@@ -10,7 +10,7 @@
 
 #include "engine/base/result.hpp"
 #include "engine/cli/command.hpp"
-#include "engine/cli/project.hpp"
+#include "engine/book/project.hpp"
 #include "engine/config/config.hpp"
 
 namespace shardbook::cli {
@@ -26,6 +26,6 @@ struct TrainingConfig {
 // `gpus`: as config::validate takes it. A lab takes the largest of its layouts that the GPUs allow; where none fits,
 // it runs on the host, unless --device cuda was asked for.
 // Errors: one sentence; those of a file name file, line and key.
-base::Result<TrainingConfig> training_config(const Line& line, const std::optional<Lab>& lab, int gpus);
+base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus);
 
 }  // namespace shardbook::cli

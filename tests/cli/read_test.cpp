@@ -1,7 +1,7 @@
 // Notes in the terminal, with spans of the engine woven in.
 #include <gtest/gtest.h>
 
-#include "engine/cli/excerpts.hpp"
+#include "engine/book/excerpts.hpp"
 #include "engine/cli/markdown.hpp"
 #include "engine/cli/read_command.hpp"
 #include "tests/cli/spoken.hpp"
@@ -22,30 +22,7 @@ void outer() {
 )";
 
 std::vector<std::string> lines_of(const std::string& markdown, int columns = 100) {
-  return page_lines(markdown, "note.md", excerpts_of(source, "engine/a.cpp").value(), {columns, false}).value();
-}
-
-TEST(Excerpts, NestAndLeaveTheInnerMarkersOut) {
-  const std::vector<Excerpt> found = excerpts_of(source, "engine/a.cpp").value();
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[0].name, "one");
-  EXPECT_EQ(found[0].title, "The outer one.");
-  EXPECT_EQ(found[0].line, 3);
-  EXPECT_EQ(found[0].text, (std::vector<std::string>{"void outer() {", "  if (here) {", "    act();", "  }", "}"}));
-  EXPECT_EQ(found[1].line, 5);
-  EXPECT_EQ(found[1].text, (std::vector<std::string>{"if (here) {", "  act();", "}"}));
-}
-
-TEST(Excerpts, AMarkerThatIsWrongIsRefusedWithItsLine) {
-  EXPECT_EQ(excerpts_of("//@ one: One.\nx\n", "a.cpp").error(), "a.cpp: the span one has no //@end");
-  EXPECT_EQ(excerpts_of("x\n//@end\n", "a.cpp").error(), "a.cpp:2: this //@end ends no span");
-  EXPECT_NE(excerpts_of("//@one One\n", "a.cpp").error().find("a.cpp:1"), std::string::npos);
-}
-
-TEST(Excerpts, OfTheEngineCanBeRead) {
-  const base::Result<std::vector<Excerpt>> all = all_excerpts(SHARDBOOK_SOURCE_DIR);
-  ASSERT_TRUE(all.ok()) << all.error();
-  EXPECT_GT(all.value().size(), 10u);
+  return page_lines(markdown, "note.md", book::excerpts_of(source, "engine/a.cpp").value(), {columns, false}).value();
 }
 
 TEST(Page, ASpanIsShownWithTitlePlaceAndCode) {
@@ -56,7 +33,7 @@ TEST(Page, ASpanIsShownWithTitlePlaceAndCode) {
 
 TEST(Page, ASpanThatIsNotThereNamesTheNearest) {
   const base::Result<std::vector<std::string>> page =
-      page_lines("text\n\n```span\none.iner\n```\n", "note.md", excerpts_of(source, "engine/a.cpp").value(), {});
+      page_lines("text\n\n```span\none.iner\n```\n", "note.md", book::excerpts_of(source, "engine/a.cpp").value(), {});
   ASSERT_FALSE(page.ok());
   EXPECT_EQ(page.error(), "note.md:3: the engine has no span 'one.iner'; the nearest is one.inner");
 }

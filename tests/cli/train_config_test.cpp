@@ -11,20 +11,13 @@ using config::DeviceKind;
 
 Line line_of(std::map<std::string, std::vector<std::string>> switches) { return {{}, std::move(switches)}; }
 
-const Lab& lab() {
-  static const Lab found = find_lab(SHARDBOOK_SOURCE_DIR, "02").value();
+const book::Lab& lab() {
+  static const book::Lab found = book::find_lab(SHARDBOOK_SOURCE_DIR, "02").value();
   return found;
 }
 
 TrainingConfig lab_on(int gpus, std::map<std::string, std::vector<std::string>> switches = {}) {
   return training_config(line_of(std::move(switches)), lab(), gpus).value();
-}
-
-TEST(Lab, IsFoundByItsNumberInAnyForm) {
-  for (const char* name : {"02", "2", "02_tensor_parallel"}) {
-    EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, name).value().name, "02_tensor_parallel") << name;
-  }
-  EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "0").ok(), false);
 }
 
 TEST(Lab, RunsOnTheHostWithoutGpusAndSaysSo) {

@@ -1,4 +1,4 @@
-// cli/excerpts: which lines of the engine does this name stand for?
+// book/excerpts: which lines of the engine does this name stand for?
 //
 // The engine marks its own text: `//@ fsdp.prefetch: Gather the next unit.` begins a span and `//@end` ends the
 // innermost one that is open. Spans nest; the markers of inner ones are not part of the outer one's text.
@@ -9,7 +9,7 @@
 
 #include "engine/base/result.hpp"
 
-namespace shardbook::cli {
+namespace shardbook::book {
 
 struct Excerpt {
   std::string name;                  // "fsdp.prefetch"
@@ -25,4 +25,4 @@ base::Result<std::vector<Excerpt>> excerpts_of(const std::string& content, const
 // The spans of all sources under root/engine, by path and line. Errors: as above; two spans of one name.
 base::Result<std::vector<Excerpt>> all_excerpts(const std::string& root);
 
-}  // namespace shardbook::cli
+}  // namespace shardbook::book

@@ -1,4 +1,4 @@
-#include "engine/cli/project.hpp"
+#include "engine/book/project.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -10,9 +10,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "engine/cli/built_with.hpp"
 
-namespace shardbook::cli {
+namespace shardbook::book {
 
 namespace fs = std::filesystem;
 using base::Error;
@@ -83,7 +82,7 @@ std::string project_root() {
   std::error_code ignored;
   // Set by the launcher script.
   if (const char* root = std::getenv("SHARDBOOK_ROOT"); root != nullptr && is_root(root)) return root;
-  return project_root(fs::current_path(ignored).string(), built_with::source_root);
+  return project_root(fs::current_path(ignored).string(), SHARDBOOK_BUILT_FROM);
 }
 
 base::Result<std::string> read_text(const std::string& path) {
@@ -118,4 +117,4 @@ base::Result<Lab> find_lab(const std::string& root, const std::string& asked) {
   return Error{text("there is no lab '", asked, "'; ", names.empty() ? text(root, "/labs holds none") : text("there is ", list))};
 }
 
-}  // namespace shardbook::cli
+}  // namespace shardbook::book

@@ -1,13 +1,13 @@
-#include "engine/cli/excerpts.hpp"
+#include "engine/book/excerpts.hpp"
 
 #include <algorithm>
 #include <filesystem>
 #include <map>
 #include <sstream>
 
-#include "engine/cli/project.hpp"
+#include "engine/book/project.hpp"
 
-namespace shardbook::cli {
+namespace shardbook::book {
 
 namespace fs = std::filesystem;
 using base::Error;
@@ -91,4 +91,4 @@ base::Result<std::vector<Excerpt>> all_excerpts(const std::string& root) {
   return all;
 }
 
-}  // namespace shardbook::cli
+}  // namespace shardbook::book

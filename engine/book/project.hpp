@@ -1,4 +1,4 @@
-// cli/project: where are the labs, the notes and the engine's own text?
+// book/project: where are the labs, the notes and the engine's own text?
 //
 // The root is the folder that holds engine/, labs/ and notes/: what SHARDBOOK_ROOT names, else found upward from the
 // current folder, else the one that this program was built from.
@@ -9,7 +9,7 @@
 
 #include "engine/base/result.hpp"
 
-namespace shardbook::cli {
+namespace shardbook::book {
 
 // "" where there is none: a program that was carried away from its tree.
 std::string project_root();
@@ -39,4 +39,4 @@ std::vector<std::string> lab_names(const std::string& root);
 // without lab.json, a lab.json that is malformed (file and key).
 base::Result<Lab> find_lab(const std::string& root, const std::string& name);
 
-}  // namespace shardbook::cli
+}  // namespace shardbook::book

@@ -1,0 +1,53 @@
+// The engine's named spans, and labs found by their number.
+#include <gtest/gtest.h>
+
+#include "engine/book/excerpts.hpp"
+#include "engine/book/project.hpp"
+
+namespace shardbook::book {
+namespace {
+
+const char* source = R"(#include "a.hpp"
+//@ one: The outer one.
+void outer() {
+  //@ one.inner: What is within.
+  if (here) {
+    act();
+  }
+  //@end
+}
+//@end
+)";
+
+TEST(Excerpts, NestAndLeaveTheInnerMarkersOut) {
+  const std::vector<Excerpt> found = excerpts_of(source, "engine/a.cpp").value();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].name, "one");
+  EXPECT_EQ(found[0].title, "The outer one.");
+  EXPECT_EQ(found[0].line, 3);
+  EXPECT_EQ(found[0].text, (std::vector<std::string>{"void outer() {", "  if (here) {", "    act();", "  }", "}"}));
+  EXPECT_EQ(found[1].line, 5);
+  EXPECT_EQ(found[1].text, (std::vector<std::string>{"if (here) {", "  act();", "}"}));
+}
+
+TEST(Excerpts, AMarkerThatIsWrongIsRefusedWithItsLine) {
+  EXPECT_EQ(excerpts_of("//@ one: One.\nx\n", "a.cpp").error(), "a.cpp: the span one has no //@end");
+  EXPECT_EQ(excerpts_of("x\n//@end\n", "a.cpp").error(), "a.cpp:2: this //@end ends no span");
+  EXPECT_NE(excerpts_of("//@one One\n", "a.cpp").error().find("a.cpp:1"), std::string::npos);
+}
+
+TEST(Excerpts, OfTheEngineCanBeRead) {
+  const base::Result<std::vector<Excerpt>> all = all_excerpts(SHARDBOOK_SOURCE_DIR);
+  ASSERT_TRUE(all.ok()) << all.error();
+  EXPECT_GT(all.value().size(), 10u);
+}
+
+TEST(Lab, IsFoundByItsNumberInAnyForm) {
+  for (const char* name : {"02", "2", "02_tensor_parallel"}) {
+    EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, name).value().name, "02_tensor_parallel") << name;
+  }
+  EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "0").ok(), false);
+}
+
+}  // namespace
+}  // namespace shardbook::book
