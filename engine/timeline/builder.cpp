@@ -150,6 +150,69 @@ void TimelineBuilder::add_counter(Rank rank, std::string_view name, Nanoseconds 
   found->value.push_back(value);
 }
 
+TimelineBuilder::SpanNumber TimelineBuilder::absorb(TimelineBuilder&& other, Rank rank, Nanoseconds shift) {
+  Timeline& from = other.timeline_;
+  SHARDBOOK_CHECK(from.ranks.size() == 1, "absorb() takes one rank, not ", from.ranks.size());
+  if (places_.empty() && timeline_.ranks.empty() && from.ranks[0].rank == rank && shift == 0) {
+    *this = std::move(other);
+    return 0;
+  }
+  // What is shared by spans, and its numbers here.
+  std::vector<std::uint32_t> string_of(from.strings.size()), group_of(from.groups.size()), detail_of(from.details.size());
+  for (std::uint32_t id = 0; id < string_of.size(); ++id) string_of[id] = intern(from.strings[id]);
+  for (std::size_t i = 1; i < from.groups.size(); ++i) {
+    group_of[i] = group(from.strings[from.groups[i].name], std::move(from.groups[i].ranks));
+  }
+  for (std::size_t i = 1; i < from.details.size(); ++i) {
+    Detail detail = from.details[i];
+    for (std::uint32_t* id : {&detail.op, &detail.part, &detail.phase, &detail.source.file, &detail.awaits.file}) *id = string_of[*id];
+    detail_of[i] = this->detail(detail);
+  }
+  const auto collectives_before = static_cast<std::uint32_t>(timeline_.collectives.size() - 1);
+  for (std::size_t i = 1; i < from.collectives.size(); ++i) {
+    Collective collective = from.collectives[i];
+    collective.group = group_of[collective.group];
+    collective.dtype = string_of[collective.dtype];
+    timeline_.collectives.push_back(collective);
+  }
+
+  // The tracks, whose columns move whole.
+  std::vector<std::uint32_t> track_of;
+  for (Track& old : from.tracks) {
+    const std::size_t before = timeline_.tracks.size();
+    track_of.push_back(track(rank, old.kind, old.id, old.name));
+    SHARDBOOK_CHECK(track_of.back() == before, "rank ", rank, " has been added already");
+    old.rank = rank;
+    for (Nanoseconds& time : old.start) time += shift;
+    for (Nanoseconds& time : old.end) time += shift;
+    for (std::uint32_t& label : old.label) label = string_of[label];
+    for (std::uint32_t& detail : old.detail) detail = detail_of[detail];
+    for (std::uint32_t& collective : old.collective) collective += collective == 0 ? 0 : collectives_before;
+    timeline_.tracks.back() = std::move(old);
+  }
+  const auto numbers_before = static_cast<SpanNumber>(places_.size());
+  places_.reserve(places_.size() + other.places_.size());
+  for (const Place& place : other.places_) places_.push_back({track_of[place.track], place.index});
+  for (const Pending& edge : other.edges_) add_edge(edge.from + numbers_before, edge.to + numbers_before, edge.kind);
+
+  // What is the rank's own.
+  for (Step step : from.steps) {
+    step.rank = rank;
+    for (Nanoseconds* time : {&step.start, &step.end, &step.host_start, &step.host_end}) *time += shift;
+    add_step(step);
+  }
+  for (Counter& counter : from.counters) {
+    counter.rank = rank;
+    for (Nanoseconds& time : counter.time) time += shift;
+    timeline_.counters.push_back(std::move(counter));
+  }
+  from.ranks[0].rank = rank;
+  add_rank(std::move(from.ranks[0]));
+  for (std::string& banner : from.banners) add_banner(std::move(banner));
+  other = TimelineBuilder();
+  return numbers_before;
+}
+
 Timeline TimelineBuilder::finish(std::vector<SpanRef>* where) {
   // Each track: sort by time, longest first, and deal what does not nest to further lanes.
   std::vector<Track> tracks;

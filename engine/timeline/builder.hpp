@@ -46,6 +46,11 @@ class TimelineBuilder {
   void set_base_ns(std::int64_t base_ns) { timeline_.base_ns = base_ns; }
   void add_banner(std::string banner) { timeline_.banners.push_back(std::move(banner)); }
 
+  // Takes over everything of `other`, which holds exactly one rank: from now on rank `rank`, its times
+  // `shift` later. Returns what is to be added to the numbers of its spans. The names and details get
+  // the numbers that they would have, had they been added here one after the other.
+  SpanNumber absorb(TimelineBuilder&& other, Rank rank, Nanoseconds shift);
+
   // The timeline, sorted. The builder is empty afterwards. If `where` is given, where[number] is
   // the place of the span that add() gave that number.
   Timeline finish(std::vector<SpanRef>* where = nullptr);

@@ -131,6 +131,15 @@ bool parse_args(JsonCursor& cursor, EventArgs& args) {
 
 }  // namespace
 
+void merge_args(EventArgs& args, const EventArgs& from) {
+  static constexpr EventArgs untouched{};
+  for (const Key& key : keys) {
+    if (key.integer != nullptr && from.*(key.integer) != untouched.*(key.integer)) args.*(key.integer) = from.*(key.integer);
+    if (key.text != nullptr && !(from.*(key.text)).raw.empty()) args.*(key.text) = from.*(key.text);
+  }
+  if (from.wait_on_record != 0) args.wait_on_record = from.wait_on_record;
+}
+
 bool parse_event(JsonCursor& cursor, Event& event) {
   event = Event{};
   if (!cursor.take('{')) return false;

@@ -39,4 +39,7 @@ struct Event {
 // Parses {...}. On false the cursor is where it failed; what was not given stays at its default.
 bool parse_event(JsonCursor& cursor, Event& event);
 
+// Takes over what `from` gives and leaves the rest: an end event's arguments belong to its begin.
+void merge_args(EventArgs& args, const EventArgs& from);
+
 }  // namespace shardbook::timeline

@@ -63,14 +63,23 @@ FileBytes::FileBytes(FileBytes&& other) noexcept
     : map_(std::exchange(other.map_, nullptr)),
       size_(std::exchange(other.size_, 0)),
       unpacked_(std::move(other.unpacked_)),
-      cut_off_(other.cut_off_) {}
+      cut_off_(other.cut_off_),
+      let_go_(other.let_go_) {}
 
 FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
   std::swap(map_, other.map_);
   std::swap(size_, other.size_);
   std::swap(unpacked_, other.unpacked_);
   std::swap(cut_off_, other.cut_off_);
+  std::swap(let_go_, other.let_go_);
   return *this;
+}
+
+void FileBytes::let_go(std::int64_t offset) {
+  const std::int64_t page = ::sysconf(_SC_PAGESIZE);
+  const std::int64_t up_to = offset / page * page;
+  ::madvise(const_cast<char*>(map_) + let_go_, static_cast<std::size_t>(up_to - let_go_), MADV_DONTNEED);
+  let_go_ = up_to;
 }
 
 FileBytes::~FileBytes() {

@@ -56,8 +56,7 @@ base::Status RankFile::read() {
                            : base::text(name_, ": no \"traceEvents\" up to byte ", cursor_.offset(),
                                         "; it is JSON, but no Chrome or Kineto trace")};
   }
-  base::Error error;
-  if (!settle_rank(&error)) return error;
+  settle_rank();
   // Events that were passed over, or that stand alone, are read now.
   if (*events_at_ >= 0) {
     if (outcome == Outcome::failed) cut_off_ = true;
@@ -84,8 +83,7 @@ RankFile::Outcome RankFile::read_top() {
       events_at_ = cursor_.offset();
       const bool ready = provenance_.rank >= 0 && base_ns_;
       if (!ready) return cursor_.skip_value();
-      base::Error ignored;
-      if (!settle_rank(&ignored)) return cursor_.skip_value();   // read() settles again and reports
+      settle_rank();
       events_at_ = -1;                                           // read in place
       failed_in_events = read_events() == Outcome::failed;
       return !failed_in_events;
@@ -153,28 +151,14 @@ bool RankFile::read_ours() {
   });
 }
 
-bool RankFile::settle_rank(base::Error* error) {
-  // The file's own word, else its name, else the first number that is free.
-  if (provenance_.rank < 0) {
-    if (const std::optional<Rank> named = rank_in_name(name_)) {
-      provenance_.rank = *named;
-    } else {
-      provenance_.rank = 0;
-      while (std::count(state_.ranks.begin(), state_.ranks.end(), provenance_.rank) > 0) ++provenance_.rank;
-    }
-  }
-  if (std::count(state_.ranks.begin(), state_.ranks.end(), provenance_.rank) > 0) {
-    error->message = base::text(name_, " says that it is rank ", provenance_.rank,
-                                ", which another file already is; give one file a rank");
-    return false;
-  }
-  const std::int64_t base = base_ns_.value_or(0);
-  if (!state_.base_ns) {
-    state_.base_ns = base;
-    builder_.set_base_ns(base);
-  }
-  shift_ns_ = base - *state_.base_ns;
-  return true;
+void RankFile::settle_rank() {
+  if (settled_) return;
+  settled_ = true;
+  // The file's own word, else its name; else reader.cpp gives it a number that is free.
+  if (provenance_.rank < 0) provenance_.rank = rank_in_name(name_).value_or(-1);
+  out_.rank = provenance_.rank;
+  provenance_.rank = std::max(provenance_.rank, 0);
+  out_.base_ns = base_ns_.value_or(0);
 }
 
 base::Status RankFile::finish(Outcome outcome) {
@@ -191,8 +175,9 @@ base::Status RankFile::finish(Outcome outcome) {
     builder_.add_banner(base::text(name_, " is cut off at byte ", cursor_.offset(), ": shown up to its last whole event (",
                                    events_, " events)"));
   }
-  if (halves_ > 0) {
-    builder_.add_banner(base::text(name_, ": ", halves_, " begin and end events (ph B, E) were passed over; only complete spans (ph X) are read"));
+  for (const auto& [thread, events] : begun_) unmatched_ += static_cast<std::int64_t>(events.size());
+  if (unmatched_ > 0) {
+    builder_.add_banner(base::text(name_, ": ", unmatched_, " begin or end events (ph B, E) without their other half were passed over"));
   }
   if (unreadable_ > 0) {
     builder_.add_banner(base::text(name_, ": ", unreadable_, " events without a time, or with an impossible one, were passed over"));
@@ -216,10 +201,9 @@ base::Status RankFile::finish(Outcome outcome) {
     if (first_device_ != absent) provenance_.clock = Clock::measured;
     const auto device = devices_.find(first_device_);
     if (device != devices_.end()) provenance_.device = device->second;
-    state_.foreign.push_back(provenance_.rank);
   }
+  out_.foreign = !ours_;
   provenance_.path = name_;
-  state_.ranks.push_back(provenance_.rank);
   builder_.add_rank(provenance_);
   return base::Done{};
 }

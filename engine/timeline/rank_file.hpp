@@ -1,8 +1,9 @@
-// timeline/rank_file: the events of one file go to a builder.
+// timeline/rank_file: the events of one file go to a builder of its own.
 //
-// What one file needs while it is read: its rank, its base, the tracks and names it has used. The
-// order of keys at the top of the file doesn't matter: where traceEvents comes before the rank or
-// the base, it is passed over first and read at the end.
+// What one file needs while it is read: its rank, its base, the tracks and names it has used. A file
+// knows nothing of the others, so that several are read at once; reader.cpp joins them. The order of
+// keys at the top of the file doesn't matter: where traceEvents comes before the rank or the base,
+// it is passed over first and read at the end.
 #pragma once
 
 #include <map>
@@ -14,35 +15,35 @@
 #include "engine/base/result.hpp"
 #include "engine/timeline/builder.hpp"
 #include "engine/timeline/event.hpp"
+#include "engine/timeline/file_bytes.hpp"
 #include "engine/timeline/foreign.hpp"
 #include "engine/timeline/kineto.hpp"
 
 namespace shardbook::timeline {
 
-// What all files of one timeline share while they are read.
-struct ReadState {
+// What one file leaves: its spans under rank `rank`, or under rank 0 where neither the file nor its
+// name says one (`rank` is -1 then). Times are relative to base_ns. Numbers are the builder's.
+struct FileEvents {
   TimelineBuilder builder;
-  std::optional<std::int64_t> base_ns;                              // of the first file
-  std::vector<Rank> ranks;                                          // read so far
-  std::unordered_map<std::uint64_t, TimelineBuilder::SpanNumber> ids;   // (rank, id in its file) -> span
+  Rank rank = -1;
+  std::int64_t base_ns = 0;
+  bool foreign = false;                                             // the trace is not ours
+  std::unordered_map<std::int64_t, TimelineBuilder::SpanNumber> ids;    // id in the file -> span
   struct StatedEdge {
     TimelineBuilder::SpanNumber to;
     EdgeKind kind;
-    std::uint64_t from;                                             // a key of ids
+    Rank from_rank;                                                 // -1 = the file's own
+    std::int64_t from_id;
   };
   std::vector<StatedEdge> edges;
   std::vector<ForeignWait> waits;                                   // of traces that are not ours
-  std::vector<Rank> foreign;                                        // ranks whose trace is not ours
 };
-
-constexpr std::uint64_t id_key(Rank rank, std::int64_t id) {
-  return static_cast<std::uint64_t>(rank) << 32 | static_cast<std::uint32_t>(id);
-}
 
 class RankFile {
  public:
-  RankFile(ReadState& state, std::string_view bytes, std::string name, bool cut_off)
-      : state_(state), builder_(state.builder), cursor_(bytes), name_(std::move(name)), cut_off_(cut_off) {}
+  // `bytes` may be null; else its pages are let go behind the events that were read.
+  RankFile(FileEvents& out, std::string_view text, std::string name, bool cut_off, FileBytes* bytes)
+      : out_(out), builder_(out.builder), cursor_(text), name_(std::move(name)), cut_off_(cut_off), bytes_(bytes) {}
 
   base::Status read();
 
@@ -53,10 +54,12 @@ class RankFile {
   bool read_distributed_info();
   bool read_devices();
   bool read_ours();
-  bool settle_rank(base::Error* error);
+  void settle_rank();
   base::Status finish(Outcome outcome);
 
   void take_event();
+  void take_begin();
+  void take_end();
   void take_span();
   void take_metadata();
   void take_step(std::string_view name);
@@ -68,18 +71,18 @@ class RankFile {
   Line line_of(RawString text);
   std::uint32_t intern(RawString text) { return text.raw.empty() ? 0 : builder_.intern(decode(text, scratch_)); }
 
-  ReadState& state_;
+  FileEvents& out_;
   TimelineBuilder& builder_;
   JsonCursor cursor_;
   std::string name_;
   bool cut_off_;
+  FileBytes* bytes_;
 
   Event event_;
   std::string scratch_;
   Provenance provenance_{.rank = -1};
-  bool ours_ = false;
+  bool ours_ = false, settled_ = false;
   std::optional<std::int64_t> base_ns_;
-  std::int64_t shift_ns_ = 0;
   std::optional<std::int64_t> events_at_;                  // offset of traceEvents' value
   std::map<std::int64_t, std::string> devices_;            // deviceProperties: id -> name
   std::int64_t first_device_ = absent;
@@ -98,7 +101,9 @@ class RankFile {
   };
   std::map<std::pair<std::int64_t, std::int64_t>, StatedTrack> stated_tracks_;   // in files of ours
   std::map<std::string, std::uint32_t, std::less<>> groups_;
-  std::int64_t events_ = 0, unreadable_ = 0, halves_ = 0;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::vector<std::int64_t>> begun_;   // (pid, tid): offsets of open ph B
+  std::int64_t event_at_ = 0;                              // offset of the event being taken
+  std::int64_t events_ = 0, unreadable_ = 0, unmatched_ = 0;
 };
 
 }  // namespace shardbook::timeline

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
+#include "engine/timeline/cores.hpp"
 #include "engine/timeline/file_bytes.hpp"
 #include "engine/timeline/rank_file.hpp"
 
@@ -28,16 +30,60 @@ int rank_number(const std::string& file) {
   return number;
 }
 
-// Edges between spans of files, steps and edges of traces that state none.
-Timeline finished(ReadState& state) {
-  for (const ReadState::StatedEdge& edge : state.edges) {
-    const auto from = state.ids.find(edge.from);
-    if (from != state.ids.end()) state.builder.add_edge(from->second, edge.to, edge.kind);
+// One file, read on its own.
+struct ReadFile {
+  FileEvents events;
+  base::Status status = base::Done{};
+};
+
+void read_file(const std::string& path, ReadFile& file) {
+  base::Result<FileBytes> bytes = FileBytes::open(path);
+  if (!bytes) file.status = bytes.as_error();
+  else file.status = RankFile(file.events, bytes.value().view(), path, bytes.value().cut_off(), &bytes.value()).read();
+}
+
+// The files, in their order, as one timeline: ranks told apart, one base, edges between them; steps
+// and edges of traces that state none.
+base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<std::string>& names) {
+  TimelineBuilder builder;
+  std::map<Rank, std::size_t> file_of;
+  std::vector<TimelineBuilder::SpanNumber> before(files.size());     // what comes on top of each file's numbers
+  std::vector<ForeignWait> waits;
+  const std::int64_t base_ns = files[0].events.base_ns;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (!files[i].status) return files[i].status.as_error();
+    FileEvents& file = files[i].events;
+    Rank rank = file.rank;
+    if (rank < 0) {
+      for (rank = 0; file_of.contains(rank);) ++rank;
+    }
+    if (!file_of.emplace(rank, i).second) {
+      return base::Error{base::text(names[i], " says that it is rank ", rank,
+                                    ", which another file already is; give one file a rank")};
+    }
+    before[i] = builder.absorb(std::move(file.builder), rank, file.base_ns - base_ns);
+    for (ForeignWait wait : file.waits) {
+      wait.mark_number += before[i];
+      waits.push_back(wait);
+    }
+  }
+  builder.set_base_ns(base_ns);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (const FileEvents::StatedEdge& edge : files[i].events.edges) {
+      const auto other = edge.from_rank < 0 ? file_of.end() : file_of.find(edge.from_rank);
+      if (edge.from_rank >= 0 && other == file_of.end()) continue;       // of a rank that was not named
+      const std::size_t from_file = edge.from_rank < 0 ? i : other->second;
+      const auto from = files[from_file].events.ids.find(edge.from_id);
+      if (from == files[from_file].events.ids.end()) continue;
+      builder.add_edge(from->second + before[from_file], edge.to + before[i], edge.kind);
+    }
   }
   std::vector<SpanRef> where;
-  Timeline timeline = state.builder.finish(state.waits.empty() ? nullptr : &where);
-  for (Rank rank : state.foreign) infer_steps(timeline, rank);
-  if (!state.waits.empty()) infer_event_edges(timeline, state.waits, where);
+  Timeline timeline = builder.finish(waits.empty() ? nullptr : &where);
+  for (const auto& [rank, i] : file_of) {
+    if (files[i].events.foreign) infer_steps(timeline, rank);
+  }
+  if (!waits.empty()) infer_event_edges(timeline, waits, where);
   return timeline;
 }
 
@@ -80,21 +126,15 @@ base::Result<Timeline> read(const std::vector<std::string>& paths) {
   }
   if (files.empty()) return base::Error{"no trace was named: give a rank file or the folder of a run"};
 
-  ReadState state;
-  for (const std::string& file : files) {
-    base::Result<FileBytes> bytes = FileBytes::open(file);
-    if (!bytes) return bytes.as_error();
-    base::Status read = RankFile(state, bytes.value().view(), file, bytes.value().cut_off()).read();
-    if (!read) return read.as_error();
-  }
-  return finished(state);
+  std::vector<ReadFile> read(files.size());
+  on_all_cores(files.size(), [&](std::size_t i) { read_file(files[i], read[i]); });
+  return joined(read, files);
 }
 
 base::Result<Timeline> read_bytes(std::string_view bytes, const std::string& name) {
-  ReadState state;
-  base::Status read = RankFile(state, bytes, name, false).read();
-  if (!read) return read.as_error();
-  return finished(state);
+  std::vector<ReadFile> file(1);
+  file[0].status = RankFile(file[0].events, bytes, name, false, nullptr).read();
+  return joined(file, {name});
 }
 
 }  // namespace shardbook::timeline
