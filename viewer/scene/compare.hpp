@@ -1,0 +1,42 @@
+// scene/compare: what did the change do?
+//
+// Two runs, aligned at the start of a step each. Rows are paired by (rank, kind, stream); ops by their
+// key (phase, layer, op, n) and, for foreign traces, by label. What differs in config is stated first:
+// a comparison of two models is no comparison of two schedules.
+#pragma once
+
+#include "viewer/scene/scene.hpp"
+
+namespace shardbook::scene {
+
+struct Difference {
+  std::string key, a, b;                      // "fsdp.prefetch", "1", "0"
+};
+
+struct OpDelta {
+  std::string label;
+  std::int64_t count_a = 0, count_b = 0;
+  Nanoseconds median_a = 0, median_b = 0, sum_a = 0, sum_b = 0;
+  Nanoseconds exposed_a = 0, exposed_b = 0;
+};
+
+struct Comparison {
+  int step_a = 0, step_b = 0;
+  Window window_a, window_b;                  // of these steps over all ranks
+  std::vector<Difference> config;             // what differs; empty = the same
+  bool clocks_differ = false;                 // measured beside modelled: figures are shown, never subtracted
+  std::vector<std::string> remarks;           // one sentence each: another world size, no steps, ...
+  struct RankDelta {
+    Rank rank = 0;
+    metrics::Partition a, b;
+  };
+  std::vector<RankDelta> ranks;               // of ranks that both have
+  std::vector<OpDelta> ops;                   // by |sum_b - sum_a|, largest first
+  // Exposed ns of a rank in n equal columns from the step's start over the longer step: a, b.
+};
+
+Comparison compare(const Scene& a, const Scene& b, int step_a, int step_b);
+// b - a exposed ns per column of [0, longer step) from each step's start, over all common ranks.
+std::vector<Nanoseconds> exposed_difference(const Scene& a, const Scene& b, const Comparison& comparison, int columns);
+
+}  // namespace shardbook::scene

@@ -1,0 +1,46 @@
+// scene/items: what is drawn of one row?
+//
+// Few spans in view: each is an Item with its exact place. Many: one Item a run of equal columns, with
+// how much of its time each class was busy; never a solid block for what was half idle. Each Item knows
+// its longest span, so that hover and click find something at every zoom. Items are what tests assert.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "engine/metrics/intervals.hpp"
+#include "engine/timeline/timeline.hpp"
+
+namespace shardbook::scene {
+
+// What an item shows; lanes/ gives each a colour and a shape.
+enum class Paint : std::uint8_t {
+  compute, communication, memory, sync, host, annotation,   // as timeline::Class
+  exposed, idle, wait,                                      // wait: a collective before its last rank came
+  critical,
+};
+constexpr int paint_count = 10;
+
+struct Item {
+  enum class Kind : std::uint8_t { span, coverage };
+  Kind kind = Kind::span;
+  Paint paint = Paint::compute;               // of a span
+  std::int32_t depth = 0;                     // nested level within the row
+  float x0 = 0, x1 = 0;                       // pixels from the left of the plot, clipped to it
+  std::array<float, 4> busy{};                // of coverage: share of compute, communication, memory, other; sum <= 1
+  timeline::SpanRef span;                     // the span, or the longest one of a coverage item (may be invalid)
+  base::Nanoseconds wait_ns = 0;              // of a collective's span: how much of it was waiting
+  std::uint32_t count = 1;                    // spans that it stands for
+};
+
+// The view: what time is where on the screen. Pixels are computed as double differences from `start`.
+struct TimeView {
+  double start = 0, end = 1;                  // ns; start < end
+  float width = 1;                            // pixels
+  double per_pixel() const { return (end - start) / width; }
+  float x_of(base::Nanoseconds time) const { return static_cast<float>((static_cast<double>(time) - start) / per_pixel()); }
+  base::Nanoseconds time_at(float x) const { return static_cast<base::Nanoseconds>(start + x * per_pixel()); }
+};
+
+}  // namespace shardbook::scene

@@ -1,0 +1,40 @@
+// scene/navigate: from one span to the next.
+//
+// What the keys of the timeline mean, without a screen: neighbours on a row, edges to follow, the next
+// exposed span, the span under a point. All return an invalid SpanRef where there is none.
+#pragma once
+
+#include "viewer/scene/scene.hpp"
+
+namespace shardbook::scene {
+
+// The span of this row that covers `time`, deepest first; else the nearest one within `tolerance` ns.
+SpanRef span_at(const Scene& scene, const Row& row, Nanoseconds time, int depth, Nanoseconds tolerance);
+SpanRef next_on_track(const Scene& scene, SpanRef span);
+SpanRef previous_on_track(const Scene& scene, SpanRef span);
+// The row's span that is nearest in time to another row's span: for up and down.
+SpanRef nearest_on(const Scene& scene, const Row& row, Nanoseconds time);
+
+// `from` = 0-based place in exposures(); wraps around. place_of: -1 if the span is none of them.
+int place_of(const Scene& scene, SpanRef span);
+
+// Arrows of a span: launch, event waits, limiter, buffer, and the other ranks of its collective.
+struct Arrow {
+  SpanRef from, to;
+  timeline::EdgeKind kind{};
+  std::string words;                // "awaits the event recorded at engine/fsdp/schedule.cpp:118"
+};
+struct Arrows {
+  std::vector<Arrow> in, out;
+};
+Arrows arrows_of(const Scene& scene, SpanRef span);
+
+// Everything the details panel says of a span, as (name, value) in a fixed order: label, class, start,
+// duration, step, phase, layer, part, flops and rate, bytes, group, sequence, busbw, wait and transfer,
+// exposed, blocking, on critical path, launched by, source, awaits, launch bound, clock.
+struct Fact {
+  std::string name, value;
+};
+std::vector<Fact> facts_of(const Scene& scene, SpanRef span);
+
+}  // namespace shardbook::scene
