@@ -1,0 +1,37 @@
+// app/stage: where frames go: a window, or a picture in memory.
+//
+// The only place that knows GLFW, EGL and OpenGL. Both stages drive the same Desk. The one without a
+// display needs no X and no GPU: EGL's surfaceless platform on Mesa's software renderer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "viewer/app/desk.hpp"
+
+namespace shardbook::app {
+
+struct Pixels {
+  int width = 0, height = 0;
+  std::vector<std::uint8_t> rgb;       // rows from the top
+};
+// Errors: the path and why. Written beside and renamed.
+base::Status write_png(const Pixels& pixels, const std::string& path);
+
+// A stage without a display. Frames are 1/60 s apart whatever the clock says.
+class Picture {
+ public:
+  static base::Result<std::unique_ptr<Picture>> make(int width, int height, float screen_scale);
+  virtual ~Picture() = default;
+  virtual void resize(int width, int height, float screen_scale) = 0;
+  virtual void frame(Desk& desk) = 0;  // one frame with ImGui's inputs as they are in ImGui::GetIO()
+  virtual Pixels pixels() = 0;         // of the last frame
+};
+
+// Opens a window and runs until the user closes it. Errors: no display (what to do without one).
+base::Status run_window(Desk& desk);
+
+}  // namespace shardbook::app

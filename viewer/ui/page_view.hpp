@@ -1,0 +1,56 @@
+// ui/page_view: a laid out page on the screen.
+//
+// Lays a page::Document out once for its width and scale, then draws only the boxes in sight. Text can
+// be selected and copied (Ctrl+C), found (marks on all hits), links clicked: the raw target is returned
+// and the desk resolves it. Code is highlighted, diagrams are drawn where they stand; one that is not
+// understood is a box with line and reason.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "viewer/page/diagram_layout.hpp"
+#include "viewer/page/document.hpp"
+#include "viewer/page/flow.hpp"
+
+namespace shardbook::ui {
+
+class PageView {
+ public:
+  PageView();
+  ~PageView();
+  PageView(PageView&&) noexcept;
+  PageView& operator=(PageView&&) noexcept;
+
+  void set(page::Document document, const std::string& folder);   // folder: of images
+  const page::Document& document() const;
+  // In the current child window, its whole content region. Returns the target of a link that was
+  // clicked, or "".
+  std::string draw();
+  void scroll_to(const std::string& anchor);      // at the next draw
+  void scroll_to_offset(std::size_t text_offset);
+  void find(const std::string& query);            // marks; "" = none
+  int found() const;                              // number of hits
+  void next_found(int direction);
+  std::string selected_text() const;
+  const std::string& top_anchor() const;          // of the part that is in sight: for history
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A diagram alone, with its upper left corner at the cursor; returns a clicked link.
+std::string draw_picture(const page::Picture& picture, ImVec2 at, float zoom);
+
+// Source text: line numbers, highlighting, one marked line, at the top of which it scrolls if asked.
+struct CodeView {
+  std::string text, language;
+  int first_line = 1;
+  int marked = 0;                 // line number, 0 = none
+  bool scroll = false;            // to the marked line; reset when done
+};
+void draw_code(CodeView& code, ImVec2 size);
+
+}  // namespace shardbook::ui
