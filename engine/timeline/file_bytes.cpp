@@ -75,11 +75,11 @@ FileBytes& FileBytes::operator=(FileBytes&& other) noexcept {
   return *this;
 }
 
-void FileBytes::let_go(std::int64_t offset) {
+void FileBytes::let_go(std::int64_t offset, std::int64_t size) const {
+  if (map_ == nullptr) return;
   const std::int64_t page = ::sysconf(_SC_PAGESIZE);
-  const std::int64_t up_to = offset / page * page;
-  ::madvise(const_cast<char*>(map_) + let_go_, static_cast<std::size_t>(up_to - let_go_), MADV_DONTNEED);
-  let_go_ = up_to;
+  const std::int64_t first = (offset + page - 1) / page * page, last = (offset + size) / page * page;
+  if (first < last) ::madvise(const_cast<char*>(map_) + first, static_cast<std::size_t>(last - first), MADV_DONTNEED);
 }
 
 FileBytes::~FileBytes() {

@@ -25,21 +25,24 @@ class FileBytes {
   // The bytes before `offset` are not needed soon: every few megabytes their pages are let go, so that
   // a mapped file doesn't count as memory in use. They can still be read (from the file, again).
   void read_up_to(std::int64_t offset) {
-    if (map_ != nullptr && offset - let_go_ >= let_go_piece) let_go(offset);
+    if (map_ == nullptr || offset - let_go_ < let_go_piece) return;
+    let_go(let_go_, offset - let_go_);
+    let_go_ = offset;
   }
+  // The same for the pages that lie within these bytes. From any thread.
+  void let_go(std::int64_t offset, std::int64_t size) const;
   // The packed file ended early; view() is what could be unpacked.
   bool cut_off() const { return cut_off_; }
 
  private:
   FileBytes() = default;
   static constexpr std::int64_t let_go_piece = std::int64_t{8} << 20;
-  void let_go(std::int64_t offset);
 
   const char* map_ = nullptr;
   std::size_t size_ = 0;
   std::string unpacked_;
   bool cut_off_ = false;
-  std::int64_t let_go_ = 0;        // pages before it are
+  std::int64_t let_go_ = 0;        // bytes before it are
 };
 
 // Unpacks gzip; sets *cut_off if the packed bytes end before their stream does.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "engine/timeline/columns.hpp"
 #include "engine/timeline/cores.hpp"
 #include "engine/timeline/file_bytes.hpp"
 #include "engine/timeline/rank_file.hpp"
@@ -111,11 +112,41 @@ base::Result<std::vector<std::string>> rank_files(const std::string& folder) {
   return paths;
 }
 
+// The run.tlb of this folder, if there is one that no rank file is newer than.
+static std::string columns_of(const std::string& folder) {
+  std::error_code failure;
+  const std::string path = folder + "/" + columns_name;
+  const fs::file_time_type written = fs::last_write_time(path, failure);
+  if (failure) return "";
+  const base::Result<std::vector<std::string>> files = rank_files(folder);
+  if (!files) return path;
+  for (const std::string& file : files.value()) {
+    if (fs::last_write_time(file, failure) > written || failure) return "";
+  }
+  return path;
+}
+
 base::Result<Timeline> read(const std::vector<std::string>& paths) {
+  // The form for large runs, which holds all ranks.
+  std::string passed_over;
+  if (paths.size() == 1) {
+    std::error_code ignored;
+    const bool folder = fs::is_directory(paths[0], ignored);
+    const std::string columns = folder ? columns_of(paths[0]) : paths[0].ends_with(".tlb") ? paths[0] : "";
+    if (!columns.empty()) {
+      base::Result<Timeline> read = read_columns(columns);
+      if (read || !folder || !rank_files(paths[0])) return read;
+      passed_over = base::text(read.error(), "; its rank files were read instead");
+    }
+  }
+
   // A folder stands for the rank files in it.
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code ignored;
+    if (path.ends_with(".tlb")) {
+      return base::Error{base::text(path, " holds all ranks of a run; name it alone, or the rank files of each run")};
+    }
     if (!fs::is_directory(path, ignored)) {
       files.push_back(path);
       continue;
@@ -128,7 +159,9 @@ base::Result<Timeline> read(const std::vector<std::string>& paths) {
 
   std::vector<ReadFile> read(files.size());
   on_all_cores(files.size(), [&](std::size_t i) { read_file(files[i], read[i]); });
-  return joined(read, files);
+  base::Result<Timeline> timeline = joined(read, files);
+  if (timeline && !passed_over.empty()) timeline.value().banners.push_back(passed_over);
+  return timeline;
 }
 
 base::Result<Timeline> read_bytes(std::string_view bytes, const std::string& name) {

@@ -21,6 +21,8 @@ namespace shardbook::timeline {
 // Reads one or several ranks into one Timeline, times relative to the base of the first.
 // Each path is a .json or .json.gz file, or a folder of a run (its rank*.json, rank*.json.gz).
 // Two files that claim one rank are refused, as is a run folder without rank files.
+// A .tlb file (columns.hpp) holds all ranks and is named alone. Of a folder that is named alone its
+// run.tlb is read if no rank file is newer; one that is damaged is passed over, with a banner.
 base::Result<Timeline> read(const std::vector<std::string>& paths);
 inline base::Result<Timeline> read(const std::string& path) { return read(std::vector<std::string>{path}); }
 

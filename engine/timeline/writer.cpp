@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/timeline/columns.hpp"
 #include "engine/timeline/kineto.hpp"
 #include "engine/timeline/links.hpp"
 #include "engine/timeline/output.hpp"
@@ -323,6 +324,14 @@ base::Status write_run(const Timeline& timeline, const RunInfo& info, const std:
     base::Status written =
         write_rank(timeline, provenance.rank, base::text(folder, "/rank", provenance.rank, ".json"));
     if (!written) return written;
+  }
+  // After the rank files, for it must not be older; one of an earlier run in this folder goes.
+  const std::string columns = folder + "/" + columns_name;
+  if (keeps_columns(timeline.spans())) {
+    base::Status written = write_columns(timeline, columns);
+    if (!written) return written;
+  } else {
+    std::filesystem::remove(columns, failure);
   }
   return write_run_info(info, folder + "/run.json");
 }

@@ -22,7 +22,8 @@ namespace shardbook::timeline {
 // Writes one rank. REQUIRES: timeline.provenance(rank) != nullptr.
 base::Status write_rank(const Timeline& timeline, Rank rank, const std::string& path);
 
-// Writes rankN.json for each rank of the timeline, and run.json. The folder is made if needed.
+// Writes rankN.json for each rank of the timeline, and run.json; of a large run run.tlb too
+// (columns.hpp). The folder is made if needed.
 base::Status write_run(const Timeline& timeline, const RunInfo& info, const std::string& folder);
 
 // The name that a span is written under: communication gets a name that starts with "nccl"

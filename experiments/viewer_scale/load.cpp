@@ -3,6 +3,8 @@
 //   load kineto N FILE    N GPU spans, each with its cpu_op and runtime row: 3 N events, as PyTorch writes them
 //   load bare N FILE      N GPU spans alone, without arguments
 //   load ranks N FOLDER   the same as kineto, dealt to 8 rank files
+//   load columns N FILE   N GPU spans of 8 ranks in the form kept for large runs, every eighth a collective with an edge
+//   load convert PATH FILE   a trace in that form
 //   load measure PATH [TIMES]   loads PATH: CPU and wall time of each turn, spans, memory
 //
 // Times, names and arguments come from a seed, so that everybody measures the same bytes.
@@ -19,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/timeline/columns.hpp"
 #include "engine/timeline/reader.hpp"
 
 namespace {
@@ -99,6 +102,63 @@ bool write_trace(const std::string& path, int rank, long long spans, bool bare) 
   return std::fclose(out) == 0;
 }
 
+// 8 ranks of two streams with details, collectives and edges, as a run of the engine has them.
+bool write_in_columns(const std::string& path, long long spans) {
+  timeline::Timeline timeline;
+  std::mt19937_64 random(1);
+  std::vector<std::uint32_t> labels;
+  for (const char* kernel : kernels) labels.push_back(timeline.strings.intern(kernel));
+  for (int i = 1; i < 2000; ++i) {
+    timeline::Detail& detail = timeline.details.emplace_back();
+    detail.layer = i % 100;
+    detail.n = i;
+  }
+  timeline.groups.emplace_back().ranks = {0, 1, 2, 3, 4, 5, 6, 7};
+  for (int rank = 0; rank < 8; ++rank) {
+    timeline::Provenance& provenance = timeline.ranks.emplace_back();
+    provenance.rank = rank;
+    provenance.world_size = 8;
+    for (int stream : {7, 20}) {
+      const auto t = static_cast<std::uint32_t>(timeline.tracks.size());
+      timeline::Track& track = timeline.tracks.emplace_back();
+      track.rank = rank;
+      track.kind = timeline::TrackKind::stream;
+      track.id = stream;
+      long long now = 0;
+      for (long long i = 0; i < spans / 64 * (stream == 7 ? 7 : 1); ++i) {
+        now += static_cast<long long>(random() % 1000);
+        track.start.push_back(now);
+        now += 500 + static_cast<long long>(random() % 4000);
+        track.end.push_back(now);
+        track.label.push_back(labels[random() % labels.size()]);
+        track.correlation.push_back(static_cast<std::uint32_t>(i + 1));
+        track.detail.push_back(static_cast<std::uint32_t>(random() % timeline.details.size()));
+        const bool gather = stream == 20;
+        track.collective.push_back(gather ? static_cast<std::uint32_t>(timeline.collectives.size()) : 0);
+        if (gather) timeline.collectives.push_back({.group = 1, .seq = i, .op = timeline::CollectiveOp::all_gather, .bytes = 1 << 20});
+        track.step.push_back(static_cast<std::int32_t>(i / 1000));
+        track.cls.push_back(gather ? timeline::Class::communication : timeline::Class::compute);
+        track.flags.push_back(0);
+        if (gather) {
+          const auto at = static_cast<std::uint32_t>(i);
+          timeline.edges.push_back({{t, at}, {t - 1, at}, timeline::EdgeKind::event});
+        }
+      }
+    }
+  }
+  const base::Status written = timeline::write_columns(timeline, path);
+  if (!written) std::fprintf(stderr, "%s\n", written.error().c_str());
+  return written.ok();
+}
+
+int convert(const std::string& from, const std::string& to) {
+  const base::Result<timeline::Timeline> read = timeline::read(from);
+  if (!read) return std::fprintf(stderr, "%s\n", read.error().c_str()), 2;
+  const base::Status written = timeline::write_columns(read.value(), to);
+  if (!written) return std::fprintf(stderr, "%s\n", written.error().c_str()), 2;
+  return 0;
+}
+
 double cpu_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -135,18 +195,21 @@ int measure(const std::string& path, int times) {
 
 int main(int count, char** words) {
   const std::string what = count > 2 ? words[1] : "";
-  const long long number = count > 3 ? std::atoll(words[3 - (what != "measure")]) : 0;
+  const long long number = count > 3 ? std::atoll(words[what == "measure" ? 3 : 2]) : 0;
   bool done = true;
+  if (what == "convert" && count > 3) return convert(words[2], words[3]);
   if (what == "measure") return measure(words[2], number > 0 ? static_cast<int>(number) : 7);
   if (number > 0 && (what == "kineto" || what == "bare")) {
     done = write_trace(words[3], 0, number, what == "bare");
+  } else if (number > 0 && what == "columns") {
+    done = write_in_columns(words[3], number);
   } else if (number > 0 && what == "ranks") {
     std::filesystem::create_directories(words[3]);
     for (int rank = 0; rank < 8 && done; ++rank) {
       done = write_trace(std::string(words[3]) + "/rank" + std::to_string(rank) + ".json", rank, number / 8, false);
     }
   } else {
-    std::fprintf(stderr, "usage: load kineto|bare|ranks N PATH, or load measure PATH [TIMES]\n");
+    std::fprintf(stderr, "usage: load kineto|bare|ranks|columns N PATH, load convert PATH FILE, or load measure PATH [TIMES]\n");
     return 2;
   }
   if (!done) std::perror(words[3]);

@@ -1,0 +1,78 @@
+// timeline/columns_check: every index of every column; see columns_check.hpp.
+#include "engine/timeline/columns_check.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/timeline/cores.hpp"
+
+namespace shardbook::timeline {
+namespace {
+
+// Times beyond this are damage, and below it no sum of two overflows (142 years).
+constexpr Nanoseconds farthest = 4'500'000'000'000'000'000;
+bool believable(Nanoseconds time) { return time >= -farthest && time <= farthest; }
+
+// All values below `count`. Without a way out of the loop, so that the compiler takes many at once.
+bool all_below(const std::vector<std::uint32_t>& column, std::size_t count) {
+  std::uint32_t largest = 0;
+  for (std::uint32_t value : column) largest = std::max(largest, value);
+  return column.empty() || largest < count;
+}
+
+bool sound_times(const Track& track) {
+  bool sound = true;
+  for (std::size_t i = 0; i < track.size(); ++i) {
+    sound &= (track.start[i] >= -farthest) & (track.end[i] <= farthest) & (track.start[i] <= track.end[i]);
+  }
+  for (std::size_t i = 1; i < track.size(); ++i) sound &= track.start[i - 1] <= track.start[i];
+  return sound;
+}
+
+bool sound_kinds(const Track& track) {
+  std::uint8_t largest = 0;
+  for (Class cls : track.cls) largest = std::max(largest, static_cast<std::uint8_t>(cls));
+  return largest <= static_cast<std::uint8_t>(Class::annotation) && track.kind <= TrackKind::marks;
+}
+
+bool sound_tables(const Timeline& t) {
+  const std::size_t names = t.strings.size();
+  bool sound = !t.details.empty() && !t.collectives.empty() && !t.groups.empty();
+  for (const Detail& d : t.details) {
+    sound &= std::max({d.op, d.part, d.phase, d.source.file, d.awaits.file}) < names;
+  }
+  for (const Collective& c : t.collectives) {
+    sound &= c.group < t.groups.size() && c.dtype < names && c.op <= CollectiveOp::barrier;
+  }
+  for (const Group& group : t.groups) sound &= group.name < names;
+  for (const Edge& edge : t.edges) {
+    for (SpanRef span : {edge.from, edge.to}) sound &= span.track < t.tracks.size() && span.index < t.tracks[span.track].size();
+    sound &= edge.kind <= EdgeKind::buffer;
+  }
+  for (const Step& s : t.steps) {
+    sound &= believable(s.start) && believable(s.end) && believable(s.host_start) && believable(s.host_end);
+  }
+  for (const Counter& counter : t.counters) sound &= counter.time.size() == counter.value.size();
+  for (const Provenance& p : t.ranks) sound &= p.clock <= Clock::unknown;
+  for (std::size_t i = 1; i < t.ranks.size(); ++i) sound &= t.ranks[i - 1].rank < t.ranks[i].rank;
+  for (const Track& track : t.tracks) sound &= t.provenance(track.rank) != nullptr;
+  return sound;
+}
+
+}  // namespace
+
+base::Status check_indices(const Timeline& timeline, const std::string& name) {
+  if (!sound_tables(timeline)) return base::Error{base::text(name, " is damaged: an entry of its tables points to nothing")};
+  std::vector<char> sound(timeline.tracks.size());
+  on_all_cores(sound.size(), [&](std::size_t t) {
+    const Track& track = timeline.tracks[t];
+    sound[t] = all_below(track.label, timeline.strings.size()) && all_below(track.detail, timeline.details.size()) &&
+               all_below(track.collective, timeline.collectives.size()) && sound_kinds(track) && sound_times(track);
+  });
+  const auto damaged = std::find(sound.begin(), sound.end(), 0);
+  if (damaged == sound.end()) return base::Done{};
+  return base::Error{base::text(name, " is damaged: a span of its track ", damaged - sound.begin(),
+                                " points to nothing or has an impossible time")};
+}
+
+}  // namespace shardbook::timeline
