@@ -31,6 +31,8 @@ constexpr double k_before_first = 128;
 // Long sums over few tiles are cut along k into so many parts, which a second pass adds.
 constexpr std::int64_t splits[] = {1, 2, 4, 8, 16};
 constexpr std::int64_t k_of_a_split = 256;
+// Blocks that a collective wants to place at once (NCCL's channels).
+constexpr double collective_blocks = 24;
 // Weight against slopes in the correction, in points at a distance of one octave.
 constexpr double slope_ridge = 0.1;
 
@@ -58,14 +60,15 @@ std::array<double, N> solved(std::array<std::array<double, N>, N> matrix, std::a
   return right;
 }
 
-}  // namespace
+// The tiling that the small model takes.
+struct Tiling {
+  double ns = 0;      // without the fixed time, not bounded by memory
+  double blocks = 0;
+};
 
-double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table, const DeviceCosts& device) {
-  const double element = static_cast<double>(base::size_of(dtype));
+Tiling best_tiling(program::GemmSize size, const GemmTable& table, const DeviceCosts& device) {
   const double outputs = static_cast<double>(size.m) * size.n * size.batch;
-  const double memory_ns =
-      element * (outputs + static_cast<double>(size.k) * (size.m + size.n) * size.batch) / device.memory_bytes_per_ns;
-  double best_ns = 0;
+  Tiling best;
   for (const Tile& tile : tiles) {
     const double count =
         static_cast<double>((size.m + tile.m - 1) / tile.m) * ((size.n + tile.n - 1) / tile.n) * size.batch;
@@ -78,10 +81,24 @@ double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable&
       double ns = waves * 2.0 * tile.m * tile.n * (static_cast<double>(size.k) / split + k_before_first) / flops_per_ns;
       // Partial sums are written and read once more, in fp32, by a pass of their own.
       if (split > 1) ns += table.fixed_ns + 8.0 * outputs * split / device.memory_bytes_per_ns;
-      if (best_ns == 0 || ns < best_ns) best_ns = ns;
+      if (best.ns == 0 || ns < best.ns) best = {ns, count * split};
     }
   }
-  return table.fixed_ns + std::max(best_ns, memory_ns);
+  return best;
+}
+
+}  // namespace
+
+double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table, const DeviceCosts& device) {
+  const double element = static_cast<double>(base::size_of(dtype));
+  const double outputs = static_cast<double>(size.m) * size.n * size.batch;
+  const double memory_ns =
+      element * (outputs + static_cast<double>(size.k) * (size.m + size.n) * size.batch) / device.memory_bytes_per_ns;
+  return table.fixed_ns + std::max(best_tiling(size, table, device).ns, memory_ns);
+}
+
+double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const DeviceCosts& device) {
+  return best_tiling(size, table, device).blocks;
 }
 
 CostModel::CostModel(Profile profile) : profile_(std::move(profile)) {
@@ -94,12 +111,23 @@ CostModel::CostModel(Profile profile) : profile_(std::move(profile)) {
   }
 }
 
-double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
+const std::pair<const base::DType, GemmTable>& CostModel::gemm_table(base::DType dtype) const {
   auto table = profile_.gemm.find(dtype);
   if (table == profile_.gemm.end()) table = profile_.gemm.find(base::DType::f32);
   SHARDBOOK_CHECK(table != profile_.gemm.end(), "profile ", profile_.name, " has no matmuls in ", base::name_of(dtype));
-  const double model_ns = gemm_model_ns(size, table->first, table->second, profile_.device);
-  const std::vector<Correction>& corrections = corrections_.at(table->first);
+  return *table;
+}
+
+bool CostModel::fills(const program::OpDesc& desc) const {
+  if (desc.kind != OpKind::gemm) return false;
+  const double blocks = gemm_model_blocks(desc.gemm, gemm_table(desc.dtype).second, profile_.device);
+  return blocks + collective_blocks > profile_.device.multiprocessors;
+}
+
+double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
+  const auto& [measured_dtype, table] = gemm_table(dtype);
+  const double model_ns = gemm_model_ns(size, measured_dtype, table, profile_.device);
+  const std::vector<Correction>& corrections = corrections_.at(measured_dtype);
   if (corrections.empty()) return model_ns;
   // Correct by the measured matmuls: a plane through their corrections over the logarithms of the sides, the near
   // ones weighing most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
@@ -217,6 +245,7 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   costs->shared_part.reserve(program.ops.size());
   costs->issue_ns.reserve(program.commands.size());
   for (const program::Op& op : program.ops) {
+    costs->fills.push_back(fills(op.desc));
     const program::OpClass op_class = program::class_of(op.desc.kind);
     const double factor = op_class == program::OpClass::compute         ? scale.compute
                           : op_class == program::OpClass::communication ? scale.communication

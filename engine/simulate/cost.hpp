@@ -9,12 +9,18 @@
 //                model from the nearest measured one; between nodes by the adapters' bandwidth.
 // A profile's durations are periods; Costs hold spans: the gap between two ops of a stream is taken off.
 //
+// A matmul that is dealt to all multiprocessors keeps them until it ends: its blocks stay, take tile after tile,
+// and use up the shared memory. A collective that comes later waits for its end (see resolver.hpp).
+//
 // Source of the wave and tile model: NVIDIA, "Matrix Multiplication Background User's Guide" (tile and wave
-// quantization).
+// quantization). That matmuls stay on all 132 multiprocessors and collectives bring 24 blocks: the kernels' grids in
+// profiler traces of PyTorch 2.11 on H200s (nvjet kernels of 132 blocks with 213 kB of shared memory, NCCL kernels
+// of 24 blocks with 104 kB; a multiprocessor has 228 kB).
 #pragma once
 
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/program/program.hpp"
@@ -27,6 +33,7 @@ namespace shardbook::simulate {
 struct Costs {
   std::vector<base::Nanoseconds> op_ns;     // per op
   std::vector<float> shared_part;           // per op: the part of op_ns, 0 to 1, that contention stretches
+  std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
 };
@@ -42,6 +49,8 @@ struct Scale {
 
 // The small model of a matmul, before its correction by measured ones. ns.
 double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table, const DeviceCosts& device);
+// How many blocks it has by that model; those of one wave hold their multiprocessors until the matmul ends.
+double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const DeviceCosts& device);
 
 class CostModel {
  public:
@@ -55,6 +64,8 @@ class CostModel {
   double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;
   // The part of a collective or matmul that does not depend on size.
   double fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
+  // Does it hold so many multiprocessors, until it ends, that a collective finds no room beside it?
+  bool fills(const program::OpDesc& desc) const;
   double issue_ns(const program::Command& command, const program::Program& program) const;
 
   // Of all of a program. `traced`: with what timing each op costs the host.
@@ -63,7 +74,7 @@ class CostModel {
 
  private:
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
-
+  const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;
 
   // The logarithm of measured over modelled time at a measured matmul.

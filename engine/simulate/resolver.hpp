@@ -8,6 +8,12 @@
 // factors, k ops of one class take turns (each at 1/k). A collective goes as fast as its slowest rank.
 // Rates change only when something starts or ends, so between two events all work shrinks linearly.
 //
+// A matmul that fills the device (Costs::fills) lets no collective in until it ends; a collective that is already
+// there slows it instead, and one that follows it on its stream at once takes over its room. Where both become ready
+// at one event, what follows on the event's own stream goes first. A collective's span begins before its wait for
+// room, as a timer's mark in the stream does. This decides how much of tensor parallelism's backward overlaps:
+// Megatron-LM asks for CUDA_DEVICE_MAX_CONNECTIONS=1 so that the all-reduce is there before the weight gradient.
+//
 // Order of collectives: those of one communicator run one after the other; those of one device start in the
 // order of their issue (NCCL's implicit launch order), or run one after the other where the machine says so.
 //
@@ -18,7 +24,8 @@
 // Deterministic: equal input gives equal output, to the nanosecond. Without contention every end is the
 // longest path through the edges.
 //
-// Sources: fluid sharing after SimGrid (Casanova et al. 2014, "Versatile, Scalable, and Accurate Simulation
+// Sources: for room on the device, NVIDIA/Megatron-LM, megatron/core/tensor_parallel/layers.py, and the kernels that
+// cost.hpp names. Fluid sharing after SimGrid (Casanova et al. 2014, "Versatile, Scalable, and Accurate Simulation
 // of Distributed Applications and Platforms"); replay of a recorded graph after dPRO (Hu et al., MLSys 2022).
 #pragma once
 
@@ -76,7 +83,7 @@ struct RankTimes {
   // One entry a step: host calls (`issued`), device (`ran`), and as `window` the host's step.
   // StepTimes::step counts from 0; StepTimes::program is not set.
   std::vector<program::StepTimes> steps;
-  // [step][op]: how long a collective waited for its last rank, from the start of `ran`; 0 of other ops.
+  // [step][op]: from the start of a collective's `ran` to that of its last rank's; 0 of other ops.
   std::vector<std::vector<base::Nanoseconds>> wait_ns;
 };
 

@@ -7,6 +7,12 @@ namespace shardbook::simulate {
 
 using program::OpKind;
 
+namespace {
+
+bool fills(const Costs& costs, program::OpIndex op) { return !costs.fills.empty() && costs.fills[op]; }
+
+}  // namespace
+
 Simulation::Simulation(const std::vector<RankSteps>& ranks, const Plans& plans, const Matching& matching,
                        const Machine& machine, const ResolveOptions& options)
     : ranks_(ranks), plans_(plans), matching_(matching), machine_(machine), options_(options) {
@@ -184,7 +190,7 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
     if (stream.at == plan.streams[at].size()) {
       ++stream.step;
       stream.at = 0;
-      if (state.host == HostState::drains) awake_hosts_.push_back(rank);
+          if (state.host == HostState::drains) awake_hosts_.push_back(rank);
       continue;
     }
     const Item& item = plan.streams[at][stream.at];
@@ -214,6 +220,12 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
         const std::uint32_t collective = plan.collective_of_op[item.target];
         if (collective != none && !may_start(rank, step, collective)) {
           state.blocked_on_order |= 1u << at;
+          return;
+        }
+        const bool in_line = stream.has_run && earliest == after_last;
+        if (collective != none && !in_line && !finds_room(rank, stream.held_since >= 0)) {
+          if (stream.held_since < 0) stream.held_since = now_;
+          state.blocked_on_room |= 1u << at;
           return;
         }
         start(rank, at, step, item.target);
@@ -272,11 +284,30 @@ bool Simulation::may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t
   return machine_.order == Machine::CollectiveOrder::launch || state.residents.empty();
 }
 
+// May a collective place its blocks now? Not beside a matmul that holds the multiprocessors. Nor where one is about to
+// follow on its own stream: its launch is there already when the collective's stream hears of the event. What was
+// held before is there too, and comes first.
+bool Simulation::finds_room(std::uint32_t rank, bool was_held) const {
+  if (!machine_.shares) return true;
+  const RankState& state = states_[rank];
+  for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
+    const Stream& stream = state.streams[at];
+    if (stream.running && stream.fills) return false;
+    if (was_held || stream.running || !stream.has_run || stream.step == steps_) continue;
+    const bool follows = stream.wake >= now_ && stream.wake == stream.last_end + machine_.stream_gap_ns;
+    if (!follows || stream.wake > now_ + machine_.stream_gap_ns) continue;
+    const Item& item = plans_[rank][stream.step]->streams[at][stream.at];
+    if (item.kind == ItemKind::op && fills(*ranks_[rank].steps[stream.step].costs, item.target)) return false;
+  }
+  return true;
+}
+
 void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step, program::OpIndex op) {
   Stream& stream = states_[rank].streams[at];
   const Costs& costs = *ranks_[rank].steps[step].costs;
   stream.running = true;
-  stream.started = now_;
+  stream.started = stream.held_since < 0 ? now_ : stream.held_since;
+  stream.held_since = -1;
   stream.op = op;
   stream.op_step = step;
   ++stream.work.version;
@@ -287,6 +318,7 @@ void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step,
   stream.work.slowdown = 0;
   stream.work.since = now_;
   stream.work.shared_part = costs.shared_part[op];
+  stream.fills = fills(costs, op);
   if (machine_.shares) return touch(rank);
   set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
 }
@@ -304,7 +336,7 @@ void Simulation::arrive(std::uint32_t rank, std::uint32_t at, std::uint32_t step
   ++state.arrived;
   ++state.group_arrived[group];
   state.group_busy[group] = true;
-  wake_blocked_on_order(rank);
+  wake_all(rank, state.blocked_on_order);
   if (machine_.shares) touch(rank);
   if (running.arrived < instance.participants) return;
   // All are there: the transfer begins.
@@ -326,6 +358,8 @@ void Simulation::end_op(std::uint32_t rank, std::uint32_t at, Time wait_ns) {
   stream.last_end = now_;
   ++stream.work.version;
   wake(rank, at);
+  if (stream.fills) wake_all(rank, states_[rank].blocked_on_room);
+  stream.fills = false;
   if (machine_.shares) touch(rank);
 }
 
@@ -333,6 +367,11 @@ void Simulation::end_collective(std::uint32_t number) {
   Running& running = running_[number];
   ++running.work.version;
   running.transfers = false;
+  Time last_start = 0;
+  for (std::uint32_t member = 0; member < running.arrived; ++member) {
+    const Arrival& arrival = arrivals_[running.first_arrival + member];
+    last_start = std::max(last_start, states_[arrival.rank].streams[arrival.stream].started);
+  }
   for (std::uint32_t member = 0; member < running.arrived; ++member) {
     const Arrival& arrival = arrivals_[running.first_arrival + member];
     RankState& state = states_[arrival.rank];
@@ -340,17 +379,16 @@ void Simulation::end_collective(std::uint32_t number) {
     const program::Program& program = *ranks_[arrival.rank].steps[stream.op_step].program;
     state.group_busy[program.ops[stream.op].desc.collective.group] = false;
     std::erase_if(state.residents, [&](const Resident& resident) { return resident.instance == number; });
-    end_op(arrival.rank, arrival.stream, running.last_arrival - stream.started);
-    wake_blocked_on_order(arrival.rank);
+    end_op(arrival.rank, arrival.stream, last_start - stream.started);
+    wake_all(arrival.rank, state.blocked_on_order);
   }
 }
 
-void Simulation::wake_blocked_on_order(std::uint32_t rank) {
-  RankState& state = states_[rank];
-  for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
-    if (state.blocked_on_order >> at & 1) wake(rank, at);
+void Simulation::wake_all(std::uint32_t rank, std::uint32_t& blocked) {
+  for (std::uint32_t at = 0; at < states_[rank].streams.size(); ++at) {
+    if (blocked >> at & 1) wake(rank, at);
   }
-  state.blocked_on_order = 0;
+  blocked = 0;
 }
 
 }  // namespace shardbook::simulate

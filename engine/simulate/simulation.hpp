@@ -42,9 +42,11 @@ class Simulation {
     Time last_end = 0;
     Time wake = -1;                  // in the heap for this time
     Time started = 0;
+    Time held_since = -1;            // a collective that finds no room: since when
     program::OpIndex op = 0;         // of `running`
     std::uint32_t op_step = 0;
     bool has_run = false, running = false, is_gemm = false;
+    bool fills = false;              // what runs leaves no room for a collective
     Work work;
   };
   struct Resident {
@@ -65,6 +67,7 @@ class Simulation {
     std::vector<bool> group_busy;                         // [group]
     std::uint32_t arrived = 0;                            // collectives that have started here
     std::uint32_t blocked_on_order = 0;                   // streams, a bit each
+    std::uint32_t blocked_on_room = 0;
     std::vector<Resident> residents;
     bool is_dirty = false;
   };
@@ -103,6 +106,7 @@ class Simulation {
                     std::uint32_t& slot) const;
   // Ops and collectives.
   bool may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t collective) const;
+  bool finds_room(std::uint32_t rank, bool was_held) const;
   void start(std::uint32_t rank, std::uint32_t stream, std::uint32_t step, program::OpIndex op);
   void arrive(std::uint32_t rank, std::uint32_t stream, std::uint32_t step, std::uint32_t collective);
   void end_op(std::uint32_t rank, std::uint32_t stream, Time wait_ns);
@@ -115,7 +119,7 @@ class Simulation {
   const Contention& contention_of(std::uint32_t participants);
 
   void wake(std::uint32_t rank, std::uint32_t stream) { awake_.push_back(rank * streams_a_rank_ + stream); }
-  void wake_blocked_on_order(std::uint32_t rank);
+  void wake_all(std::uint32_t rank, std::uint32_t& blocked);
   std::string who_waits() const;
   std::string who_waits(std::uint32_t rank) const;
 

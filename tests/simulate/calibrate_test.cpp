@@ -142,19 +142,24 @@ TEST(Fit, ReproducesTheOverlapExperiment) {
     const program::GroupId group = ranks.back().group("dp_shard", {0, 1, 2, 3, 4, 5, 6, 7});
     OpDesc gemm("gemm", OpKind::gemm, DType::bf16);
     gemm.size(measured->size);
+    // As calibrate issues it: both follow a small collective, the large ones on its stream, the matmuls by an event.
+    const auto gather = [&](base::Bytes bytes) {
+      OpDesc desc("all_gather", OpKind::all_gather, DType::bf16);
+      recorder.op(1, desc.collective_of({group, recorder.next_sequence(group), bytes, -1}), {});
+    };
+    gather(4096);
+    recorder.record_event(1, 0, {});
+    recorder.wait_event(0, 0, WaitReason::data, {});
+    for (int at = 0; at < measured->collectives; ++at) gather(measured->bytes);
     for (int at = 0; at < measured->repeat; ++at) recorder.op(0, gemm, {});
-    for (int at = 0; at < measured->collectives; ++at) {
-      OpDesc gather("all_gather", OpKind::all_gather, DType::bf16);
-      recorder.op(1, gather.collective_of({group, recorder.next_sequence(group), measured->bytes, -1}), {});
-    }
   }
   for (TestRank& rank : ranks) programs.push_back({rank.recorder().rank(), &rank.recorder().catalogue(), &rank.program()});
   const auto out = resolve(programs, model, 1);
   ASSERT_TRUE(out.ok()) << out.error();
   const std::vector<program::TimeSpan>& ran = out.value().ranks[0].steps[0].ran;
-  const auto end = [&](int op) { return static_cast<double>(ran[static_cast<std::size_t>(op)].end - ran[0].start); };
-  EXPECT_NEAR(end(measured->repeat - 1) / measured->compute_together_ns, 1, 0.02);
-  EXPECT_NEAR(end(measured->repeat + measured->collectives - 1) / measured->collectives_together_ns, 1, 0.02);
+  const auto end = [&](int op) { return static_cast<double>(ran[static_cast<std::size_t>(op)].end - ran[0].end); };
+  EXPECT_NEAR(end(measured->collectives + measured->repeat) / measured->compute_together_ns, 1, 0.02);
+  EXPECT_NEAR(end(measured->collectives) / measured->collectives_together_ns, 1, 0.02);
 }
 
 TEST(Fit, ComesBackFromItsJson) {

@@ -36,6 +36,23 @@ TEST(CostModel, GivesBackEachMeasuredMatmulAndCollective) {
   }
 }
 
+TEST(CostModel, SaysWhichMatmulsLeaveACollectiveNoRoom) {
+  base::Result<Profile> profile = find_profile("h200x8");
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  const CostModel costs(std::move(profile).value());
+  const auto fills = [&](program::GemmSize size) {
+    OpDesc desc("matmul", OpKind::gemm, DType::bf16);
+    desc.gemm = size;
+    return costs.fills(desc);
+  };
+  // gpt-1.3b's weight gradients at tp 4: even the smallest is dealt to (nearly) all 132 multiprocessors.
+  EXPECT_TRUE(fills({2048, 1536, 8192, 1}));
+  EXPECT_TRUE(fills({2048, 2048, 8192, 1}));
+  EXPECT_TRUE(fills({8192, 8192, 8192, 1}));
+  EXPECT_FALSE(fills({256, 256, 256, 1}));
+  EXPECT_FALSE(costs.fills(OpDesc("gelu", OpKind::pointwise, DType::bf16)));
+}
+
 TEST(CostModel, NeverLetsAMatmulBeatItsPeakOrItsMemory) {
   const CostModel costs = model();
   const double peak = costs.profile().gemm.at(DType::bf16).peak_flops_per_ns;

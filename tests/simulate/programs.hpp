@@ -34,10 +34,12 @@ class TestRank {
   }
 
   // Each command with its host cost; an op also with its duration alone.
-  void op(StreamId stream, base::Nanoseconds ns, base::Nanoseconds issue_ns = 0, OpKind kind = OpKind::gemm, float shared = 1) {
+  void op(StreamId stream, base::Nanoseconds ns, base::Nanoseconds issue_ns = 0, OpKind kind = OpKind::gemm, float shared = 1,
+          bool fills = false) {
     recorder_->op(stream, OpDesc("op", kind, base::DType::bf16), {"test.cpp", ++line_});
     costs_->op_ns.push_back(ns);
     costs_->shared_part.push_back(shared);
+    costs_->fills.push_back(fills);
     costs_->issue_ns.push_back(issue_ns);
   }
   void collective(StreamId stream, program::GroupId group, base::Nanoseconds ns, base::Nanoseconds issue_ns = 0,
@@ -47,6 +49,7 @@ class TestRank {
     recorder_->op(stream, desc, {"test.cpp", ++line_});
     costs_->op_ns.push_back(ns);
     costs_->shared_part.push_back(1);
+    costs_->fills.push_back(false);
     costs_->issue_ns.push_back(issue_ns);
   }
   void record(StreamId stream, EventId event, base::Nanoseconds issue_ns = 0) {
@@ -118,7 +121,12 @@ struct RandomRanks {
               if (below(4) == 0) rank.host_wait(event, below(5));
               if (below(8) == 0) rank.read_back(stream, below(5));
               break;
-            default: rank.op(stream, below(1000), below(60), kinds[below(3)], static_cast<float>(below(5)) / 4); break;
+            default: {
+              const OpKind kind = kinds[below(3)];
+              const bool fills = kind == OpKind::gemm && below(2) == 0;
+              rank.op(stream, below(1000), below(60), kind, static_cast<float>(below(5)) / 4, fills);
+              break;
+            }
           }
         }
         rank.collective(stream_of_axis[axis], static_cast<program::GroupId>(axis), 100 + bytes, below(60),
