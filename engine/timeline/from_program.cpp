@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "engine/timeline/memory.hpp"
+
 namespace shardbook::timeline {
 namespace {
 
@@ -72,7 +74,8 @@ class RankAdder {
     for (const program::GroupInfo& group : catalogue.groups) groups_.push_back(builder_.group(group.axis, group.ranks));
   }
 
-  void add(const ProgramStep& step) {
+  // Returns when the step began and ended on the device.
+  StepBounds add(const ProgramStep& step) {
     step_end_ = std::max(step_end_, step.device_free_at);
     program_ = step.program;
     times_ = step.times;
@@ -96,7 +99,7 @@ class RankAdder {
         case CommandKind::read_back: edge(last_op_[command.stream], call, EdgeKind::host); break;
       }
     }
-    end_step();
+    return end_step();
   }
 
  private:
@@ -123,7 +126,7 @@ class RankAdder {
     sequences_ = std::vector<std::int64_t>(catalogue_.groups.size(), 0);
   }
 
-  void end_step() {
+  StepBounds end_step() {
     Step step;
     step.rank = rank_;
     step.number = step_number_;
@@ -134,6 +137,7 @@ class RankAdder {
     step_end_ = step.end;
     builder_.add_step(step);
     for (std::size_t g = 0; g < sequences_.size(); ++g) sequence_base_[g] += sequences_[g];
+    return {step.start, step.end};
   }
 
   SpanNumber add_call(std::uint32_t at) {
@@ -303,7 +307,9 @@ void add_program(TimelineBuilder& builder, const Provenance& provenance, const p
                  const std::vector<ProgramStep>& steps) {
   builder.add_rank(provenance);
   RankAdder adder(builder, provenance.rank, catalogue);
-  for (const ProgramStep& step : steps) adder.add(step);
+  std::vector<StepBounds> bounds;
+  for (const ProgramStep& step : steps) bounds.push_back(adder.add(step));
+  add_memory(builder, provenance.rank, catalogue, steps, bounds);
 }
 
 }  // namespace shardbook::timeline

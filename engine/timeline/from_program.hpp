@@ -4,7 +4,7 @@
 // command a row of the host thread, each wait an edge from the op that the event covered to the
 // next op of the waiting stream (and a row "Stream Wait Event", by which HTA finds the same). The
 // line where the awaited event was recorded goes to the span that waited. Equal correlations join a
-// launch and its span.
+// launch and its span. What the ops read and write becomes the memory counters (memory.hpp).
 #pragma once
 
 #include <limits>
