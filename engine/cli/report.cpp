@@ -67,9 +67,9 @@ std::string loss_line(const config::RunConfig& config, const launch::Outcome& ou
   if (outcome.results.empty()) return "No losses: this device computes shapes only.\n";
   const train::StepResult& first = outcome.results.front();
   const train::StepResult& last = outcome.results.back();
-  std::string line = text("Loss ", fixed(first.loss, 3), " at first, ", fixed(last.loss, 3), " in step ", last.step + 1,
+  std::string line = text("Loss ", fixed(first.loss, 3), " at first, ", fixed(last.loss, 3), " in step ", last.step,
                           " (nats a token; a guess among ", config.model.vocab, " costs ", fixed(std::log(config.model.vocab), 3), ").\n");
-  if (outcome.stopped_early) line = text("Stopped after step ", last.step + 1, " of ", config.steps, ". ") + line;
+  if (outcome.stopped_early) line = text("Stopped after ", last.step + 1, " of ", config.steps, " steps. ") + line;
   return line;
 }
 
@@ -99,6 +99,8 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   if (measured) {
     out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
                                  " an op on its stream; steps that are not traced pay nothing"));
+  } else if (speed.traced_step_ns > 0) {
+    out += field("tracing", text("the timeline is of traced steps as a GPU would run them, ", duration(speed.traced_step_ns), " each"));
   }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), " allocated by rank 0"));
   return out;
@@ -113,7 +115,7 @@ std::string table_part(const timeline::Timeline& timeline) {
   return out;
 }
 
-// The timeline counts steps from 0, as --trace-steps, show and metrics do.
+// Steps count from 0: in progress lines, tables and timelines as in --trace-steps.
 std::string steps_phrase(const timeline::Timeline& timeline) {
   const auto [first, last] = std::minmax_element(timeline.steps.begin(), timeline.steps.end(), [](const auto& left, const auto& right) {
     return left.number < right.number;
@@ -180,7 +182,7 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
   std::string out = loss_line(config, outcome) + "\n";
   const bool has_timeline = outcome.timeline.spans() > 0 && !outcome.timeline.steps.empty();
   if (has_timeline) {
-    out += text("Where the time of each rank went ", steps_phrase(outcome.timeline), " (counted from 0); the four parts sum to the window\n");
+    out += text("Where the time of each rank went ", steps_phrase(outcome.timeline), "; the four parts sum to the window\n");
     out += table_part(outcome.timeline) + "\n";
   } else {
     out += "No step was traced, so there is no timeline: --trace-steps A:B names the steps to record.\n\n";
@@ -218,6 +220,7 @@ nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outco
       {"allocated_bytes", speed.peak_memory_bytes},
       {"folder", outcome.folder}};
   json["mfu"] = speed.mfu >= 0 ? nlohmann::json(speed.mfu) : nlohmann::json();
+  if (speed.traced_step_ns > 0) json["traced_step_ns"] = speed.traced_step_ns;
   if (speed.clock == Clock::measured) {
     json["tracing_cost"] = speed.tracing_cost;
     json["tracing_pair_ns"] = speed.tracing_pair_ns;

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 std::string progress_text(const Progress& progress) {
   std::ostringstream out;
-  out << "step " << progress.result.step + 1 << " · loss " << std::fixed << std::setprecision(3) << progress.result.loss << " · ";
+  out << "step " << progress.result.step << " · loss " << std::fixed << std::setprecision(3) << progress.result.loss << " · ";
   if (progress.clock == config::Clock::modelled) out << "≈ ";
   const double rate = progress.tokens_per_second;
   if (rate >= 1e6) out << std::setprecision(2) << rate / 1e6 << "M";
@@ -45,7 +45,12 @@ std::string utc_now(const char* form) {
 
 }  // namespace
 
-base::Result<std::string> make_run_folder(const config::RunConfig& config) {
+RunFolder::~RunFolder() {
+  std::error_code holds_something;
+  for (const std::string& folder : made_) fs::remove(folder, holds_something);
+}
+
+base::Result<RunFolder> make_run_folder(const config::RunConfig& config) {
   fs::path folder = config.out;
   if (folder.empty()) {
     const std::string lab = config.lab.empty() ? "train" : config.lab;
@@ -55,7 +60,10 @@ base::Result<std::string> make_run_folder(const config::RunConfig& config) {
       folder = folder.parent_path() / (utc_now("%Y%m%d-%H%M%S-") + layout + "-" + std::to_string(again));
     }
   }
+  std::vector<std::string> made;
   std::error_code problem;
+  for (fs::path path = folder; !path.empty() && !fs::exists(path, problem); path = path.parent_path()) made.push_back(path.string());
+  RunFolder run(folder.string(), std::move(made));
   fs::create_directories(folder, problem);
   const fs::path probe = folder / ".write-probe";
   const bool writable = !problem && std::ofstream(probe).put('x').flush().good();
@@ -64,7 +72,7 @@ base::Result<std::string> make_run_folder(const config::RunConfig& config) {
     return base::Error{base::text("the run's folder ", folder.string(),
                                   " cannot be written: name another with --out, or make it writable")};
   }
-  return folder.string();
+  return run;
 }
 
 namespace {
@@ -95,7 +103,8 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   info.results = {{"losses", losses}, {"gradient_norms", norms}, {"stopped_early", outcome.stopped_early},
                   {"step_ns", speed.step_ns}, {"step_min_ns", speed.step_min_ns}, {"step_max_ns", speed.step_max_ns},
                   {"steps_counted", speed.steps_counted}, {"tokens_per_second", speed.tokens_per_second},
-                  {"mfu", speed.mfu}, {"tracing_cost", speed.tracing_cost}, {"tracing_pair_ns", speed.tracing_pair_ns},
+                  {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"tracing_cost", speed.tracing_cost},
+                  {"tracing_pair_ns", speed.tracing_pair_ns},
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
   if (!options.source_root.empty()) info.sources = timeline::source_excerpts(outcome.timeline, options.source_root);
   return info;
@@ -124,7 +133,7 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
   outcome.folder = folder;
   outcome.results = ranks[0].results;
   outcome.stopped_early = ranks[0].stopped_early;
-  outcome.speed = speed_of(config, ranks[0], run.step_ns);
+  outcome.speed = speed_of(config, ranks[0], run.step_ns, run.traced_step_ns);
   outcome.timeline = std::move(run.timeline);
   outcome.program_hashes = run.program_hashes;
   outcome.info = describe(config, options, outcome, ranks, backend);

@@ -33,7 +33,7 @@ struct Progress {
   double wall_seconds = 0;         // since the first step began
 };
 
-// "step 40 · loss 2.31 · ≈ 410k tok/s modelled h200x8 · wall 3.1 s"
+// "step 40 · loss 2.31 · ≈ 410k tok/s modelled h200x8 · wall 3.1 s": steps count from 0, as in every record and table.
 std::string progress_text(const Progress& progress);
 
 // How fast, by the clock of the run.
@@ -44,7 +44,8 @@ struct Speed {
   int steps_counted = 0;
   double tokens_per_second = 0;
   double mfu = -1;                 // of 989 TFLOP/s dense bf16 a GPU, counting 6·N + 6·L·S·d a token; −1: not on cuda
-  double tracing_cost = 0;         // (median traced step − median untraced) / untraced; measured clock only
+  double traced_step_ns = 0;       // the same of the traced steps, which the timeline shows; 0: not known, or wall clock
+  double tracing_cost = 0;         // by how much of step_ns a traced step is longer; 0: not known, or wall clock
   double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0 on host and meta
   double peak_memory_bytes = 0;    // of rank 0's device, allocated
 };

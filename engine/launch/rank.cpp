@@ -50,7 +50,7 @@ class Reporter {
   void report(const train::StepResult& result) {
     ++since_last_;
     const bool last_step = result.step + 1 == config_.steps;
-    if (silent_ || config_.progress == 0 || ((result.step + 1) % config_.progress != 0 && !last_step && result.step != 0)) return;
+    if (silent_ || config_.progress == 0 || (result.step % config_.progress != 0 && !last_step)) return;
     const base::Nanoseconds now = program::host_now();
     Progress progress;
     progress.result = result;

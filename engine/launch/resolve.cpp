@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "engine/simulate/resolver.hpp"
 #include "engine/timeline/from_program.hpp"
@@ -9,6 +10,9 @@
 namespace shardbook::launch {
 
 namespace {
+
+// Of steps that follow each other, the last one of so many has become regular.
+constexpr int steady_steps = 3;
 
 base::Result<std::vector<program::Record>> decode_all(const std::vector<std::string>& encoded) {
   std::vector<program::Record> records;
@@ -21,7 +25,7 @@ base::Result<std::vector<program::Record>> decode_all(const std::vector<std::str
 }
 
 base::Result<simulate::Resolved> resolve_modelled(const std::string& profile_name, const std::vector<program::Record>& records,
-                                                  int steps) {
+                                                  int steps, bool traced) {
   const base::Result<simulate::Profile> profile = simulate::find_profile(profile_name);
   if (!profile) return profile.as_error();
   const simulate::CostModel model(profile.value());
@@ -29,7 +33,9 @@ base::Result<simulate::Resolved> resolve_modelled(const std::string& profile_nam
   for (const program::Record& record : records) {
     ranks.push_back({record.rank, &record.catalogue, record.programs.back().get()});
   }
-  return simulate::resolve(ranks, model, steps);
+  simulate::ResolveOptions options;
+  options.traced = options.drain_each_step = traced;
+  return simulate::resolve(ranks, model, steps, options);
 }
 
 // The wall clock: durations as this CPU took them, placed by the recorded edges. The first step stands twice, since
@@ -97,7 +103,7 @@ timeline::Clock clock_of(config::Clock clock) {
 double modelled_step_ns(const config::RunConfig& config, const std::vector<std::string>& encoded) {
   base::Result<std::vector<program::Record>> records = decode_all(encoded);
   if (!records) throw base::Failure(records.error());
-  const base::Result<simulate::Resolved> resolved = resolve_modelled(config.profile, records.value(), 3);
+  const base::Result<simulate::Resolved> resolved = resolve_modelled(config.profile, records.value(), steady_steps, false);
   if (!resolved) throw base::Failure(resolved.error());
   return static_cast<double>(resolved.value().step_ns);
 }
@@ -117,7 +123,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
   std::vector<base::Nanoseconds> free_at(records.size(), std::numeric_limits<base::Nanoseconds>::min());
   if (config.clock != config::Clock::measured && traced > 0) {
     base::Result<simulate::Resolved> resolved =
-        config.clock == config::Clock::modelled ? resolve_modelled(config.profile, records, traced + 1) : resolve_wall(records);
+        config.clock == config::Clock::modelled ? resolve_modelled(config.profile, records, traced + 1, true) : resolve_wall(records);
     if (!resolved) return resolved.as_error();
     take_times(resolved.value(), records);
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
@@ -125,6 +131,11 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
       waits[rank] = {resolved.value().ranks[rank].wait_ns.begin() + 1, resolved.value().ranks[rank].wait_ns.end()};
     }
     run.step_ns = static_cast<double>(resolved.value().step_ns);
+    if (config.clock == config::Clock::modelled) {
+      base::Result<simulate::Resolved> plain = resolve_modelled(config.profile, records, steady_steps, false);
+      if (!plain) return plain.as_error();
+      run.traced_step_ns = std::exchange(run.step_ns, static_cast<double>(plain.value().step_ns));
+    }
   } else {
     for (std::size_t rank = 0; rank < records.size(); ++rank) shift(records[rank].steps, ranks[rank].clock.offset);
   }

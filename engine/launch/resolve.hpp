@@ -17,11 +17,16 @@ double modelled_step_ns(const config::RunConfig& config, const std::vector<std::
 struct ResolvedRun {
   timeline::Timeline timeline;
   double step_ns = 0;                           // of a modelled or wall clock; 0 when measured
+  double traced_step_ns = 0;                    // of a modelled clock: of the timeline's steps; else 0
   std::vector<std::uint64_t> program_hashes;    // by rank
   std::vector<program::Record> records;
 };
 
 // Decodes, resolves or aligns, and joins. `ranks` are in order. REQUIRES: all traced the same steps.
+//
+// A modelled timeline shows traced steps as a GPU runs them: each stands alone, and every op pays for its marks. So
+// it is compared with a measured timeline like with like. `step_ns` is that of steps that are not traced, as
+// everywhere.
 base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std::vector<RankOutcome>& ranks);
 
 }  // namespace shardbook::launch

@@ -15,7 +15,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns) {
+Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns,
+               double traced_step_ns) {
   Speed speed;
   speed.clock = config.clock;
   speed.peak_memory_bytes = rank.allocated_bytes;
@@ -36,12 +37,14 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
       speed.step_min_ns = *std::min_element(counted.begin(), counted.end());
       speed.step_max_ns = *std::max_element(counted.begin(), counted.end());
     }
-    if (!plain.empty() && !traced.empty()) speed.tracing_cost = (median(traced) - median(plain)) / median(plain);
+    if (!plain.empty()) speed.traced_step_ns = median(traced);
   } else {
     speed.step_ns = speed.step_min_ns = speed.step_max_ns = resolved_step_ns;
     speed.steps_counted = 1;
+    speed.traced_step_ns = traced_step_ns;
   }
   if (speed.step_ns <= 0) return speed;
+  if (speed.traced_step_ns > 0) speed.tracing_cost = speed.traced_step_ns / speed.step_ns - 1;
   speed.tokens_per_second = static_cast<double>(config.global_tokens()) / speed.step_ns * 1e9;
 
   // Model flops, causal: 6 N + 6 L S d a token, of the data sheet's 989 TFLOP/s dense bf16 a GPU.

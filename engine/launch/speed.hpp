@@ -5,8 +5,8 @@
 
 namespace shardbook::launch {
 
-// From rank 0's step ends (measured, wall) or the resolved step (modelled). The first two steps, in which kernels
-// and plans are made, do not count.
-Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns);
+// From rank 0's step ends (measured) or the resolved steps (modelled, wall; `traced_step_ns` is 0 where none is known).
+// The first two measured steps, in which kernels and plans are made, do not count.
+Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns, double traced_step_ns);
 
 }  // namespace shardbook::launch

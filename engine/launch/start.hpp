@@ -10,8 +10,28 @@
 
 namespace shardbook::launch {
 
+// A run's folder. What was made for it goes again with this object where nothing came to stand in it: a run that
+// fails, or finds the disk full, leaves no empty folder.
+class RunFolder {
+ public:
+  RunFolder() = default;   // of a run that is not written
+  RunFolder(std::string path, std::vector<std::string> made) : path_(std::move(path)), made_(std::move(made)) {}
+  RunFolder(RunFolder&& other) noexcept { *this = std::move(other); }
+  RunFolder& operator=(RunFolder&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(made_, other.made_);
+    return *this;
+  }
+  ~RunFolder();
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::vector<std::string> made_;   // folders that were not there before, the innermost first
+};
+
 // Makes the run's folder, and makes sure that it can be written. Errors: it cannot.
-base::Result<std::string> make_run_folder(const config::RunConfig& config);
+base::Result<RunFolder> make_run_folder(const config::RunConfig& config);
 
 // From all ranks' outcomes to the run on disk.
 base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, const std::string& folder,

@@ -25,11 +25,11 @@ base::Status expect_no_launcher(const config::RunConfig& config) {
 }
 
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options) {
-  std::string folder;
+  RunFolder folder;
   if (options.write_run) {
-    base::Result<std::string> made = make_run_folder(config);
+    base::Result<RunFolder> made = make_run_folder(config);
     if (!made) return made.as_error();
-    folder = made.value();
+    folder = std::move(made).value();
   }
   std::vector<RankOutcome> ranks;
   try {
@@ -37,18 +37,18 @@ base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOpti
   } catch (const base::Failure& failure) {
     return base::Error{failure.what()};
   }
-  return conclude(config, options, folder, ranks, "meta");
+  return conclude(config, options, folder.path(), ranks, "meta");
 }
 
 base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options) {
   // Whatever can be refused is refused before a rank starts.
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
   if (!source) return source.as_error();
-  std::string folder;
+  RunFolder folder;
   if (options.write_run) {
-    base::Result<std::string> made = make_run_folder(config);
+    base::Result<RunFolder> made = make_run_folder(config);
     if (!made) return made.as_error();
-    folder = made.value();
+    folder = std::move(made).value();
   }
 
   const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
@@ -63,7 +63,7 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
     ranks[static_cast<std::size_t>(world.rank())] = std::move(outcome);
   });
   if (!ran) return ran.as_error();
-  return conclude(config, options, folder, ranks, "loopback");
+  return conclude(config, options, folder.path(), ranks, "loopback");
 }
 
 }  // namespace shardbook::launch

@@ -113,11 +113,11 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
   world::SignalGuard signals;
   const base::Status ran = world::run_process(launch.value(), [&](world::World& world) {
     // Rank 0 makes the folder; where it cannot, no rank starts.
-    std::string folder;
+    RunFolder folder;
     if (world.rank() == 0 && options.write_run) {
-      base::Result<std::string> made = make_run_folder(config);
+      base::Result<RunFolder> made = make_run_folder(config);
       if (!made) throw base::Failure(made.error());
-      folder = made.value();
+      folder = std::move(made).value();
     }
     const base::DType activation = config.precision == config::Precision::bf16 ? base::DType::bf16 : base::DType::f32;
     const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
@@ -138,7 +138,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
       if (world.rank() == 0) ranks.push_back(from_bytes(bytes));
     }
     if (world.rank() == 0) {
-      base::Result<Outcome> all = conclude(config, options, folder, ranks, backend->version());
+      base::Result<Outcome> all = conclude(config, options, folder.path(), ranks, backend->version());
       if (all) outcome = std::move(all).value();
       else concluded = all.as_error();
     }

@@ -1,10 +1,12 @@
 // From a config to a run on disk: what is promised of every run.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "engine/launch/launch.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -101,6 +103,91 @@ TEST(Run, TellsTheTimeByTheClockThatWasAsked) {
   EXPECT_EQ(meta.program_hashes, modelled.program_hashes);
   EXPECT_EQ(meta.speed.step_ns, modelled.speed.step_ns) << "the model knows the program and nothing else";
   EXPECT_TRUE(meta.results.empty());
+}
+
+TEST(Run, ModelsTheTimelineOfTracedStepsAndTheSpeedOfOthers) {
+  LaunchOptions in_memory;
+  in_memory.write_run = false;
+  const Outcome outcome = run_or_fail(small({{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "2:5"}}), in_memory);
+  const Speed& speed = outcome.speed;
+  EXPECT_GT(speed.traced_step_ns, speed.step_ns);
+  EXPECT_DOUBLE_EQ(speed.tracing_cost, speed.traced_step_ns / speed.step_ns - 1);
+  EXPECT_EQ(outcome.info.results.at("traced_step_ns"), speed.traced_step_ns);
+  EXPECT_EQ(outcome.info.results.at("step_ns"), speed.step_ns);
+  // As on a GPU, a traced step stands alone: its host begins when its rank's device has run the step before. The
+  // resolver says of the last one how long it is.
+  std::map<base::Rank, const timeline::Step*> before;
+  double last_end = 0, last_but_one_end = 0;
+  for (const timeline::Step& step : outcome.timeline.steps) {
+    if (const timeline::Step*& previous = before[step.rank]; previous != nullptr) {
+      EXPECT_GE(step.host_start, previous->end) << "rank " << step.rank << ", step " << step.number;
+    }
+    before[step.rank] = &step;
+    if (step.number == 3) last_but_one_end = std::max(last_but_one_end, static_cast<double>(step.end));
+    if (step.number == 4) last_end = std::max(last_end, static_cast<double>(step.end));
+  }
+  EXPECT_DOUBLE_EQ(last_end - last_but_one_end, speed.traced_step_ns);
+}
+
+TEST(Run, CountsStepsFromZeroInItsProgressAsInItsRecord) {
+  Progress progress;
+  progress.result.step = 40;
+  progress.clock = config::Clock::wall;
+  EXPECT_EQ(progress_text(progress).find("step 40 · loss"), 0u) << progress_text(progress);
+  std::vector<std::int64_t> told;
+  LaunchOptions options;
+  options.write_run = false;
+  options.progress = [&](const Progress& now) { told.push_back(now.result.step); };
+  run_or_fail(small({{"steps", "8"}, {"progress", "3"}}), options);
+  EXPECT_EQ(told, (std::vector<std::int64_t>{0, 3, 6, 7})) << "every third, and the last";
+}
+
+// No file may grow beyond so many bytes while this lives, as on a disk that is full.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before_);
+    rlimit small = before_;
+    small.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Run, LeavesNoFolderBehindWhereTheDiskIsFull) {
+  const Folder folder;
+  const std::string out = (folder.path / "runs" / "one").string();
+  const config::RunConfig config = small({{"device", "meta"}, {"out", out}});
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{64}}) {   // full before the first file, and behind the probe
+    base::Result<Outcome> outcome = base::Error{"not run"};
+    {
+      const FullDisk full(bytes);
+      outcome = run(config, {});
+    }
+    ASSERT_FALSE(outcome.ok()) << bytes;
+    EXPECT_NE(outcome.error().find(out), std::string::npos) << outcome.error();
+    EXPECT_FALSE(fs::exists(folder.path)) << "with " << bytes << " bytes: " << outcome.error();
+  }
+}
+
+TEST(Run, KeepsAFolderThatWasThereWhenItFails) {
+  const Folder folder;
+  fs::create_directories(folder.path);
+  const config::RunConfig config = small({{"device", "meta"}, {"out", folder.path.string()}});
+  base::Result<Outcome> outcome = base::Error{"not run"};
+  {
+    const FullDisk full(64);
+    outcome = run(config, {});
+  }
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_TRUE(fs::is_empty(folder.path));
 }
 
 TEST(Run, EndsAtTheSameStepEverywhereWhenInterruptedAndOpens) {
