@@ -75,7 +75,8 @@ struct SequenceItem {
   std::string block;                  // block_*: loop alt opt par critical break rect
   Stroke stroke = Stroke::normal;
   Head head = Head::none, tail = Head::none;
-  bool open_head = false;             // ->> and -) : an arrow that is not filled is -)
+  bool open_head = false;             // -) and --): the head is two strokes, not filled
+  std::string arrow;                  // message: as written, "->>"
   bool activate = false, deactivate = false;
   Place place = Place::over;
   int number_from = 1, number_step = 1;   // autonumber

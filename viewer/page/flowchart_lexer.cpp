@@ -43,8 +43,13 @@ class Lexer {
   bool here(std::string_view text) const { return source_.compare(at_, text.size(), text) == 0; }
   // As a keyword: what follows is not part of a word.
   bool keyword(std::string_view text) const { return here(text) && !is_word_char(at(at_ + text.size())); }
-  std::size_t blanks_from(std::size_t i) const {
+  // Remembered, as several rules ask it at each blank.
+  std::size_t blanks_from(std::size_t from) const {
+    if (from >= blanks_begin_ && from < blanks_end_) return blanks_end_;
+    std::size_t i = from;
     while (i < source_.size() && is_blank(source_[i])) ++i;
+    blanks_begin_ = from;
+    blanks_end_ = i;
     return i;
   }
   State state() const { return states_.back(); }
@@ -95,6 +100,7 @@ class Lexer {
   std::size_t line_end_ = 0;
   std::array<std::size_t, 5> direction_end_{}, direction_begin_{};
   std::size_t run_end_ = 0, run_at_ = 0;
+  mutable std::size_t blanks_begin_ = 0, blanks_end_ = 0;
 };
 
 // --- Inside quotes, parentheses of a call, shape data ------------------------------------------------
@@ -132,6 +138,7 @@ bool Lexer::in_quotes_or_data() {
       }
       return take(FlowToken::call_arguments, until(")"));
     case State::click:
+      if (at(at_) == '"') return false;
       if (is_blank(at(at_))) {
         pop();
         return skip(at_ + 1);
@@ -222,14 +229,14 @@ bool Lexer::direction_line() {
   if (at_ >= line_end_) {
     line_end_ = std::min(source_.find('\n', at_), source_.size()) + 1;
     direction_begin_.fill(std::string_view::npos);
-    for (std::size_t i = source_.find("direction", at_); i < line_end_; i = source_.find("direction", i + 1)) {
+    const std::string_view line = source_.substr(0, line_end_);
+    for (std::size_t i = line.find("direction", at_); i != std::string_view::npos; i = line.find("direction", i + 1)) {
       const std::size_t word = blanks_from(i + 9);
       for (std::size_t d = 0; d < names.size(); ++d) {
         if (word == i + 9 || source_.compare(word, 2, names[d]) != 0) continue;
         direction_begin_[d] = i;
         direction_end_[d] = std::min(source_.find('\n', word), source_.size());
       }
-      if (line_end_ > source_.size()) break;
     }
   }
   for (std::size_t d = 0; d < names.size(); ++d) {
@@ -342,7 +349,13 @@ bool Lexer::link() {
       push(State::dotted_text);
       return take(FlowToken::start_link, blanks_from(line + 2));
     }
-    if (now == State::dotted_text) return here(".-") ? false : take(FlowToken::edge_text, at_ + 1);
+    if (now == State::dotted_text) {
+      // A run of dots that ends no link is text as a whole; one look at it must do.
+      std::size_t after = at_;
+      while (at(after) == '.') ++after;
+      if (after > at_ && at(after) == '-') return after > at_ + 1 && take(FlowToken::edge_text, after - 1);
+      return take(FlowToken::edge_text, after > at_ ? after : at_ + 1);
+    }
   }
   return false;
 }
@@ -481,7 +494,10 @@ std::string description_of(const FlowWord& word) {
     default: break;
   }
   const std::string_view shown = trimmed(word.text.substr(0, 24));
-  return "`" + std::string(shown) + "`";
+  std::string quoted("`");
+  quoted.append(shown);
+  quoted += '`';
+  return quoted;
 }
 
 }  // namespace shardbook::page
