@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 namespace shardbook::ui {
@@ -121,8 +123,11 @@ bool is_sign(std::string_view name) {
 int key_code(std::string_view name) {
   if (name.size() == 1 && name[0] >= 'A' && name[0] <= 'Z') return GLFW_KEY_A + (name[0] - 'A');
   if (name.size() == 1 && name[0] >= '0' && name[0] <= '9') return GLFW_KEY_0 + (name[0] - '0');
-  for (int n = 1; n <= 12; ++n) {
-    if (name == "F" + std::to_string(n)) return GLFW_KEY_F1 + n - 1;
+  if (name.size() >= 2 && name.size() <= 3 && name[0] == 'F') {
+    int number = 0;
+    const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+    const bool whole = error == std::errc() && end == name.data() + name.size() && name[1] != '0';
+    return whole && number >= 1 && number <= 12 ? GLFW_KEY_F1 + number - 1 : -1;
   }
   for (const auto& [known, code] : named_keys) {
     if (known == name) return code;

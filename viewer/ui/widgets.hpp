@@ -34,9 +34,15 @@ void note_words(const std::string& words);
 const std::vector<std::string>& words();
 
 // --- Panes ----------------------------------------------------------------------------------------
-// A pane is a child window with a name and, if `title`, a head line with it. `focus` panes take keys.
+// A pane is a child window with a name and, if `title`, a head line with it. In a pane that has rows or
+// tables, arrows and Tab go from one thing to the next and Enter presses it; in all others arrows are commands.
+// False: nothing of it can be seen; end_pane comes all the same.
 bool begin_pane(const char* name, ImVec2 size, bool title = true);
 void end_pane();
+// The panes of this frame in the order drawn, the one that has the keys, and giving them to one at its next frame.
+const std::vector<std::string>& panes();
+const std::string& focused_pane();
+void focus_pane(const std::string& name);
 // A vertical or horizontal divider to drag between two panes; changes *first_px. True while dragged.
 bool splitter(const char* name, bool vertical, float* first_px, float least_first, float least_second, float whole);
 
@@ -46,6 +52,7 @@ bool small_button(const std::string& label, const std::string& hint = "");
 bool toggle(const std::string& label, bool* on, const std::string& hint = "");
 bool link(const std::string& label, const std::string& hint = "");
 bool row(const std::string& label, bool selected, const std::string& right = "");     // a line of a list
+// The label stands in the empty field. *text follows each letter; true: Enter was pressed.
 bool text_field(const std::string& label, std::string* text, float width, bool take_focus = false);
 bool tab(const std::string& label, bool selected);
 void heading(const std::string& text);
@@ -56,7 +63,8 @@ void dim_line(const std::string& text);
 void fact(const std::string& name, const std::string& value, float name_width);
 void hint_on_hover(const std::string& text);
 
-// Sortable table of short texts; returns the clicked row or -1. Numbers are right-aligned.
+// Sortable table of short texts; returns the clicked row (an index into `cells`, however sorted) or -1. Numbers are
+// right-aligned, and sorted by value with their unit ("12 us" before "1.5 ms").
 struct Column {
   std::string title;
   bool number = false;
