@@ -23,13 +23,14 @@ constexpr float body_size = 15;
 // Sans Mono looks larger than Sans at one size: its letters are wide.
 constexpr float mono_size = 13.5F;
 
-// Latin with its extensions, modifier letters (ʳ), Greek, phonetic superscripts (ᵀ), punctuation, super- and
+// Latin with its extensions, modifier letters (ʳ) and marks set over others (x̂), Greek, phonetic superscripts (ᵀ), punctuation, super- and
 // subscripts, currency, letterlike signs (ℓ ℝ), arrows, mathematics, technical signs, box drawing, blocks, shapes,
-// a few symbols and dingbats (✓ ✗), long arrows, small mathematical signs, the replacement sign.
-constexpr std::array<ImWchar, 43> ranges = {
-    0x20, 0x17F, 0x2B0, 0x2FF, 0x370, 0x3FF, 0x1D00, 0x1DBF, 0x2010, 0x205E, 0x2070, 0x209F, 0x20AC, 0x20AC, 0x2100, 0x214F,
+// a few symbols and dingbats (✓ ✗), long arrows, small mathematical signs. Not the replacement sign: ImGui would
+// draw it for what lies beyond 16 bits, where the box is wanted.
+constexpr std::array<ImWchar, 41> ranges = {
+    0x20, 0x17F, 0x2B0, 0x36F, 0x370, 0x3FF, 0x1D00, 0x1DBF, 0x2010, 0x205E, 0x2070, 0x209F, 0x20AC, 0x20AC, 0x2100, 0x214F,
     0x2150, 0x215F, 0x2190, 0x21FF, 0x2200, 0x22FF, 0x2300, 0x23FF, 0x2500, 0x257F, 0x2580, 0x259F, 0x25A0, 0x25FF,
-    0x2600, 0x266F, 0x2713, 0x2718, 0x27C0, 0x27FF, 0x2A00, 0x2A0F, 0x2A7D, 0x2A7E, 0xFFFD, 0xFFFD, 0};
+    0x2600, 0x266F, 0x2713, 0x2718, 0x27C0, 0x27FF, 0x2A00, 0x2A0F, 0x2A7D, 0x2A7E, 0};
 
 struct Face {
   const char* file;

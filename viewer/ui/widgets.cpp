@@ -72,10 +72,6 @@ bool begin_pane(const char* name, ImVec2 size, bool title) {
   const Theme& colours = theme();
   ImGuiWindowFlags flags = ImGuiWindowFlags_None;
   if (!state.with_rows.contains(name)) flags |= ImGuiWindowFlags_NoNavInputs;
-  if (state.wants_focus == name) {
-    ImGui::SetNextWindowFocus();
-    state.wants_focus.clear();
-  }
   ImGui::PushStyleColor(ImGuiCol_ChildBg, colours.panel);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   const bool open = ImGui::BeginChild(name, size, true, flags | ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
@@ -101,6 +97,10 @@ bool begin_pane(const char* name, ImVec2 size, bool title) {
   ImGui::SetCursorPos({0, head + (title ? 1 : 0)});
   ImGui::PushStyleColor(ImGuiCol_ChildBg, IM_COL32_BLACK_TRANS);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(px(10), px(title ? 8 : 6)));
+  if (state.wants_focus == name) {
+    ImGui::SetNextWindowFocus();
+    state.wants_focus.clear();
+  }
   ImGui::BeginChild("body", ImVec2(0, 0), false, flags | ImGuiWindowFlags_AlwaysUseWindowPadding);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor(2);
