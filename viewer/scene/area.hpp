@@ -24,6 +24,8 @@ struct AreaFigures {
   Nanoseconds row_busy = 0;                   // of one row, if only one is chosen: its busy time
 };
 
+// Labels are those of the rows' own spans: of a rank row all its streams, of an exposed row its
+// communication; idle, critical and memory rows have none. O(spans in the area).
 AreaFigures area_figures(const Scene& scene, const std::vector<Row>& rows, Window window);
 
 }  // namespace shardbook::scene

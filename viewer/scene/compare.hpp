@@ -32,9 +32,9 @@ struct Comparison {
   };
   std::vector<RankDelta> ranks;               // of ranks that both have
   std::vector<OpDelta> ops;                   // by |sum_b - sum_a|, largest first
-  // Exposed ns of a rank in n equal columns from the step's start over the longer step: a, b.
 };
 
+// A run without the step named is compared whole, and a remark says so.
 Comparison compare(const Scene& a, const Scene& b, int step_a, int step_b);
 // b - a exposed ns per column of [0, longer step) from each step's start, over all common ranks.
 std::vector<Nanoseconds> exposed_difference(const Scene& a, const Scene& b, const Comparison& comparison, int columns);

@@ -9,13 +9,16 @@
 namespace shardbook::scene {
 
 // The span of this row that covers `time`, deepest first; else the nearest one within `tolerance` ns.
+// Only spans of this depth; -1 for any. On derived rows the span that the time is owed to.
 SpanRef span_at(const Scene& scene, const Row& row, Nanoseconds time, int depth, Nanoseconds tolerance);
 SpanRef next_on_track(const Scene& scene, SpanRef span);
 SpanRef previous_on_track(const Scene& scene, SpanRef span);
 // The row's span that is nearest in time to another row's span: for up and down.
 SpanRef nearest_on(const Scene& scene, const Row& row, Nanoseconds time);
 
-// `from` = 0-based place in exposures(); wraps around. place_of: -1 if the span is none of them.
+// The exposed span `by` places after `from` in exposures(), wrapping around; from -1 by 1 is the first.
+SpanRef exposed_at(const Scene& scene, int from, int by);
+// The place of a span in exposures(), -1 if it is none of them.
 int place_of(const Scene& scene, SpanRef span);
 
 // Arrows of a span: launch, event waits, limiter, buffer, and the other ranks of its collective.

@@ -5,13 +5,15 @@
 // each row. Made once on the loader's thread; const afterwards, so any thread may read it. What a frame
 // asks costs what is on the screen: O(log spans + columns) a row.
 //
-// The derived rows come from the same functions as `shardbook metrics` (engine/metrics), so the picture
-// and the command line cannot disagree.
+// The derived rows are the sets of engine/metrics, so the picture and `shardbook metrics` cannot
+// disagree; they are kept as Coverage (8 bytes an interval), shared between a track and its rank where
+// they are the same, so that timeline and index stay below 64 bytes a span.
 #pragma once
 
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +29,7 @@
 #include "viewer/scene/coverage.hpp"
 #include "viewer/scene/items.hpp"
 #include "viewer/scene/rows.hpp"
+#include "viewer/scene/track_index.hpp"
 
 namespace shardbook::scene {
 
@@ -46,9 +49,13 @@ struct Progress {
 // The rank's own derived sets, as rows of the picture.
 struct RankScene {
   Rank rank = 0;
-  metrics::DeviceSets sets;
-  Coverage compute, communication, memory, exposed, busy;      // busy: the union of the three
-  std::unique_ptr<timeline::Links> links;
+  Coverage compute, communication, memory;  // metrics::device_sets
+  Coverage exposed, busy;                   // communication that no compute covers; the union of the three
+  Coverage critical;                        // of the critical path's pieces on this rank
+  std::vector<std::uint32_t> pieces;        // these, as places in path().pieces, ascending
+
+  // metrics::partition of the window, to the nanosecond, in O(log n).
+  metrics::Partition partition(Window window) const;
 };
 
 class Scene {
@@ -61,10 +68,15 @@ class Scene {
   const std::string& name() const { return name_; }
   const Timeline& timeline() const { return timeline_; }
   const timeline::RunInfo* info() const { return info_ ? &*info_ : nullptr; }
-  const std::vector<RankScene>& ranks() const { return ranks_; }
+  const std::vector<RankScene>& ranks() const { return ranks_; }      // ascending by rank
   const RankScene* rank(Rank rank) const;
+  const TrackIndex& index(std::size_t track) const { return indices_[track]; }
+  // Launches of a rank; made when it is first asked for.
+  const timeline::Links& links(Rank rank) const;
+  // Edges that leave a span, as places in timeline().edges.
+  std::vector<std::uint32_t> edges_from(SpanRef span) const;
 
-  // All device work; and the window of each step over all ranks, by number.
+  // All device work (all rows, if there is none); and the window of each step over all ranks, by number.
   Window whole() const { return whole_; }
   struct StepWindow {
     int number = 0;
@@ -72,51 +84,82 @@ class Scene {
   };
   const std::vector<StepWindow>& steps() const { return steps_; }
 
+  // By (group, seq), as metrics::match_collectives.
   const std::vector<metrics::MatchedCollective>& collectives() const { return collectives_; }
   // The match that a span belongs to, or null.
   const metrics::MatchedCollective* collective_of(SpanRef span) const;
   const std::string& disagreement() const { return disagreement_; }
 
-  // The cross-rank critical path over whole(); exposures in the order of the "next exposed" key.
+  // The cross-rank critical path over path_window(); exposures in the order of the "next exposed" key.
   const metrics::CriticalPath& path() const { return path_; }
+  // metrics::common_window, what `shardbook metrics` speaks of; of a timeline of more than
+  // most_path_spans spans, the longest run of whole steps from the first that has no more than that (without
+  // steps: the longest such beginning). Then path_is_partial().
+  Window path_window() const { return path_.window; }
+  bool path_is_partial() const { return path_is_partial_; }
+  static constexpr std::size_t most_path_spans = 250'000;
   const std::vector<metrics::Exposure>& exposures() const { return exposures_; }
-  // The exposure of a span, or null.
+  // The exposure of a span, or null; and its place in exposures(), or -1.
   const metrics::Exposure* exposure_of(SpanRef span) const;
+  int exposure_place(SpanRef span) const;
   std::optional<Rank> straggler() const { return straggler_; }
 
   // Rows from top to bottom: pinned ones first.
   std::vector<Row> rows(const RowChoices& choices) const;
   // A sensible first choice: rank 0 open, hosts and marks hidden, alike ranks folded if more than eight.
   RowChoices first_choices() const;
+  // The row of this name, whether or not any choice shows it; none if there is no such row.
+  std::optional<Row> row_of(const std::string& name) const;
 
-  // What to draw of a row; at most about width / 3 items. Appends nothing outside the view.
+  // What to draw of a row; at most view.most items. Appends nothing outside the view.
   void items(const Row& row, const TimeView& view, std::vector<Item>& out) const;
-  // Busy ns of each column of a row (compute, communication, memory, other); exact sums.
+  // Busy ns of a row in the window, as Item::busy names the four; exact.
   std::array<Nanoseconds, 4> busy(const Row& row, Window window) const;
 
   // Exposed communication of all ranks in n equal columns of whole(): the minimap; each in [0, 1].
   std::vector<float> minimap(int columns) const;
 
-  // Stacked bytes of a memory row at a time, by counter in the order of counters_of(rank).
+  // The counters of a memory row, by name.
   std::vector<const timeline::Counter*> counters_of(Rank rank) const;
 
   std::size_t memory() const;               // heap bytes, timeline included
 
  private:
   Scene() = default;
-  struct TrackIndex;                        // per track: coverage a class, and by-start search
-  // (members are the implementer's)
+  using Lookup = std::vector<std::pair<SpanRef, std::uint32_t>>;      // ascending by span
+  static std::uint32_t look_up(const Lookup& lookup, SpanRef span);   // SpanRef::none if it is not there
+  void make_indices(Progress* progress);
+  void make_rank(RankScene& rank);
+  void make_windows();
+  void make_collectives();
+  void make_path();
+  void make_lookups();
+  void add_rank_rows(const RankScene& rank, const RowChoices& choices, std::vector<Row>& rows) const;
+  Row rank_row(const RankScene& rank) const;
+
   std::string name_;
   Timeline timeline_;
   std::optional<timeline::RunInfo> info_;
   std::vector<RankScene> ranks_;
+  std::vector<TrackIndex> indices_;
   Window whole_;
   std::vector<StepWindow> steps_;
   std::vector<metrics::MatchedCollective> collectives_;
+  Lookup collective_lookup_, exposure_lookup_;
+  std::vector<std::uint32_t> edges_by_from_;
   std::string disagreement_;
   metrics::CriticalPath path_;
+  bool path_is_partial_ = false;
   std::vector<metrics::Exposure> exposures_;
   std::optional<Rank> straggler_;
+  std::vector<std::vector<Rank>> alike_;    // of each entry of ranks_: those that fold into it
+  std::vector<bool> folded_;                // of each entry of ranks_: it folds into another
+
+  struct LazyLinks {
+    std::once_flag once;
+    std::unique_ptr<timeline::Links> links;
+  };
+  mutable std::vector<std::unique_ptr<LazyLinks>> links_;             // of each entry of ranks_
 };
 
 }  // namespace shardbook::scene

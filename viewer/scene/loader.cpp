@@ -1,0 +1,72 @@
+// scene/loader: reading on a thread of its own; see loader.hpp.
+#include "viewer/scene/loader.hpp"
+
+#include <filesystem>
+
+#include "engine/base/check.hpp"
+#include "engine/timeline/reader.hpp"
+
+namespace shardbook::scene {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// run.json of the run that these paths belong to; none if there is none, a banner if it cannot be read.
+std::optional<timeline::RunInfo> info_of(const std::vector<std::string>& paths, std::vector<std::string>& banners) {
+  std::error_code error;
+  const fs::path first(paths.front());
+  const fs::path folder = fs::is_directory(first, error) ? first : first.parent_path();
+  for (const std::string& path : paths) {
+    if (path != paths.front() && fs::path(path).parent_path() != folder) return std::nullopt;
+  }
+  const std::string path = (folder / "run.json").string();
+  if (!fs::exists(path, error)) return std::nullopt;
+  base::Result<timeline::RunInfo> info = timeline::read_run_info(path);
+  if (info.ok()) return std::move(info).value();
+  banners.push_back(info.error() + "; the timeline is shown without its config and sources");
+  return std::nullopt;
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<const Scene>> load(const std::vector<std::string>& paths, Progress* progress) {
+  if (paths.empty()) return base::Error{"no run was named: name a run's folder, a trace or a pack"};
+  if (progress != nullptr) progress->stage.store("reading", std::memory_order_relaxed);
+  base::Result<Timeline> read = timeline::read(paths);
+  if (!read.ok()) return read.as_error();
+  Timeline timeline = std::move(read).value();
+  if (timeline.ranks.empty() || timeline.spans() == 0) return base::Error{base::text(paths.front(), " holds no spans: there is nothing to show")};
+  std::optional<timeline::RunInfo> info = info_of(paths, timeline.banners);
+  const std::string name = paths.size() == 1 ? paths.front() : base::text(paths.front(), " and ", paths.size() - 1, " more");
+  if (progress != nullptr && progress->stop.load()) return base::Error{"loading was stopped"};
+  std::shared_ptr<const Scene> scene = Scene::make(std::move(timeline), std::move(info), name, progress);
+  if (progress != nullptr && progress->stop.load()) return base::Error{"loading was stopped"};
+  return scene;
+}
+
+Loader::Loader(std::vector<std::string> paths) : paths_(std::move(paths)) {
+  thread_ = std::thread([this] {
+    try {
+      result_ = load(paths_, &progress_);
+    } catch (const std::exception& problem) {
+      // A trace larger than memory, or a defect: the window stays, and says so.
+      result_ = base::Error{base::text("loading ", paths_.empty() ? "" : paths_.front(), " failed: ", problem.what())};
+    }
+    done_.store(true, std::memory_order_release);
+  });
+}
+
+Loader::~Loader() {
+  progress_.stop.store(true);
+  if (thread_.joinable()) thread_.join();
+}
+
+base::Result<std::shared_ptr<const Scene>> Loader::take() {
+  SHARDBOOK_CHECK(done() && result_.has_value(), "a loader's result is taken once, when it is done");
+  base::Result<std::shared_ptr<const Scene>> result = std::move(*result_);
+  result_.reset();
+  return result;
+}
+
+}  // namespace shardbook::scene
