@@ -41,6 +41,8 @@ class Desk {
   std::string problem();
 
   bool wants_to_quit() const;
+  // The file that a picture of the window was asked for, once; "" if none.
+  std::string picture_wanted();
   bool dark() const;
   float scale() const;                 // that the user chose, times the screen's
   void set_screen_scale(float scale);

@@ -1,0 +1,335 @@
+// Text and source: pages of the project, the lines of the engine that a run names, and the way between them.
+#include <algorithm>
+#include <filesystem>
+#include <regex>
+
+#include "engine/book/project.hpp"
+#include "engine/timeline/run_info.hpp"
+#include "viewer/app/desk_state.hpp"
+#include "viewer/lanes/camera.hpp"
+#include "viewer/page/markdown.hpp"
+#include "viewer/scene/navigate.hpp"
+
+namespace shardbook::app {
+
+namespace fs = std::filesystem;
+using base::text;
+using scene::Link;
+
+namespace {
+
+std::string language_of(const std::string& path) {
+  return path.ends_with(".py") ? "python" : path.ends_with(".sh") ? "sh" : path.ends_with(".json") ? "json" : "cpp";
+}
+
+std::string first_heading(const std::string& content) {
+  return content.starts_with("# ") ? content.substr(2, content.find('\n') - 2) : "";
+}
+
+// The page that a link's target means: "notes/03" is notes/03_tensor_parallel.md, "labs/02" that lab's text. "" if none.
+std::string complete(const std::string& root, const std::string& target) {
+  for (const std::string& path : page_paths(root)) {
+    const bool is_it = path == target || path == target + ".md" || path == target + "/text.md";
+    const bool begins = path.starts_with(target + "_") && (path.starts_with("notes/") || path.ends_with("/text.md"));
+    if (is_it || begins) return path;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> page_paths(const std::string& root) {
+  std::vector<std::string> paths;
+  if (root.empty()) return paths;
+  std::error_code ignored;
+  for (const std::string& lab : book::lab_names(root)) {
+    for (const char* file : {"text.md", "text.es.md"}) {
+      if (fs::exists(fs::path(root) / "labs" / lab / file, ignored)) paths.push_back("labs/" + lab + "/" + file);
+    }
+  }
+  for (const char* folder : {"notes", "notes/rooms"}) {
+    std::vector<std::string> found;
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(root) / folder, ignored)) {
+      if (entry.path().extension() == ".md") found.push_back(std::string(folder) + "/" + entry.path().filename().string());
+    }
+    std::sort(found.begin(), found.end());
+    paths.insert(paths.end(), found.begin(), found.end());
+  }
+  return paths;
+}
+
+std::string link_of_page(const std::string& path) {
+  const fs::path page = path;
+  if (path.starts_with("labs/") && page.filename() == "text.md") return "lab:" + page.parent_path().filename().string();
+  if (path.starts_with("notes/rooms/")) return "room:" + page.stem().string();
+  return "note:" + page.stem().string();
+}
+
+// A page names a span in a fence or a link `span:`, and a file of the engine by its path.
+PageIndex index_pages(const std::string& root) {
+  PageIndex index;
+  static const std::regex fence("```span\\s*\\n([^`]+)```"), span_link("\\(span:([a-z0-9_.]+)\\)"), file_link("(engine/[a-z0-9_/]+\\.(?:[ch]pp|cuh?))");
+  for (const std::string& path : page_paths(root)) {
+    if (path.ends_with(".es.md")) continue;
+    const base::Result<std::string> content = book::read_text((fs::path(root) / path).string());
+    if (!content) continue;
+    const std::string& page = content.value();
+    const std::string title = first_heading(page).empty() ? path : first_heading(page);
+    const auto add = [&](std::map<std::string, std::vector<std::pair<std::string, std::string>>>& map, std::string name) {
+      while (!name.empty() && std::isspace(static_cast<unsigned char>(name.back()))) name.pop_back();
+      auto& list = map[name];
+      if (std::none_of(list.begin(), list.end(), [&](const auto& one) { return one.second == title; })) list.emplace_back(link_of_page(path), title);
+    };
+    for (auto at = std::sregex_iterator(page.begin(), page.end(), fence); at != std::sregex_iterator(); ++at) add(index.by_span, (*at)[1]);
+    for (auto at = std::sregex_iterator(page.begin(), page.end(), span_link); at != std::sregex_iterator(); ++at) add(index.by_span, (*at)[1]);
+    for (auto at = std::sregex_iterator(page.begin(), page.end(), file_link); at != std::sregex_iterator(); ++at) add(index.by_file, (*at)[1]);
+  }
+  return index;
+}
+
+const std::vector<book::Excerpt>& Desk::Impl::excerpts() {
+  if (!excerpts_) {
+    base::Result<std::vector<book::Excerpt>> all = book::all_excerpts(options.root);
+    if (!all) fail(all.error());
+    excerpts_ = all ? std::move(all.value()) : std::vector<book::Excerpt>{};
+  }
+  return *excerpts_;
+}
+
+const PageIndex& Desk::Impl::pages() {
+  if (!pages_) pages_ = index_pages(options.root);
+  return *pages_;
+}
+
+void Desk::Impl::follow(const std::string& words) {
+  base::Result<Link> parsed = scene::parse_link(words, page.path);
+  if (!parsed) {
+    fail(parsed.error());
+    return;
+  }
+  const Link& link = parsed.value();
+  switch (link.kind) {
+    case Link::Kind::page: show_page(link.target, link.anchor, true); return;
+    case Link::Kind::span: show_span(link.target); return;
+    case Link::Kind::source: show_source(link.target, link.line); return;
+    case Link::Kind::web:
+      ImGui::SetClipboardText(link.target.c_str());
+      hint = "copied, for your browser: " + link.target;
+      return;
+    case Link::Kind::trace: break;
+  }
+  // A view of a run: of the one in front, of one that is open, or of one to be opened.
+  if (link.target.empty()) {
+    if (OpenRun* one = run()) apply(link, *one);
+    else fail("this link shows a view of a run, and none is open");
+    return;
+  }
+  const std::string path = fs::path(link.target).is_absolute() || options.root.empty() ? link.target : (fs::path(options.root) / link.target).string();
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (runs[i]->paths.size() != 1 || fs::path(runs[i]->paths.front()).lexically_normal() != fs::path(path).lexically_normal()) continue;
+    current = static_cast<int>(i);
+    apply(link, *runs[i]);
+    return;
+  }
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    fail(text("the run ", link.target, " is not here"));
+    return;
+  }
+  pending_link = link;
+  open_together({path});
+}
+
+void Desk::Impl::apply(const Link& link, OpenRun& one) {
+  lanes::PlotState& plot = one.plot;
+  for (const std::string& row : link.pins) plot.choices.pinned.insert(row);
+  for (const std::string& row : link.open) plot.choices.open.insert(row);
+  if (!link.selected.empty()) act({"select", link.selected});
+  if (link.start && link.end && *link.end > *link.start) {
+    keep_view();
+    // Times of a link count from the start of the run's device work, as the ruler does.
+    const base::Nanoseconds zero = one.scene->whole().start;
+    lanes::show(plot.view, {zero + *link.start, zero + *link.end}, one.scene->whole(), 0);
+  }
+  if (layout == "read") layout = "split";
+}
+
+std::string Desk::Impl::link_to_view() const {
+  const OpenRun* one = run();
+  Link link;
+  link.kind = Link::Kind::trace;
+  std::error_code ignored;
+  const fs::path relative = options.root.empty() ? fs::path() : fs::relative(one->paths.front(), options.root, ignored);
+  link.target = !relative.empty() && *relative.begin() != ".." ? relative.generic_string() : one->paths.front();
+  const base::Nanoseconds zero = one->scene->whole().start;
+  link.start = static_cast<base::Nanoseconds>(one->plot.view.start) - zero;
+  link.end = static_cast<base::Nanoseconds>(one->plot.view.end) - zero;
+  link.pins.assign(one->plot.choices.pinned.begin(), one->plot.choices.pinned.end());
+  link.open.assign(one->plot.choices.open.begin(), one->plot.choices.open.end());
+  if (one->plot.selected.valid()) link.selected = scene::span_name(*one->scene, one->plot.selected);
+  return scene::link_text(link);
+}
+
+void Desk::Impl::show_page(const std::string& target, const std::string& anchor, bool into_history) {
+  const std::string path = complete(options.root, target);
+  const base::Result<std::string> content = path.empty() ? base::Result<std::string>(base::Error{text("there is no page called ", target)}) : book::read_text((fs::path(options.root) / path).string());
+  if (!content) {
+    fail(content.error());
+    return;
+  }
+  if (into_history && !page.path.empty()) {
+    page_back.push_back({page.path, reader.page.top_anchor()});
+    page_forward.clear();
+  }
+  if (page.path != path || reader.title.empty()) {
+    page::Document document = page::parse_markdown(content.value(), path, excerpts());
+    if (!document.problems.empty()) fail(document.problems.front());
+    reader.title = document.title.empty() ? path : document.title;
+    reader.page.set(std::move(document), (fs::path(options.root) / path).parent_path().string());
+  }
+  page = {path, anchor};
+  reader.page.scroll_to(anchor);
+  show_library = false;
+  if (layout == "trace") layout = "split";
+}
+
+void Desk::Impl::show_span(const std::string& name) {
+  for (const book::Excerpt& excerpt : excerpts()) {
+    if (excerpt.name == name) {
+      show_source(excerpt.path, excerpt.line);
+      return;
+    }
+  }
+  fail(text("there is no span called ", name, " in the engine"));
+}
+
+void Desk::Impl::show_source(const std::string& path, int line) {
+  views::SourceState shown;
+  shown.path = path;
+  shown.line = line;
+
+  // The text as it was when the run was made; else as it stands now.
+  const std::string now_path = options.root.empty() ? "" : (fs::path(options.root) / path).string();
+  const base::Result<std::string> now = now_path.empty() ? base::Error{"no project here"} : book::read_text(now_path);
+  const OpenRun* one = run();
+  const timeline::SourceExcerpt* kept = nullptr;
+  if (one != nullptr && one->scene->info() != nullptr) {
+    for (const timeline::SourceExcerpt& source : one->scene->info()->sources) {
+      if (source.path == path) kept = &source;
+    }
+  }
+  if (kept != nullptr) {
+    shown.code.text = kept->content;
+    shown.changed = !now || timeline::hash_text(now.value()) != kept->hash;
+    shown.standing = !shown.changed ? "As it was when this run was made, and as it is now."
+                     : now          ? "As it was when this run was made. The file has changed since."
+                                    : "As it was when this run was made. There is no such file here now.";
+  } else if (now) {
+    shown.code.text = now.value();
+    shown.standing = one != nullptr ? "As it is now; the run that is open keeps no copy of this file." : "";
+  } else {
+    fail(text("cannot show ", path, ": the run keeps no copy of it, and ", now.error()));
+    return;
+  }
+  shown.code.language = language_of(path);
+  shown.code.marked = line;
+  shown.code.scroll = true;
+
+  // The span of the book around the line: the shortest one that holds it.
+  std::size_t shortest = static_cast<std::size_t>(-1);
+  if (base::Result<std::vector<book::Excerpt>> spans = book::excerpts_of(shown.code.text, path)) {
+    for (const book::Excerpt& excerpt : spans.value()) {
+      if (line < excerpt.line || line >= excerpt.line + static_cast<int>(excerpt.text.size()) || excerpt.text.size() >= shortest) continue;
+      shortest = excerpt.text.size();
+      shown.span = excerpt.name;
+      shown.span_title = excerpt.title;
+    }
+  }
+  const auto add_notes = [&](const auto& map, const std::string& key) {
+    const auto found = map.find(key);
+    if (found == map.end()) return;
+    for (const auto& link : found->second) {
+      if (std::find(shown.notes.begin(), shown.notes.end(), link) == shown.notes.end() && shown.notes.size() < 5) shown.notes.push_back(link);
+    }
+  };
+  if (!shown.span.empty()) add_notes(pages().by_span, shown.span);
+  add_notes(pages().by_file, path);
+  source = std::move(shown);
+  show_panel("source");
+}
+
+// The line that launched the selection; pressed again there, the line of the event that it awaited.
+void Desk::Impl::go_source() {
+  const OpenRun* one = run();
+  if (one == nullptr || !one->plot.selected.valid()) {
+    hint = "select a span first, then G shows the line that launched it";
+    return;
+  }
+  const timeline::Timeline& timeline = one->scene->timeline();
+  const timeline::Detail& detail = timeline.detail(one->plot.selected);
+  if (!detail.source.known()) {
+    hint = "this trace names no source line for this span";
+    return;
+  }
+  const auto place = [&](timeline::Line line) { return std::pair<std::string, int>{std::string(timeline.strings[line.file]), line.line}; };
+  const auto [path, line] = place(detail.source);
+  const bool there = panel == "source" && source.path == path && source.line == line;
+  if (there && detail.awaits.known()) {
+    const auto [awaited_path, awaited_line] = place(detail.awaits);
+    show_source(awaited_path, awaited_line);
+    hint = "the event that it awaited is recorded here; G goes back to the launch";
+    return;
+  }
+  show_source(path, line);
+  if (detail.awaits.known()) hint = "G again: the event that it awaited, " + timeline::line_text(timeline, detail.awaits);
+}
+
+void Desk::Impl::go_note() {
+  const OpenRun* one = run();
+  if (one == nullptr || !one->plot.selected.valid()) {
+    hint = "select a span first, then T shows the note about it";
+    return;
+  }
+  const timeline::Timeline& timeline = one->scene->timeline();
+  const timeline::Detail& detail = timeline.detail(one->plot.selected);
+  if (!detail.source.known()) {
+    hint = "this trace names no source line, so no note speaks of it";
+    return;
+  }
+  show_source(std::string(timeline.strings[detail.source.file]), detail.source.line);
+  if (!shown_problem.empty() && source.path.empty()) return;
+  if (!source.notes.empty()) {
+    follow(source.notes.front().first);
+    return;
+  }
+  // No page names it: the page of its room.
+  const std::string path = source.path;
+  const std::size_t room = path.find('/'), end = path.find('/', room + 1);
+  if (path.starts_with("engine/") && end != std::string::npos) follow("room:" + path.substr(room + 1, end - room - 1));
+}
+
+bool Desk::Impl::act_on_text(const ui::Intent& intent) {
+  const std::string& id = intent.id;
+  if (id == "follow") follow(intent.argument);
+  else if (id == "go.source") go_source();
+  else if (id == "go.note") go_note();
+  else if (id == "text.copy") {
+    const std::string chosen = reader.page.selected_text();
+    if (!chosen.empty()) ImGui::SetClipboardText(chosen.c_str());
+  }
+  else if (id == "text.select_all") return true;      // the page takes it itself, where it has the focus
+  else if (id == "text.back" || id == "text.forward") {
+    std::vector<PagePlace>& from = id == "text.back" ? page_back : page_forward;
+    std::vector<PagePlace>& to = id == "text.back" ? page_forward : page_back;
+    if (from.empty()) return true;
+    const PagePlace place = from.back();
+    from.pop_back();
+    to.push_back({page.path, reader.page.top_anchor()});
+    show_page(place.path, place.anchor, false);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace shardbook::app

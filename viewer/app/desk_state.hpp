@@ -1,0 +1,147 @@
+// app/desk_state: what the desk holds. Private to desk*.cpp.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/book/excerpts.hpp"
+#include "viewer/app/desk.hpp"
+#include "viewer/scene/link.hpp"
+#include "viewer/scene/loader.hpp"
+#include "viewer/scene/sidecar.hpp"
+#include "viewer/views/views.hpp"
+
+namespace shardbook::app {
+
+// A run that is open, and how it is looked at.
+struct OpenRun {
+  std::vector<std::string> paths;
+  std::string title;
+  std::shared_ptr<const scene::Scene> scene;
+  lanes::PlotState plot;
+  std::vector<scene::TimeView> back, forward;
+  std::size_t edge = 0;                      // of the selection's edges, which one is followed next
+  std::string sidecar_path;
+  std::string saved;                         // what the sidecar held when it was last written, as text
+  bool cannot_save = false;                  // said once
+};
+
+// A page's place in the way that was taken.
+struct PagePlace {
+  std::string path;                          // from the root
+  std::string anchor;
+};
+
+// What the user likes, kept in their own folder.
+struct Settings {
+  bool dark = false;
+  float scale = 1;
+  std::string layout;
+  float text_share = 0.36f, drawer_share = 0.34f;
+  bool drawer = true;
+};
+Settings read_settings();
+void write_settings(const Settings& settings);
+
+// Which pages name a span of the engine, or a file of it.
+struct PageIndex {
+  std::map<std::string, std::vector<std::pair<std::string, std::string>>> by_span, by_file;   // link, title
+};
+PageIndex index_pages(const std::string& root);
+// Pages of the project, from the root: labs' texts, notes, rooms; in the order of reading.
+std::vector<std::string> page_paths(const std::string& root);
+// "lab:02_tensor_parallel", "note:03_tensor_parallel", "room:fsdp": how links name this page.
+std::string link_of_page(const std::string& path);
+
+struct Desk::Impl {
+  explicit Impl(DeskOptions given);
+  ~Impl();
+
+  // --- desk.cpp: the frame ---------------------------------------------------------------------------
+  void draw();
+  void draw_trace(ImVec2 size);
+  void draw_drawer(ImVec2 size);
+  void draw_welcome(ImVec2 size);
+  void draw_overlays(ImVec2 size);
+  views::StatusBar status() const;
+  void collect(ui::Intents intents);
+
+  // --- desk_open.cpp: runs come and go ------------------------------------------------------------------
+  void open(const std::string& words);       // one path, lab or link
+  void open_together(std::vector<std::string> paths);
+  void take_loaded();
+  void first_look(OpenRun& run);
+  void remember(OpenRun& run);               // writes the sidecar if it has changed
+  void close(int place);
+  views::Library library() const;
+
+  // --- desk_act.cpp: what commands do --------------------------------------------------------------------
+  void act(const ui::Intent& intent);
+  bool act_on_window(const ui::Intent& intent);
+  bool act_on_runs(const ui::Intent& intent);
+  bool act_on_view(const ui::Intent& intent);
+  bool act_on_selection(const ui::Intent& intent);
+  bool act_on_marks(const ui::Intent& intent);
+  bool act_on_text(const ui::Intent& intent);
+  void up();
+  void select(scene::SpanRef span, bool look);
+  void select_exposed(int direction);
+  void follow_edge(bool in);
+  void open_row_of(scene::SpanRef span);
+  void keep_view();                          // in the history, before a jump
+  void show_panel(const std::string& name);
+  void open_palette(bool of_rows);
+
+  // --- desk_pages.cpp: text and source --------------------------------------------------------------------
+  void follow(const std::string& link);
+  void show_page(const std::string& path, const std::string& anchor, bool into_history);
+  void show_source(const std::string& path, int line);
+  void show_span(const std::string& name);
+  void go_source();
+  void go_note();
+  const std::vector<book::Excerpt>& excerpts();
+  const PageIndex& pages();
+  std::string link_to_view() const;
+  void apply(const scene::Link& link, OpenRun& run);
+
+  OpenRun* run() { return current >= 0 ? runs[static_cast<std::size_t>(current)].get() : nullptr; }
+  const OpenRun* run() const { return current >= 0 ? runs[static_cast<std::size_t>(current)].get() : nullptr; }
+  void fail(const std::string& sentence);    // shown, and kept for problem()
+
+  DeskOptions options;
+  Settings settings;
+  float screen_scale = 1;
+
+  std::vector<std::unique_ptr<OpenRun>> runs;
+  int current = -1;
+  std::deque<std::vector<std::string>> waiting;      // to be opened, in order
+  std::unique_ptr<scene::Loader> loader;
+  std::optional<scene::Link> pending_link;           // to be applied to the run that is being opened
+
+  std::string layout = "trace", panel = "span";
+  bool drawer = true, show_library = false, show_help = false;
+  bool quit = false;
+  int frames = 0, quiet_frames = 0;
+
+  views::SourceState source;
+  views::AreaState area;
+  views::FindState find;
+  views::CompareState compare;
+  views::TextState reader;
+  views::MarksState marks;
+  views::Palette palette;
+  PagePlace page;
+  std::vector<PagePlace> page_back, page_forward;
+  std::optional<std::vector<book::Excerpt>> excerpts_;
+  std::optional<PageIndex> pages_;
+
+  std::string shown_problem, unasked_problem, hint;
+  std::string picture_wanted;
+  std::vector<ui::Intent> queue;
+};
+
+}  // namespace shardbook::app

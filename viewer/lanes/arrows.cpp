@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "viewer/lanes/parts.hpp"
+#include "viewer/scene/navigate.hpp"
+#include "viewer/ui/theme.hpp"
+
+namespace shardbook::lanes {
+
+using scene::SpanRef;
+using ui::px;
+using ui::theme;
+
+namespace {
+
+// The middle of the row that shows this track, or none.
+std::optional<float> row_middle(const PlotState& state, const std::vector<Placed>& placed, const Frame& body, std::uint32_t track) {
+  for (std::size_t i = 0; i < state.rows.size(); ++i) {
+    if (state.rows[i].track == static_cast<std::int32_t>(track)) return body.from.y + placed[i].top - state.scroll + placed[i].height / 2;
+  }
+  return std::nullopt;
+}
+
+void draw_head(ImDrawList* list, ImVec2 tip, ImU32 colour) {
+  const float r = px(5);
+  list->AddTriangleFilled(tip, {tip.x - r, tip.y - r * 0.6f}, {tip.x - r, tip.y + r * 0.6f}, colour);
+}
+
+ImU32 colour_of(timeline::EdgeKind kind) {
+  switch (kind) {
+    case timeline::EdgeKind::host: return theme().dim;
+    case timeline::EdgeKind::collective: return theme().accent;
+    case timeline::EdgeKind::event: return theme().warning;
+    default: return theme().text;
+  }
+}
+
+}  // namespace
+
+void draw_arrows(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const std::vector<Placed>& placed, const Frame& body) {
+  if (!state.selected.valid()) return;
+  const scene::Arrows arrows = scene::arrows_of(scene, state.selected);
+  list->PushClipRect(body.from, body.to, true);
+  const auto draw = [&](const scene::Arrow& arrow) {
+    const std::optional<float> y0 = row_middle(state, placed, body, arrow.from.track), y1 = row_middle(state, placed, body, arrow.to.track);
+    if (!y0 || !y1) return;
+    const bool of_ranks = arrow.kind == timeline::EdgeKind::collective;
+    // A wait ends where its cause ended; ranks of one collective are joined where they start.
+    const base::Nanoseconds from = of_ranks || arrow.kind == timeline::EdgeKind::host ? scene.timeline().start(arrow.from) : scene.timeline().end(arrow.from);
+    const float x0 = body.from.x + state.view.x_of(from), x1 = body.from.x + state.view.x_of(scene.timeline().start(arrow.to));
+    const ImU32 colour = colour_of(arrow.kind);
+    if (of_ranks) {
+      list->AddLine({x0, *y0}, {x1, *y1}, colour, px(1.5f));
+      return;
+    }
+    const float bend = std::max(px(18), std::min(std::abs(x1 - x0) / 2, px(80)));
+    list->AddBezierCubic({x0, *y0}, {x0 + bend, *y0}, {x1 - bend, *y1}, {x1 - px(4), *y1}, colour, px(1.5f));
+    list->AddCircleFilled({x0, *y0}, px(3), colour);
+    draw_head(list, {x1, *y1}, colour);
+  };
+  for (const scene::Arrow& arrow : arrows.in) draw(arrow);
+  for (const scene::Arrow& arrow : arrows.out) draw(arrow);
+  list->PopClipRect();
+}
+
+void draw_critical_path(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const std::vector<Placed>& placed, const Frame& body) {
+  const std::vector<metrics::PathPiece>& pieces = scene.path().pieces;
+  const auto first = std::lower_bound(pieces.begin(), pieces.end(), state.view.start,
+                                      [](const metrics::PathPiece& piece, double time) { return static_cast<double>(piece.time.end) < time; });
+  // One line through the rows; pieces that are narrower than a pixel are passed over.
+  std::map<std::uint32_t, std::optional<float>> middles;
+  list->PushClipRect(body.from, body.to, true);
+  std::vector<ImVec2> points;
+  float last_x = -1e9f;
+  for (auto piece = first; piece != pieces.end() && static_cast<double>(piece->time.start) <= state.view.end; ++piece) {
+    const float x0 = state.view.x_of(piece->time.start), x1 = state.view.x_of(piece->time.end);
+    if (x1 - last_x < 1 || piece->kind != metrics::PathKind::span || !piece->span.valid()) continue;
+    auto found = middles.find(piece->span.track);
+    if (found == middles.end()) found = middles.emplace(piece->span.track, row_middle(state, placed, body, piece->span.track)).first;
+    if (!found->second) continue;
+    points.push_back({body.from.x + x0, *found->second});
+    points.push_back({body.from.x + x1, *found->second});
+    last_x = x1;
+  }
+  const ImU32 colour = theme().paint[static_cast<std::size_t>(scene::Paint::critical)];
+  if (points.size() > 1) {
+    list->AddPolyline(points.data(), static_cast<int>(points.size()), (theme().ground & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 160), 0, px(5));
+    list->AddPolyline(points.data(), static_cast<int>(points.size()), colour, 0, px(2.5f));
+  }
+  list->PopClipRect();
+}
+
+}  // namespace shardbook::lanes

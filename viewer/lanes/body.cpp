@@ -1,0 +1,304 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "viewer/lanes/parts.hpp"
+#include "viewer/ui/fonts.hpp"
+#include "viewer/ui/theme.hpp"
+
+namespace shardbook::lanes {
+
+using scene::Item;
+using scene::Row;
+using scene::RowKind;
+using scene::SpanRef;
+using ui::px;
+using ui::theme;
+
+namespace {
+
+float height_of(const Row& row) {
+  switch (row.kind) {
+    case RowKind::rank: return px(26);
+    case RowKind::stream: return px(26);
+    case RowKind::exposed: return px(20);
+    case RowKind::idle: return px(16);
+    case RowKind::critical: return px(18);
+    case RowKind::marks: return px(14);
+    case RowKind::host: return px(4 + 15 * static_cast<float>(std::clamp(row.depth, 1, 6)));
+    case RowKind::memory: return px(48);
+  }
+  return px(20);
+}
+
+float depth_height(const Row& row, const RowRect& rect) { return rect.height() / static_cast<float>(std::clamp(row.depth, 1, 6)); }
+
+// "12 %": of the view, how much of it this rank's communication is exposed.
+std::string exposed_text(const scene::Scene& scene, const Row& row, const scene::TimeView& view) {
+  const scene::RankScene* rank = scene.rank(row.rank);
+  const metrics::Interval whole = scene.whole();
+  const metrics::Interval seen{std::max(whole.start, static_cast<base::Nanoseconds>(view.start)),
+                               std::min(whole.end, static_cast<base::Nanoseconds>(view.end))};
+  if (rank == nullptr || seen.length() <= 0) return "";
+  char words[32];
+  std::snprintf(words, sizeof words, "%.1f %% exposed", 100.0 * static_cast<double>(rank->exposed.busy(seen)) / static_cast<double>(seen.length()));
+  return words;
+}
+
+std::string title_of(const Row& row) {
+  if (row.kind != RowKind::rank || row.alike.empty()) return row.title;
+  return row.title + " and " + std::to_string(row.alike.size()) + " alike";
+}
+
+// A triangle that points right when closed, down when open.
+void draw_triangle(ImDrawList* list, ImVec2 center, bool open, ImU32 colour) {
+  const float r = px(4);
+  if (open) {
+    list->AddTriangleFilled({center.x - r, center.y - r * 0.6f}, {center.x + r, center.y - r * 0.6f}, {center.x, center.y + r * 0.8f}, colour);
+  } else {
+    list->AddTriangleFilled({center.x - r * 0.6f, center.y - r}, {center.x + r * 0.8f, center.y}, {center.x - r * 0.6f, center.y + r}, colour);
+  }
+}
+
+ui::Intents draw_name(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Row& row, ImVec2 from, ImVec2 to, bool clickable) {
+  ui::Intents intents;
+  const bool focused = row.name == state.focus_row;
+  const bool is_rank = row.kind == RowKind::rank;
+  if (is_rank) list->AddRectFilled(from, to, theme().raised);
+  if (focused) list->AddRectFilled(from, {from.x + px(3), to.y}, theme().accent);
+
+  const float middle = (from.y + to.y) / 2;
+  float x = from.x + px(8 + 14 * static_cast<float>(row.level));
+  if (row.can_open) draw_triangle(list, {x + px(4), middle}, row.is_open, theme().dim);
+  x += px(14);
+  ImFont* font = ui::font(is_rank ? page::FontKind::bold : page::FontKind::small);
+  const std::string title = title_of(row);
+  ImVec4 clip{from.x, from.y, to.x - px(4), to.y};
+  list->AddText(font, font->FontSize, {std::floor(x), std::floor(middle - font->FontSize / 2)}, is_rank || focused ? theme().text : theme().dim,
+                title.c_str(), nullptr, 0, &clip);
+  if (is_rank) {
+    ImFont* small = ui::font(page::FontKind::small);
+    const std::string words = exposed_text(scene, row, state.view);
+    const float width = small->CalcTextSizeA(small->FontSize, 1e9f, 0, words.c_str()).x;
+    const float title_end = x + font->CalcTextSizeA(font->FontSize, 1e9f, 0, title.c_str()).x;
+    if (to.x - px(8) - width > title_end + px(8)) {
+      list->AddText(small, small->FontSize, {std::floor(to.x - px(8) - width), std::floor(middle - small->FontSize / 2)}, theme().dim, words.c_str());
+    }
+  } else if (row.pinned) {
+    list->AddCircleFilled({to.x - px(10), middle}, px(3), theme().accent);
+  }
+  if (!clickable) return intents;
+
+  ImGui::SetCursorScreenPos(from);
+  ImGui::PushID(row.name.c_str());
+  if (ImGui::InvisibleButton("name", {to.x - from.x, to.y - from.y})) {
+    intents.push_back({"row.focus", row.name});
+    if (row.can_open) intents.push_back({"row.toggle", row.name});
+  }
+  if (ImGui::IsItemHovered()) {
+    list->AddRect(from, {to.x - 1, to.y}, theme().border);
+    ui::hint_on_hover(row.title + (row.can_open ? (row.is_open ? "\nClick to close" : "\nClick to open") : "") + "\nP pins it to the top");
+  }
+  ImGui::PopID();
+  ui::note_spot(row.name, from, to);
+  return intents;
+}
+
+void draw_memory(ImDrawList* list, const scene::Scene& scene, const Row& row, const scene::TimeView& view, const RowRect& rect) {
+  const std::vector<const timeline::Counter*> counters = scene.counters_of(row.rank);
+  std::int64_t most = 1;
+  const auto columns = static_cast<int>(view.width / px(2));
+  if (columns < 1) return;
+  // The value that holds at the middle of each column; a column is two pixels wide.
+  std::vector<std::int64_t> sums(static_cast<std::size_t>(columns), 0);
+  std::vector<std::vector<std::int64_t>> values(counters.size(), std::vector<std::int64_t>(static_cast<std::size_t>(columns), 0));
+  for (std::size_t c = 0; c < counters.size(); ++c) {
+    const timeline::Counter& counter = *counters[c];
+    for (int column = 0; column < columns; ++column) {
+      const base::Nanoseconds time = view.time_at((static_cast<float>(column) + 0.5f) * px(2));
+      const auto after = std::upper_bound(counter.time.begin(), counter.time.end(), time);
+      if (after == counter.time.begin()) continue;
+      const std::int64_t value = counter.value[static_cast<std::size_t>(after - counter.time.begin() - 1)];
+      values[c][static_cast<std::size_t>(column)] = value;
+      sums[static_cast<std::size_t>(column)] += value;
+    }
+    for (const std::int64_t value : sums) most = std::max(most, value);
+  }
+  // Stacked from the bottom; equal neighbours are one rectangle.
+  std::vector<float> bottom(static_cast<std::size_t>(columns), rect.bottom);
+  for (std::size_t c = 0; c < counters.size(); ++c) {
+    const ImU32 colour = theme().series[c % theme().series.size()];
+    for (int column = 0; column < columns;) {
+      const auto at = static_cast<std::size_t>(column);
+      int end = column + 1;
+      while (end < columns && values[c][static_cast<std::size_t>(end)] == values[c][at] && bottom[static_cast<std::size_t>(end)] == bottom[at]) ++end;
+      const float height = static_cast<float>(static_cast<double>(values[c][at]) / static_cast<double>(most)) * rect.height();
+      if (height > 0) {
+        list->AddRectFilled({rect.left + static_cast<float>(column) * px(2), bottom[at] - height}, {rect.left + static_cast<float>(end) * px(2), bottom[at]}, colour);
+      }
+      for (int filled = column; filled < end; ++filled) bottom[static_cast<std::size_t>(filled)] -= height;
+      column = end;
+    }
+  }
+}
+
+void draw_idle_causes(ImDrawList* list, const scene::Scene& scene, PlotState& state, const Row& row, const RowRect& rect) {
+  auto found = state.idle_gaps.find(row.rank);
+  if (found == state.idle_gaps.end()) {
+    found = state.idle_gaps.emplace(row.rank, metrics::idle_gaps(scene.timeline(), row.rank, scene.whole())).first;
+  }
+  const std::int64_t stream = scene.timeline().tracks[static_cast<std::size_t>(row.track)].id;
+  for (const metrics::IdleGap& gap : found->second) {
+    if (gap.stream != stream || static_cast<double>(gap.gap.end) < state.view.start || static_cast<double>(gap.gap.start) > state.view.end) continue;
+    const float x0 = rect.left + std::max(0.0f, state.view.x_of(gap.gap.start));
+    const float x1 = rect.left + std::min(state.view.width, state.view.x_of(gap.gap.end));
+    if (x1 - x0 < px(26)) continue;
+    draw_label(list, metrics::name_of(gap.cause), x0, x1, rect, theme().dim);
+  }
+}
+
+// The words go on the fill of a span, so they take that fill's own colour.
+void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, const Row& row, const RowRect& rect, Hatch& hatch,
+                std::vector<Item>& items) {
+  items.clear();
+  scene.items(row, state.view, items);
+  state.items += static_cast<int>(items.size());
+  const float each = depth_height(row, rect);
+  for (const Item& item : items) {
+    RowRect part = rect;
+    if (row.depth > 1) {
+      part.top = rect.top + each * static_cast<float>(std::min(item.depth, 5));
+      part.bottom = part.top + each - 1;
+    }
+    draw_item(list, item, part, hatch);
+    // The waiting part of a collective stands before its transfer.
+    if (item.kind == Item::Kind::span && item.wait_ns > 0 && item.span.valid()) {
+      const base::Nanoseconds start = scene.timeline().start(item.span);
+      const float x0 = rect.left + std::max(item.x0, state.view.x_of(start));
+      const float x1 = rect.left + std::min(item.x1, state.view.x_of(start + item.wait_ns));
+      if (x1 - x0 >= 2) {
+        list->AddRectFilled({x0, part.top}, {x1, part.bottom}, theme().panel);
+        Item wait = item;
+        wait.paint = scene::Paint::wait;
+        wait.x0 = x0 - rect.left;
+        wait.x1 = x1 - rect.left;
+        draw_item(list, wait, part, hatch);
+        draw_label(list, "wait", x0, x1, part, theme().text);
+      }
+    }
+    if (item.kind != Item::Kind::span || !item.span.valid() || item.x1 - item.x0 < px(30)) continue;
+    if (row.kind != RowKind::stream && row.kind != RowKind::host && row.kind != RowKind::marks) continue;
+    const float words_from = rect.left + std::max(item.x0, item.wait_ns > 0 ? state.view.x_of(scene.timeline().start(item.span) + item.wait_ns) : item.x0);
+    draw_label(list, short_label(scene.timeline(), item.span), words_from, rect.left + item.x1, part,
+               theme().paint_text[static_cast<std::size_t>(item.paint)]);
+  }
+}
+
+void draw_annotations(ImDrawList* list, const PlotState& state, const Row& row, const RowRect& rect) {
+  ImFont* font = ui::font(page::FontKind::small);
+  for (const scene::Annotation& annotation : state.annotations) {
+    if (annotation.row != row.name) continue;
+    const float x = rect.left + state.view.x_of(annotation.time);
+    if (x < rect.left - px(200) || x > rect.left + state.view.width) continue;
+    const float width = font->CalcTextSizeA(font->FontSize, 1e9f, 0, annotation.text.c_str()).x;
+    list->AddLine({x, rect.top - px(2)}, {x, rect.bottom}, theme().warning, px(1.5f));
+    list->AddRectFilled({x, rect.top}, {x + width + px(8), rect.top + font->FontSize + px(2)}, theme().raised, px(2));
+    list->AddRect({x, rect.top}, {x + width + px(8), rect.top + font->FontSize + px(2)}, theme().warning, px(2));
+    list->AddText(font, font->FontSize, {std::floor(x + px(4)), std::floor(rect.top + px(1))}, theme().text, annotation.text.c_str());
+  }
+}
+
+// Ticks over what find has found; two of one pixel are one.
+void draw_marked(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Row& row, const RowRect& rect) {
+  const scene::Timeline& timeline = scene.timeline();
+  const auto first = std::lower_bound(state.marked.begin(), state.marked.end(), state.view.start,
+                                      [&](SpanRef span, double time) { return static_cast<double>(timeline.start(span)) < time; });
+  float last = -10;
+  for (auto at = first; at != state.marked.end(); ++at) {
+    const base::Nanoseconds start = timeline.start(*at);
+    if (static_cast<double>(start) > state.view.end) break;
+    if (static_cast<std::int32_t>(at->track) != row.track) continue;
+    const float x = rect.left + state.view.x_of(start);
+    if (x - last < 2) continue;
+    list->AddTriangleFilled({x - px(4), rect.top - px(2)}, {x + px(4), rect.top - px(2)}, {x, rect.top + px(5)}, theme().warning);
+    last = x;
+  }
+}
+
+void draw_selection(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Row& row, const RowRect& rect) {
+  const auto frame = [&](SpanRef span, bool selected) {
+    if (!span.valid() || static_cast<std::int32_t>(span.track) != row.track) return;
+    const float x0 = state.view.x_of(scene.timeline().start(span)), x1 = state.view.x_of(scene.timeline().end(span));
+    if (x1 < 0 || x0 > state.view.width) return;
+    draw_frame(list, rect.left + std::max(x0, -px(8)), rect.left + std::min(x1, state.view.width + px(8)), rect, selected);
+  };
+  if (state.selected.valid()) {
+    if (const metrics::MatchedCollective* match = scene.collective_of(state.selected)) {
+      for (const SpanRef other : match->spans) frame(other, false);
+    }
+  }
+  frame(state.hovered, false);
+  frame(state.selected, true);
+}
+
+}  // namespace
+
+std::vector<Placed> place_rows(const std::vector<Row>& rows) {
+  std::vector<Placed> placed;
+  placed.reserve(rows.size());
+  float top = 0;
+  for (const Row& row : rows) {
+    // A little air above each rank.
+    if (row.kind == RowKind::rank && top > 0) top += px(4);
+    placed.push_back({top, height_of(row)});
+    top += placed.back().height;
+  }
+  return placed;
+}
+
+ui::Intents draw_rows(ImDrawList* list, const scene::Scene& scene, PlotState& state, const std::vector<Placed>& placed,
+                      const Frame& names, const Frame& body) {
+  ui::Intents intents;
+  Hatch hatch(px(6));
+  static std::vector<Item> items;      // kept between frames, so that a frame allocates nothing for it
+  state.items = 0;
+  for (std::size_t i = 0; i < state.rows.size(); ++i) {
+    const Row& row = state.rows[i];
+    const float top = body.from.y + placed[i].top - state.scroll, bottom = top + placed[i].height;
+    if (bottom <= body.from.y || top >= body.to.y) continue;
+    const RowRect rect{body.from.x, top + px(3), bottom - px(3)};
+
+    list->PushClipRect(body.from, body.to, true);
+    if (row.kind == RowKind::rank) list->AddRectFilled({body.from.x, top}, {body.to.x, bottom}, theme().raised);
+    if (row.kind == RowKind::memory) {
+      draw_memory(list, scene, row, state.view, rect);
+    } else {
+      draw_items(list, scene, state, row, rect, hatch, items);
+    }
+    if (state.show_idle_causes && row.kind == RowKind::stream) draw_idle_causes(list, scene, state, row, rect);
+    draw_marked(list, scene, state, row, rect);
+    draw_annotations(list, state, row, rect);
+    draw_selection(list, scene, state, row, rect);
+    list->AddLine({body.from.x, bottom}, {body.to.x, bottom}, theme().faint);
+    list->PopClipRect();
+
+    list->PushClipRect(names.from, names.to, true);
+    const ImVec2 from{names.from.x, std::max(top, names.from.y)}, to{names.to.x, std::min(bottom, names.to.y)};
+    const bool whole_in_sight = to.y - from.y > px(6);
+    for (ui::Intent& intent : draw_name(list, scene, state, row, {names.from.x, top}, {names.to.x, bottom}, whole_in_sight)) intents.push_back(std::move(intent));
+    list->AddLine({names.from.x, bottom}, {names.to.x, bottom}, theme().faint);
+    list->PopClipRect();
+  }
+  return intents;
+}
+
+std::string short_label(const scene::Timeline& timeline, SpanRef span) {
+  const timeline::Detail& detail = timeline.detail(span);
+  if (detail.op == 0) return std::string(timeline.label(span));
+  std::string words(timeline.strings[detail.op]);
+  if (detail.part != 0 && timeline.strings[detail.part] != timeline.strings[detail.op]) words += " " + std::string(timeline.strings[detail.part]);
+  if (detail.layer >= 0) words += " · L" + std::to_string(detail.layer);
+  return words;
+}
+
+}  // namespace shardbook::lanes

@@ -1,0 +1,43 @@
+// lanes/paint: what does an item look like?
+//
+// Shape as well as colour, so that the picture can be read without telling colours apart: compute is
+// plain, communication is hatched (its waiting part in outline), copies carry a line through the
+// middle, idle time is an empty frame, exposed communication is cross-hatched. A slice that stands for
+// many spans is a column as high as the share of its time that was busy, never a solid block.
+#pragma once
+
+#include <imgui.h>
+
+#include <string>
+
+#include "viewer/scene/items.hpp"
+
+namespace shardbook::lanes {
+
+// Where a row is on the screen: `left` is the plot's x of view.start; items carry x from there.
+struct RowRect {
+  float left = 0, top = 0, bottom = 0;
+  float height() const { return bottom - top; }
+};
+
+// Hatching costs a line every few pixels; a frame has a budget, and its lines grow sparser beyond.
+class Hatch {
+ public:
+  explicit Hatch(float step) : step_(step) {}
+  // Diagonal lines through the rectangle; equal x give equal lines, so that neighbours join.
+  void fill(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool both_ways = false);
+  int lines() const { return lines_; }
+
+ private:
+  float step_;
+  int lines_ = 0;
+  static constexpr int most_lines_ = 6000;
+};
+
+void draw_item(ImDrawList* list, const scene::Item& item, const RowRect& row, Hatch& hatch);
+// The words on a span, cut to its width with an ellipsis; nothing if less than three letters fit.
+void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour);
+// A frame around a span: selected (thick) or hovered.
+void draw_frame(ImDrawList* list, float x0, float x1, const RowRect& row, bool selected);
+
+}  // namespace shardbook::lanes

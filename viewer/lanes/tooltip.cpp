@@ -1,0 +1,61 @@
+#include "engine/metrics/exposure.hpp"
+#include "viewer/lanes/parts.hpp"
+#include "viewer/ui/theme.hpp"
+
+namespace shardbook::lanes {
+
+using metrics::duration_text;
+using scene::RowKind;
+
+namespace {
+
+const char* meaning_of(RowKind kind) {
+  switch (kind) {
+    case RowKind::rank: return "All streams of the rank: how much of each slice was compute, and exposed communication";
+    case RowKind::exposed: return "Communication that no compute of this rank covers";
+    case RowKind::idle: return "Nothing runs on this device";
+    case RowKind::critical: return "What the step waited for, across all ranks";
+    case RowKind::memory: return "Bytes in use, by kind";
+    default: return "";
+  }
+}
+
+}  // namespace
+
+void draw_tooltip(const scene::Scene& scene, const PlotState& state, const scene::Row& row, base::Nanoseconds time) {
+  ImGui::BeginTooltip();
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 32);
+  if (row.kind == RowKind::memory) {
+    ImGui::TextUnformatted(meaning_of(row.kind));
+    for (const timeline::Counter* counter : scene.counters_of(row.rank)) {
+      const auto after = std::upper_bound(counter->time.begin(), counter->time.end(), time);
+      if (after == counter->time.begin()) continue;
+      const std::int64_t bytes = counter->value[static_cast<std::size_t>(after - counter->time.begin() - 1)];
+      ImGui::Text("%s: %.1f MiB", counter->name.c_str(), static_cast<double>(bytes) / (1024.0 * 1024));
+    }
+  } else if (state.hovered.valid()) {
+    const timeline::Timeline& timeline = scene.timeline();
+    const scene::SpanRef span = state.hovered;
+    ImGui::TextUnformatted(short_label(timeline, span).c_str());
+    std::string line = duration_text(timeline.end(span) - timeline.start(span));
+    const timeline::Detail& detail = timeline.detail(span);
+    if (detail.phase != 0) line += " · " + std::string(timeline.strings[detail.phase]);
+    if (const metrics::Exposure* exposure = scene.exposure_of(span)) {
+      line += " · " + std::to_string(static_cast<int>(100 * exposure->exposed_share() + 0.5)) + " % exposed";
+    }
+    ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().dim);
+    ImGui::TextUnformatted(line.c_str());
+    if (detail.source.known()) ImGui::TextUnformatted(timeline::line_text(timeline, detail.source).c_str());
+    ImGui::PopStyleColor();
+  } else {
+    ImGui::TextUnformatted(row.title.c_str());
+    if (*meaning_of(row.kind)) ImGui::TextUnformatted(meaning_of(row.kind));
+    ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().dim);
+    ImGui::Text("at %s", duration_text(time - scene.whole().start).c_str());
+    ImGui::PopStyleColor();
+  }
+  ImGui::PopTextWrapPos();
+  ImGui::EndTooltip();
+}
+
+}  // namespace shardbook::lanes

@@ -1,0 +1,70 @@
+#include <cstdio>
+
+#include "viewer/ui/theme.hpp"
+#include "viewer/views/views.hpp"
+
+namespace shardbook::views {
+
+using metrics::duration_text;
+using ui::px;
+
+namespace {
+
+std::string share(base::Nanoseconds part, base::Nanoseconds whole) {
+  char words[64];
+  std::snprintf(words, sizeof words, "%.6f ms · %.1f %%", static_cast<double>(part) / 1e6, whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+  return words;
+}
+
+}  // namespace
+
+Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot) {
+  Intents intents;
+  if (!plot.area) {
+    ui::paragraph("No area is selected. Drag over the timeline, or press R for the selection's own time.");
+    return intents;
+  }
+  if (state.of != plot.area) {
+    state.of = plot.area;
+    state.figures = scene::area_figures(scene, lanes::rows_of_area(plot.rows, *plot.area), plot.area->window);
+    state.selected = -1;
+  }
+  const scene::AreaFigures& figures = state.figures;
+  const base::Nanoseconds window = figures.window.length();
+  ui::heading(duration_text(window) + " from " + duration_text(figures.window.start - scene.whole().start));
+  ui::dim_line(provenance_text(scene) + " · the four parts sum to the window, to the nanosecond");
+  if (ui::small_button("Zoom", "Show this time in full width (Z)")) intents.push_back({"view.zoom_area", ""});
+  ImGui::SameLine(0, px(6));
+  if (ui::small_button("Keep", "Keep it as a range (Shift+M)")) intents.push_back({"range.keep", ""});
+  ImGui::SameLine(0, px(6));
+  if (ui::small_button("Clear", "Esc")) intents.push_back({"area.clear", ""});
+
+  std::vector<std::vector<std::string>> cells;
+  for (const metrics::RankRow& row : figures.ranks) {
+    const metrics::Partition& part = row.partition;
+    char overlap[24];
+    std::snprintf(overlap, sizeof overlap, "%.1f %%", 100 * part.overlap().value_or(0));
+    cells.push_back({std::to_string(row.rank), share(part.compute_ns, window), share(part.exposed_communication_ns, window),
+                     share(part.exposed_memory_ns, window), share(part.idle_ns, window), part.overlap() ? overlap : "no communication"});
+  }
+  const float line = px(24);
+  ui::table("area ranks", {{"rank", true, px(40)}, {"compute", true}, {"exposed communication", true}, {"exposed memory", true}, {"idle", true}, {"overlap", true, px(110)}},
+            cells, -1, std::min(line * static_cast<float>(cells.size() + 1), px(220)));
+
+  std::vector<std::vector<std::string>> labels;
+  for (const scene::LabelRow& row : figures.labels) {
+    labels.push_back({row.label, std::to_string(row.count), duration_text(row.inside), duration_text(row.least), duration_text(row.median),
+                      duration_text(row.p95), duration_text(row.most)});
+    if (labels.size() >= 300) break;
+  }
+  const int clicked = ui::table("area labels", {{"what ran"}, {"count", true, px(60)}, {"time inside", true, px(90)}, {"least", true, px(76)},
+                                                {"median", true, px(76)}, {"p95", true, px(76)}, {"most", true, px(76)}},
+                                labels, state.selected, ImGui::GetContentRegionAvail().y);
+  if (clicked >= 0) {
+    state.selected = clicked;
+    intents.push_back({"find", figures.labels[static_cast<std::size_t>(clicked)].label});
+  }
+  return intents;
+}
+
+}  // namespace shardbook::views

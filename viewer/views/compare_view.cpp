@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "viewer/ui/fonts.hpp"
+#include "viewer/ui/theme.hpp"
+#include "viewer/views/views.hpp"
+
+namespace shardbook::views {
+
+using metrics::duration_text;
+using scene::Comparison;
+using ui::px;
+using ui::theme;
+
+namespace {
+
+// "+1.2 ms", "−310 µs"; figures of two clocks are not subtracted.
+std::string difference_text(base::Nanoseconds a, base::Nanoseconds b, bool clocks_differ) {
+  if (clocks_differ) return "two clocks";
+  if (a == b) return "0";
+  return (b > a ? "+" : "−") + duration_text(std::abs(b - a));
+}
+
+std::string with_share(base::Nanoseconds part, base::Nanoseconds whole) {
+  char words[64];
+  std::snprintf(words, sizeof words, "%s · %.1f %%", duration_text(part).c_str(), whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
+  return words;
+}
+
+Intents choose(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles) {
+  Intents intents;
+  const auto side = [&](const char* name, int* run, int* step) {
+    ImGui::AlignTextToFramePadding();
+    ImGui::TextUnformatted(name);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      ImGui::SameLine(0, px(6));
+      ImGui::PushID(name);
+      ImGui::PushID(static_cast<int>(i));
+      if (ui::tab(titles[i], static_cast<int>(i) == *run)) *run = static_cast<int>(i);
+      ImGui::PopID();
+      ImGui::PopID();
+    }
+    const auto& steps = runs[static_cast<std::size_t>(*run)]->steps();
+    if (steps.size() > 1) {
+      ImGui::SameLine(0, px(18));
+      ImGui::PushID(name);
+      if (ui::small_button("step " + std::to_string(*step), "Click for the next recorded step")) {
+        auto at = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.number == *step; });
+        *step = at == steps.end() || at + 1 == steps.end() ? steps.front().number : (at + 1)->number;
+      }
+      ImGui::PopID();
+    }
+  };
+  side("A", &state.a, &state.step_a);
+  side("B", &state.b, &state.step_b);
+  return intents;
+}
+
+// Above the line: B exposes more; below: less.
+void draw_difference(const Scene& a, const Scene& b, const Comparison& comparison) {
+  const ImVec2 from = ImGui::GetCursorScreenPos(), size{ImGui::GetContentRegionAvail().x, px(56)};
+  ImGui::Dummy(size);
+  ui::note_spot("exposed difference", from, {from.x + size.x, from.y + size.y});
+  const int columns = std::max(1, static_cast<int>(size.x / 2));
+  const std::vector<base::Nanoseconds> difference = scene::exposed_difference(a, b, comparison, columns);
+  base::Nanoseconds most = 1;
+  for (const base::Nanoseconds value : difference) most = std::max(most, std::abs(value));
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(from, {from.x + size.x, from.y + size.y}, theme().ground, px(3));
+  const float middle = from.y + size.y / 2;
+  for (int column = 0; column < columns; ++column) {
+    const base::Nanoseconds value = difference[static_cast<std::size_t>(column)];
+    if (value == 0) continue;
+    const float height = static_cast<float>(static_cast<double>(value) / static_cast<double>(most)) * (size.y / 2 - 2);
+    const float x = from.x + static_cast<float>(column) * 2;
+    list->AddRectFilled({x, std::min(middle, middle - height)}, {x + 2, std::max(middle, middle - height)}, value > 0 ? theme().bad : theme().good);
+  }
+  list->AddLine({from.x, middle}, {from.x + size.x, middle}, theme().border);
+  ImFont* small = ui::font(page::FontKind::small);
+  list->AddText(small, small->FontSize, {from.x + px(4), from.y + px(1)}, theme().dim, "B exposes more");
+  list->AddText(small, small->FontSize, {from.x + px(4), from.y + size.y - small->FontSize - px(1)}, theme().dim, "B exposes less");
+}
+
+void draw_ranks(const Comparison& comparison) {
+  std::vector<std::vector<std::string>> cells;
+  for (const Comparison::RankDelta& rank : comparison.ranks) {
+    const auto& [a, b] = std::pair{rank.a, rank.b};
+    cells.push_back({std::to_string(rank.rank), with_share(a.exposed_communication_ns, a.window.length()), with_share(b.exposed_communication_ns, b.window.length()),
+                     difference_text(a.exposed_communication_ns, b.exposed_communication_ns, comparison.clocks_differ), with_share(a.idle_ns, a.window.length()),
+                     with_share(b.idle_ns, b.window.length()), difference_text(a.window.length(), b.window.length(), comparison.clocks_differ)});
+  }
+  ui::table("compared ranks", {{"rank", true, px(40)}, {"exposed, A", true}, {"exposed, B", true}, {"B − A", true, px(86)}, {"idle, A", true}, {"idle, B", true}, {"step, B − A", true, px(90)}},
+            cells, -1, std::min(px(24) * static_cast<float>(cells.size() + 1), px(150)));
+}
+
+int draw_ops(const Comparison& comparison) {
+  std::vector<std::vector<std::string>> cells;
+  for (const scene::OpDelta& op : comparison.ops) {
+    cells.push_back({op.label, std::to_string(op.count_a) + " / " + std::to_string(op.count_b), duration_text(op.median_a), duration_text(op.median_b),
+                     difference_text(op.median_a, op.median_b, comparison.clocks_differ), difference_text(op.sum_a, op.sum_b, comparison.clocks_differ),
+                     difference_text(op.exposed_a, op.exposed_b, comparison.clocks_differ)});
+    if (cells.size() >= 200) break;
+  }
+  return ui::table("compared ops", {{"op"}, {"count A / B", true, px(96)}, {"median A", true, px(84)}, {"median B", true, px(84)}, {"B − A", true, px(84)},
+                                    {"sum, B − A", true, px(92)}, {"exposed, B − A", true, px(112)}},
+                   cells, -1, std::max(px(120), ImGui::GetContentRegionAvail().y));
+}
+
+}  // namespace
+
+Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles) {
+  Intents intents;
+  if (runs.size() < 2) {
+    ui::paragraph("A comparison needs two runs. Open another one beside this.");
+    if (ui::small_button("Open a run", "Ctrl+O")) intents.push_back({"library", ""});
+    return intents;
+  }
+  const int last = static_cast<int>(runs.size()) - 1;
+  if (state.a < 0 || state.a > last) state.a = 0;
+  if (state.b < 0 || state.b > last) state.b = last;
+  const auto first_step = [](const Scene& scene, int step) {
+    for (const auto& one : scene.steps()) {
+      if (one.number == step) return step;
+    }
+    return scene.steps().empty() ? 0 : scene.steps().front().number;
+  };
+  intents = choose(state, runs, titles);
+  const Scene& a = *runs[static_cast<std::size_t>(state.a)];
+  const Scene& b = *runs[static_cast<std::size_t>(state.b)];
+  state.step_a = first_step(a, state.step_a);
+  state.step_b = first_step(b, state.step_b);
+  if (!state.made || state.made_a != &a || state.made_b != &b || state.made->step_a != state.step_a || state.made->step_b != state.step_b) {
+    state.made = scene::compare(a, b, state.step_a, state.step_b);
+    state.made_a = &a;
+    state.made_b = &b;
+  }
+  const Comparison& comparison = *state.made;
+
+  // What differs comes before any figure.
+  for (const std::string& remark : comparison.remarks) ui::paragraph(remark, theme().warning);
+  std::string differs = comparison.config.empty() ? "Both were asked for the same." : "Asked for differently: ";
+  for (std::size_t i = 0; i < comparison.config.size() && i < 12; ++i) {
+    const scene::Difference& one = comparison.config[i];
+    differs += (i > 0 ? " · " : "") + one.key + " " + one.a + " → " + one.b;
+  }
+  ui::paragraph(differs);
+  ui::dim_line("A: " + provenance_text(a) + " · B: " + provenance_text(b));
+  ui::words_line("step " + duration_text(comparison.window_a.length()) + " → " + duration_text(comparison.window_b.length()) + " (" +
+                 difference_text(comparison.window_a.length(), comparison.window_b.length(), comparison.clocks_differ) + ")");
+  if (!comparison.clocks_differ) draw_difference(a, b, comparison);
+  draw_ranks(comparison);
+  const int clicked = draw_ops(comparison);
+  if (clicked >= 0) intents.push_back({"find", comparison.ops[static_cast<std::size_t>(clicked)].label});
+  return intents;
+}
+
+}  // namespace shardbook::views

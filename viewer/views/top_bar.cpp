@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/ui/theme.hpp"
+#include "viewer/views/views.hpp"
+
+namespace shardbook::views {
+
+using ui::px;
+using ui::theme;
+
+Intents draw_top_bar(const TopBar& state) {
+  Intents intents;
+  ui::begin_pane("top", {0, px(38)}, false);
+  ImGui::SetCursorPos({px(10), px(6)});
+  ImGui::AlignTextToFramePadding();
+  ImGui::PushStyleColor(ImGuiCol_Text, theme().accent);
+  ImGui::TextUnformatted("Shardbook");
+  ImGui::PopStyleColor();
+  ImGui::SameLine(0, px(14));
+  if (ui::small_button("Open", "Runs, labs and notes (Ctrl+O)")) intents.push_back({"library", ""});
+
+  // A tab a run; what does not fit is reached by the library.
+  const float right = ImGui::GetWindowWidth() - px(330);
+  for (std::size_t i = 0; i < state.runs.size(); ++i) {
+    ImGui::SameLine(0, px(6));
+    if (ImGui::GetCursorPosX() + ImGui::CalcTextSize(state.runs[i].c_str()).x + px(40) > right) {
+      ImGui::TextUnformatted("…");
+      break;
+    }
+    ImGui::PushID(static_cast<int>(i));
+    if (ui::tab(state.runs[i], static_cast<int>(i) == state.current)) intents.push_back({"run.show", std::to_string(i)});
+    if (static_cast<int>(i) == state.current && state.runs.size() > 1) {
+      ImGui::SameLine(0, px(2));
+      if (ui::small_button("×", "Close this run")) intents.push_back({"run.close", std::to_string(i)});
+    }
+    ImGui::PopID();
+  }
+  if (state.loading >= 0) {
+    ImGui::SameLine(0, px(12));
+    ImGui::AlignTextToFramePadding();
+    const std::string words = state.stage + " " + std::to_string(static_cast<int>(std::lround(100 * state.loading))) + " %";
+    ImGui::TextUnformatted(words.c_str());
+    ui::note_words(words);
+  }
+
+  ImGui::SameLine(std::max(ImGui::GetCursorPosX(), ImGui::GetWindowWidth() - px(322)));
+  for (const auto& [label, layout] : {std::pair{"Read", "read"}, std::pair{"Split", "split"}, std::pair{"Trace", "trace"}}) {
+    if (ui::tab(label, state.layout == layout)) intents.push_back({std::string("layout.") + layout, ""});
+    ImGui::SameLine(0, px(2));
+  }
+  ImGui::SameLine(0, px(14));
+  if (ui::small_button(state.dark ? "Light" : "Dark", "Light or dark (Ctrl+T)")) intents.push_back({"theme", ""});
+  ImGui::SameLine(0, px(4));
+  if (ui::small_button("Help ?", "Keys, and what they do (?)")) intents.push_back({"help", ""});
+  ui::end_pane();
+  return intents;
+}
+
+}  // namespace shardbook::views

@@ -1,0 +1,151 @@
+// views/views: what stands in each panel?
+//
+// One file a panel. A view draws what it is given, keeps only what belongs to its own picture (a query, a
+// scroll, a cache of figures), and returns what the user wants as intents. No view knows another, and
+// none opens, loads or moves anything: that is the desk's (app/desk.hpp).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "viewer/lanes/plot.hpp"
+#include "viewer/scene/area.hpp"
+#include "viewer/scene/compare.hpp"
+#include "viewer/scene/find.hpp"
+#include "viewer/scene/scene.hpp"
+#include "viewer/ui/page_view.hpp"
+#include "viewer/ui/widgets.hpp"
+
+namespace shardbook::views {
+
+using lanes::PlotState;
+using scene::Scene;
+using ui::Intents;
+
+// --- top_bar.cpp: what is open, how it is laid out ----------------------------------------------------
+struct TopBar {
+  std::vector<std::string> runs;      // titles of the runs that are open
+  int current = -1;
+  std::string layout;                 // "read", "split", "trace"
+  bool dark = false;
+  float loading = -1;                 // 0 to 1 while a run is being opened
+  std::string stage;                  // what it is doing
+};
+// Intents: run.show I, run.close I, library, layout.*, theme, help, palette.
+Intents draw_top_bar(const TopBar& state);
+
+// --- overview.cpp: a bar a rank, and one sentence -------------------------------------------------------
+// The window is the step that the view is in, else the whole run. Intents: exposed.next, rank.show R, step N.
+Intents draw_overview(const Scene& scene, const PlotState& plot, float height);
+float overview_height(const Scene& scene);
+// The step's number and window that the middle of the view lies in; -1 and the whole run if none.
+scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot);
+// Parts of a rank's window; they sum to it exactly.
+struct Shares {
+  base::Nanoseconds compute = 0, exposed = 0, memory = 0, idle = 0;
+};
+Shares shares_of(const scene::RankScene& rank, metrics::Window window);
+
+// --- details_view.cpp: everything about the selected span ------------------------------------------------
+Intents draw_details(const Scene& scene, const PlotState& plot);
+
+// --- source_view.cpp: the line that launched it, with the book's span around it ----------------------------
+struct SourceState {
+  std::string path;                   // from the root; "" if nothing is shown yet
+  int line = 0;
+  ui::CodeView code;
+  std::string standing;               // "as it was when this run was made", "the file has changed since", ...
+  bool changed = false;
+  std::string span, span_title;       // of the book, around the line; "" if none
+  std::vector<std::pair<std::string, std::string>> notes;   // link and title of pages that name this span or file
+};
+Intents draw_source(SourceState& state);
+
+// --- area_view.cpp: exact figures of what is selected ---------------------------------------------------------
+struct AreaState {
+  std::optional<lanes::Area> of;      // what `figures` were made for
+  scene::AreaFigures figures;
+  int selected = -1;
+};
+Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot);
+
+// --- find_view.cpp: spans by name, and how long they take --------------------------------------------------------
+struct FindState {
+  std::string query, searched;
+  bool host = false, searched_host = false;
+  bool take_focus = false;
+  scene::Found found, shown;          // shown: narrowed by the histogram
+  std::optional<std::pair<base::Nanoseconds, base::Nanoseconds>> range;
+  int place = -1;
+};
+Intents draw_find(FindState& state, const Scene& scene);
+
+// --- compare_view.cpp: what did the change do? -------------------------------------------------------------------
+struct CompareState {
+  int a = -1, b = -1;                 // of the runs that are open
+  int step_a = 0, step_b = 0;
+  std::optional<scene::Comparison> made;
+  const Scene* made_a = nullptr;
+  const Scene* made_b = nullptr;
+};
+Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles);
+
+// --- library_view.cpp: labs, notes and runs to open -----------------------------------------------------------------
+struct Library {
+  struct Entry {
+    std::string title, target, right;      // target: "lab:02", "note:03", or a path to open
+  };
+  std::vector<Entry> labs, notes, runs;
+};
+Intents draw_library(const Library& library);
+
+// --- text_view.cpp: a page, with its way back ---------------------------------------------------------------------------
+struct TextState {
+  ui::PageView page;
+  std::string title;                  // "" if no page is open
+  bool can_go_back = false, can_go_forward = false;
+  std::string query;
+  bool searching = false, take_focus = false;
+};
+Intents draw_text(TextState& state);
+
+// --- marks_view.cpp: ranges and remarks that the user has made ---------------------------------------------------------
+struct MarksState {
+  std::string draft;                  // of a remark that is being written
+  bool writing = false, take_focus = false;
+  int selected = -1;                  // ranges first, then annotations
+};
+Intents draw_marks(MarksState& state, const Scene& scene, const PlotState& plot);
+
+// --- help_view.cpp, palette.cpp: over everything ----------------------------------------------------------------------------
+Intents draw_help(ImVec2 size);
+
+struct Palette {
+  bool open = false, take_focus = false;
+  std::string title;                  // "Commands", "Rows"
+  std::string query;
+  struct Choice {
+    std::string words, keys;
+    ui::Intent intent;
+  };
+  std::vector<Choice> choices;
+  int selected = 0;
+};
+Intents draw_palette(Palette& palette, ImVec2 size);
+
+// --- status_bar.cpp: where the times come from, and what went wrong -----------------------------------------------------------
+struct StatusBar {
+  std::string provenance;             // "measured on 4 × NVIDIA H200", "MODELLED h200x8"
+  bool modelled = false;
+  std::vector<std::string> banners;
+  std::string problem;                // the last thing that could not be done
+  std::string hint;
+};
+Intents draw_status_bar(const StatusBar& state);
+// One line on the clock of a run, in every picture.
+std::string provenance_text(const Scene& scene);
+
+}  // namespace shardbook::views
