@@ -9,6 +9,7 @@
 #include "engine/cli/command.hpp"
 #include "engine/cli/doctor.hpp"
 #include "engine/cli/help.hpp"
+#include "engine/cli/pack_command.hpp"
 #include "engine/cli/read_command.hpp"
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/train_command.hpp"
@@ -36,7 +37,7 @@ int of_launcher(const Line&, Console& console) {
   return refuse(console, base::text("`", name, "` is done by the launcher: run ./shardbook ", name, " at the root of the project"));
 }
 
-constexpr char view[] = "view", report[] = "report", pack[] = "pack", diagram[] = "diagram";
+constexpr char view[] = "view", report[] = "report", diagram[] = "diagram";
 constexpr char build[] = "build", test[] = "test", fetch[] = "fetch";
 
 std::vector<Command> make_commands() {
@@ -94,7 +95,12 @@ std::vector<Command> make_commands() {
        calibrate_switches(), calibrate},
       {view, "[DIR...]", 0, -1, "Open the viewer on runs.", "", {}, of_viewer<view>},
       {report, "DIR", 0, -1, "A page about a run, to share.", "", {}, of_viewer<report>},
-      {pack, "DIR", 0, -1, "A run as one file.", "", {}, of_viewer<pack>},
+      {"pack", "RUN", 1, 1, "A run as one small file, to carry to another machine.",
+       "Rank files, records, configuration with the source that the run was made from, summary, the notes and the\n"
+       "run's lab, as a tar archive. `show`, `metrics` and the viewer open it as it is.\n\n"
+       "  ./shardbook pack experiments/02_tensor_parallel/runs/RUN\n"
+       "  ./shardbook pack RUN --out /tmp/run.tar.gz\n",
+       pack_switches(), pack_run},
       {diagram, "NAME", 0, -1, "Draw a diagram of the notes.", "", {}, of_viewer<diagram>},
       {build, "", 0, -1, "Build again.", "", {}, of_launcher<build>},
       {test, "", 0, -1, "Run all tests.", "", {}, of_launcher<test>},

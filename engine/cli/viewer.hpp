@@ -9,7 +9,7 @@
 
 namespace shardbook::cli {
 
-// One of view, report, pack, diagram.
+// One of view, report, diagram.
 int viewer_command(const std::string& name, const Line& line, Console& console);
 // Why there is none, and the remedy; "" where there is one.
 std::string viewer_problem();

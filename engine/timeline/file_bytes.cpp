@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "engine/timeline/gzip.hpp"
+
 namespace shardbook::timeline {
 namespace {
 
@@ -18,7 +20,7 @@ base::Error cannot_open(const std::string& path) {
 
 }  // namespace
 
-base::Result<FileBytes> FileBytes::open(const std::string& path) {
+base::Result<FileBytes> FileBytes::open_as_it_is(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return cannot_open(path);
   struct stat info {};
@@ -44,19 +46,20 @@ base::Result<FileBytes> FileBytes::open(const std::string& path) {
     bytes.map_ = static_cast<const char*>(map);
   }
   ::close(file);
-
-  // The two magic bytes of gzip (RFC 1952) decide, not the file's name.
-  const std::string_view content = bytes.view();
-  if (content.size() >= 2 && content[0] == '\x1f' && content[1] == '\x8b') {
-    bool cut_off = false;
-    base::Result<std::string> unpacked = gunzip(content, path, &cut_off);
-    if (!unpacked) return unpacked.as_error();
-    FileBytes plain;
-    plain.unpacked_ = std::move(unpacked).value();
-    plain.cut_off_ = cut_off;
-    return plain;
-  }
   return bytes;
+}
+
+base::Result<FileBytes> FileBytes::open(const std::string& path) {
+  base::Result<FileBytes> bytes = open_as_it_is(path);
+  // The first bytes decide, not the file's name.
+  if (!bytes || !begins_like_gzip(bytes.value().view())) return bytes;
+  bool cut_off = false;
+  base::Result<std::string> unpacked = gunzip(bytes.value().view(), path, &cut_off);
+  if (!unpacked) return unpacked.as_error();
+  FileBytes plain;
+  plain.unpacked_ = std::move(unpacked).value();
+  plain.cut_off_ = cut_off;
+  return plain;
 }
 
 FileBytes::FileBytes(FileBytes&& other) noexcept

@@ -16,6 +16,8 @@ class FileBytes {
  public:
   // One sentence if the file is missing, a folder, unreadable, or not valid gzip.
   static base::Result<FileBytes> open(const std::string& path);
+  // The same, but gzip is left as it is.
+  static base::Result<FileBytes> open_as_it_is(const std::string& path);
 
   FileBytes(FileBytes&& other) noexcept;
   FileBytes& operator=(FileBytes&& other) noexcept;

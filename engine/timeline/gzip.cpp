@@ -1,4 +1,6 @@
-// timeline/gzip: unpacking through zlib. Its twin where there is no zlib: no_gzip.cpp.
+// timeline/gzip: packing and unpacking through zlib. Its twin where there is no zlib: no_gzip.cpp.
+#include "engine/timeline/gzip.hpp"
+
 #include <zlib.h>
 
 #include <algorithm>
@@ -47,5 +49,88 @@ base::Result<std::string> gunzip(std::string_view packed, const std::string& nam
   out.resize(written);
   return out;
 }
+
+// --- Piece by piece -------------------------------------------------------------------------------
+
+namespace {
+constexpr std::size_t most_at_once = std::size_t{1} << 24;      // zlib counts in 32 bits
+constexpr int gzip_window_bits = 15 + 16;
+}  // namespace
+
+struct Inflater::State {
+  std::string_view packed;
+  std::string name;
+  z_stream stream{};
+  bool started = false, ended = false;
+};
+
+Inflater::Inflater(std::string_view packed, std::string name) : state_(std::make_unique<State>()) {
+  state_->packed = packed;
+  state_->name = std::move(name);
+  state_->started = inflateInit2(&state_->stream, gzip_window_bits) == Z_OK;
+}
+
+Inflater::~Inflater() {
+  if (state_->started) inflateEnd(&state_->stream);
+}
+
+base::Result<std::size_t> Inflater::read(char* to, std::size_t count) {
+  State& s = *state_;
+  if (!s.started) return base::Error{base::text("zlib could not start on ", s.name)};
+  std::size_t done = 0;
+  while (done < count && !s.ended) {
+    const std::size_t offered = std::min(most_at_once, s.packed.size()), wanted = std::min(most_at_once, count - done);
+    s.stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(s.packed.data()));
+    s.stream.avail_in = static_cast<uInt>(offered);
+    s.stream.next_out = reinterpret_cast<Bytef*>(to + done);
+    s.stream.avail_out = static_cast<uInt>(wanted);
+    const int state = inflate(&s.stream, Z_NO_FLUSH);
+    s.packed.remove_prefix(offered - s.stream.avail_in);
+    const std::size_t made = wanted - s.stream.avail_out;
+    done += made;
+    if (state == Z_STREAM_END) {
+      s.ended = s.packed.empty() || inflateReset(&s.stream) != Z_OK;
+    } else if (state == Z_BUF_ERROR || (state == Z_OK && made == 0 && s.packed.empty())) {
+      s.ended = true;
+    } else if (state != Z_OK) {
+      return base::Error{base::text("cannot unpack ", s.name, ": its gzip data is damaged")};
+    }
+  }
+  return done;
+}
+
+struct Deflater::State {
+  Output* out;
+  z_stream stream{};
+  std::string buffer;
+  void run(std::string_view bytes, int flush) {
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+      stream.avail_out = static_cast<uInt>(buffer.size());
+      deflate(&stream, flush);
+      *out << std::string_view(buffer.data(), buffer.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  }
+};
+
+Deflater::Deflater(Output& out) : state_(std::make_unique<State>()) {
+  state_->out = &out;
+  state_->buffer.resize(std::size_t{1} << 16);
+  constexpr int level = 6, memory = 8;
+  const int started = deflateInit2(&state_->stream, level, Z_DEFLATED, gzip_window_bits, memory, Z_DEFAULT_STRATEGY);
+  SHARDBOOK_CHECK(started == Z_OK, "zlib could not start: ", started);
+}
+
+Deflater::~Deflater() { deflateEnd(&state_->stream); }
+
+void Deflater::write(std::string_view bytes) {
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(most_at_once, bytes.size()))) {
+    state_->run(bytes.substr(0, most_at_once), Z_NO_FLUSH);
+  }
+}
+
+void Deflater::finish() { state_->run({}, Z_FINISH); }
 
 }  // namespace shardbook::timeline

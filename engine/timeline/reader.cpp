@@ -8,6 +8,8 @@
 #include "engine/timeline/columns.hpp"
 #include "engine/timeline/cores.hpp"
 #include "engine/timeline/file_bytes.hpp"
+#include "engine/timeline/gzip.hpp"
+#include "engine/timeline/pack.hpp"
 #include "engine/timeline/rank_file.hpp"
 
 namespace shardbook::timeline {
@@ -90,6 +92,10 @@ base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<st
 
 }  // namespace
 
+bool is_rank_file(const std::string& file) {
+  return is_trace_name(file) && (rank_number(file) >= 0 || file.find(".pt.trace.json") != std::string::npos);
+}
+
 base::Result<std::vector<std::string>> rank_files(const std::string& folder) {
   std::error_code failure;
   std::vector<std::pair<int, std::string>> ranked;
@@ -127,10 +133,11 @@ static std::string columns_of(const std::string& folder) {
 }
 
 base::Result<Timeline> read(const std::vector<std::string>& paths) {
-  // The form for large runs, which holds all ranks.
+  // What holds all ranks: a pack, or the form for large runs.
   std::string passed_over;
   if (paths.size() == 1) {
     std::error_code ignored;
+    if (is_pack_name(paths[0])) return read_pack(paths[0]);
     const bool folder = fs::is_directory(paths[0], ignored);
     const std::string columns = folder ? columns_of(paths[0]) : paths[0].ends_with(".tlb") ? paths[0] : "";
     if (!columns.empty()) {
@@ -144,7 +151,7 @@ base::Result<Timeline> read(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     std::error_code ignored;
-    if (path.ends_with(".tlb")) {
+    if (path.ends_with(".tlb") || is_pack_name(path)) {
       return base::Error{base::text(path, " holds all ranks of a run; name it alone, or the rank files of each run")};
     }
     if (!fs::is_directory(path, ignored)) {
@@ -162,6 +169,28 @@ base::Result<Timeline> read(const std::vector<std::string>& paths) {
   base::Result<Timeline> timeline = joined(read, files);
   if (timeline && !passed_over.empty()) timeline.value().banners.push_back(passed_over);
   return timeline;
+}
+
+base::Result<Timeline> read_named(std::vector<NamedBytes> files) {
+  std::sort(files.begin(), files.end(), [](const NamedBytes& a, const NamedBytes& b) {
+    return std::pair(rank_number(a.name), a.name) < std::pair(rank_number(b.name), b.name);
+  });
+  std::vector<ReadFile> read(files.size());
+  on_all_cores(files.size(), [&](std::size_t i) {
+    bool cut_off = false;
+    if (begins_like_gzip(files[i].bytes)) {
+      base::Result<std::string> unpacked = gunzip(files[i].bytes, files[i].name, &cut_off);
+      if (!unpacked) {
+        read[i].status = unpacked.as_error();
+        return;
+      }
+      files[i].bytes = std::move(unpacked).value();
+    }
+    read[i].status = RankFile(read[i].events, files[i].bytes, files[i].name, cut_off, nullptr).read();
+  });
+  std::vector<std::string> names;
+  for (const NamedBytes& file : files) names.push_back(file.name);
+  return joined(read, names);
 }
 
 base::Result<Timeline> read_bytes(std::string_view bytes, const std::string& name) {
