@@ -1,12 +1,15 @@
 // ui/page_view: a laid out page on the screen.
 //
 // Lays a page::Document out once for its width and scale, then draws only the boxes in sight. Text can
-// be selected and copied (Ctrl+C), found (marks on all hits), links clicked: the raw target is returned
-// and the desk resolves it. Code is highlighted, diagrams are drawn where they stand; one that is not
-// understood is a box with line and reason.
+// be selected and copied (Ctrl+C), found (marks on all hits), links clicked or reached by Tab and Enter:
+// the raw target is returned and the desk resolves it. Code is highlighted, diagrams are drawn where they
+// stand; one that is not understood is a box with line and reason.
+// While it has the keys, it acts itself on text.copy, text.select_all and the four scroll commands.
 #pragma once
 
-#include <map>
+#include <imgui.h>
+
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -41,15 +44,19 @@ class PageView {
   std::unique_ptr<Impl> impl_;
 };
 
-// A diagram alone, with its upper left corner at the cursor; returns a clicked link.
+// A diagram alone, with its upper left corner at `at` on the screen, its tooltips and links included; returns
+// the link that was clicked, or "".
 std::string draw_picture(const page::Picture& picture, ImVec2 at, float zoom);
 
-// Source text: line numbers, highlighting, one marked line, at the top of which it scrolls if asked.
+// Source text: line numbers, highlighting, one marked line, to which it scrolls if asked. Lines are selected by
+// dragging, and copied by Ctrl+C.
+struct CodeLines;
 struct CodeView {
   std::string text, language;
   int first_line = 1;
   int marked = 0;                 // line number, 0 = none
   bool scroll = false;            // to the marked line; reset when done
+  std::shared_ptr<CodeLines> made;   // draw_code's own: the text cut into coloured pieces
 };
 void draw_code(CodeView& code, ImVec2 size);
 
