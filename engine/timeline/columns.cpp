@@ -34,11 +34,10 @@ class Checksum {
       std::memcpy(words, bytes, 32);
       for (int i = 0; i < 4; ++i) lanes_[i] = step(lanes_[i], words[i]);
     }
-    char rest[32] = {};
-    std::memcpy(rest, bytes, count);
-    std::uint64_t words[4];
-    std::memcpy(words, rest, 32);
-    for (int i = 0; count > 0 && i < 4; ++i) lanes_[i] = step(lanes_[i], words[i]);
+    if (count == 0) return;
+    std::uint64_t words[4] = {};
+    std::memcpy(words, bytes, count);
+    for (int i = 0; i < 4; ++i) lanes_[i] = step(lanes_[i], words[i]);
   }
   std::uint64_t sum() const {
     std::uint64_t sum = step(7, length_);

@@ -19,7 +19,7 @@ std::uint64_t hash_of(std::string_view text) {
     hash ^= hash >> 32;
   }
   std::uint64_t word = 0;
-  std::memcpy(&word, at, left);
+  if (left > 0) std::memcpy(&word, at, left);      // an empty text may be a null pointer
   hash = (hash ^ word) * odd;
   return hash ^ (hash >> 29);
 }

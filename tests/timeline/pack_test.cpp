@@ -50,7 +50,8 @@ std::vector<std::string> files_below(const std::string& folder) {
 TEST(Pack, HoldsTheRunAndWhatIsReadBesideIt) {
   const Project project;
   for (const std::string& ending : {pack_ending(), std::string(".tar")}) {
-    const std::string pack = project.folder / ("first" + ending), target = project.folder / ("opened" + ending);
+    const TemporaryFolder target_folder;
+    const std::string pack = project.folder / ("first" + ending), target = target_folder / "opened";
     const auto written = write_pack(project.run, project.root, pack);
     ASSERT_TRUE(written) << written.error();
     EXPECT_EQ(written.value().files, 9u);
