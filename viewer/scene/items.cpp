@@ -21,7 +21,7 @@ using timeline::Track;
 namespace {
 
 constexpr float least_solid_px = 3;
-constexpr double first_tolerance = 1.0 / 64, last_tolerance = 1.0 / 4;
+constexpr double first_tolerance = 1.0 / 32, last_tolerance = 1.0 / 4;
 constexpr int fewest_items = 8;
 
 struct Solid {

@@ -103,7 +103,7 @@ void Scene::add_rank_rows(const RankScene& rank, const RowChoices& choices, std:
   const auto derived = [&](RowKind kind, const char* title) { add(kind, row_name(kind, rank.rank), title, -1, 1); };
   if (!rank.communication.empty()) derived(RowKind::exposed, "exposed communication");
   if (!rank.busy.empty()) derived(RowKind::idle, "idle");
-  if (!rank.pieces.empty()) derived(RowKind::critical, "critical path");
+  if (!path_.pieces.empty()) derived(RowKind::critical, "critical path");
   for (const RowKind kind : {RowKind::stream, RowKind::marks}) {
     for (std::size_t t = 0; t < timeline_.tracks.size(); ++t) {
       const Track& track = timeline_.tracks[t];

@@ -17,11 +17,13 @@ namespace shardbook::scene {
 struct Range {
   Window window;
   std::string note;
+  friend bool operator==(const Range&, const Range&) = default;
 };
 struct Annotation {
   std::string row;              // Row::name, or "" for the ruler
   Nanoseconds time = 0;
   std::string text;
+  friend bool operator==(const Annotation&, const Annotation&) = default;
 };
 
 struct Sidecar {
@@ -30,6 +32,7 @@ struct Sidecar {
   std::vector<Range> ranges;
   std::vector<Annotation> annotations;
   std::string selected;                       // span_name() of the selected span
+  friend bool operator==(const Sidecar&, const Sidecar&) = default;
 };
 
 std::string sidecar_path(const std::string& run);          // <run>/notes.json, or <trace>.notes.json

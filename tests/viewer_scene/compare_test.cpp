@@ -1,0 +1,77 @@
+// Two runs side by side.
+#include "viewer/scene/compare.hpp"
+
+#include "tests/viewer_scene/support.hpp"
+
+namespace shardbook::scene {
+namespace {
+
+// One step of two ops and a gather that begins `gather_at`.
+Timeline step_run(Nanoseconds gather_at, Nanoseconds gemm_ns, int ranks = 1, timeline::Clock clock = timeline::Clock::modelled) {
+  Sketch sketch(ranks, 0, clock);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    sketch.compute(rank, 1000, 1000 + gemm_ns, sketch.detail("gemm", 0));
+    sketch.collective(rank, gather_at, gather_at + 300, 0, sketch.detail("all_gather", 1));
+    sketch.compute(rank, gather_at + 300, gather_at + 400, sketch.detail("gemm", 1));
+    sketch.builder.add_step({rank, 4, 1000, gather_at + 400, 900, 2000});
+  }
+  return sketch.done();
+}
+
+timeline::RunInfo info_with(int prefetch, const char* model) {
+  timeline::RunInfo info;
+  info.config = {{"model", model}, {"fsdp", {{"prefetch", prefetch}, {"units", {1, 2}}}}};
+  return info;
+}
+
+TEST(Compare, StatesWhatDiffersInConfig) {
+  const auto a = scene_of(step_run(1200, 500), info_with(1, "gpt-124m")), b = scene_of(step_run(1500, 500), info_with(0, "gpt-124m"));
+  const Comparison comparison = compare(*a, *b, 4, 4);
+  ASSERT_EQ(comparison.config.size(), 1u);
+  EXPECT_EQ(comparison.config[0].key, "fsdp.prefetch");
+  EXPECT_EQ(comparison.config[0].a, "1");
+  EXPECT_EQ(comparison.config[0].b, "0");
+  EXPECT_TRUE(comparison.remarks.empty()) << comparison.remarks[0];
+  EXPECT_FALSE(comparison.clocks_differ);
+}
+
+TEST(Compare, PairsOpsByTheirKeyAndRanksByNumber) {
+  const auto a = scene_of(step_run(1200, 500), info_with(1, "m")), b = scene_of(step_run(1500, 700), info_with(1, "m"));
+  const Comparison comparison = compare(*a, *b, 4, 4);
+  ASSERT_EQ(comparison.ranks.size(), 1u);
+  EXPECT_EQ(comparison.ranks[0].a.exposed_communication_ns, 0);
+  EXPECT_EQ(comparison.ranks[0].b.exposed_communication_ns, 100);
+  ASSERT_EQ(comparison.ops.size(), 3u);
+  EXPECT_EQ(comparison.ops[0].label, "forward, layer 0, gemm");
+  EXPECT_EQ(comparison.ops[0].median_a, 500);
+  EXPECT_EQ(comparison.ops[0].median_b, 700);
+  for (const OpDelta& op : comparison.ops) {
+    if (op.label != "forward, layer 1, all_gather") continue;
+    EXPECT_EQ(op.exposed_b - op.exposed_a, 100);
+  }
+}
+
+TEST(Compare, ColumnsOfTheDifferenceSumToTheDifference) {
+  const auto a = scene_of(random_run(41, 2, 300)), b = scene_of(random_run(42, 2, 280));
+  const Comparison comparison = compare(*a, *b, 0, 0);
+  EXPECT_EQ(comparison.window_a, a->whole());
+  Nanoseconds expected = 0, told = 0;
+  for (const auto& rank : comparison.ranks) expected += rank.b.exposed_communication_ns - rank.a.exposed_communication_ns;
+  for (Nanoseconds column : exposed_difference(*a, *b, comparison, 77)) told += column;
+  EXPECT_EQ(told, expected);
+  EXPECT_NE(expected, 0);
+}
+
+TEST(Compare, SaysWhatMakesTheRunsUnlike) {
+  const auto a = scene_of(step_run(1200, 500, 2)), b = scene_of(step_run(1200, 500, 1, timeline::Clock::measured));
+  const Comparison comparison = compare(*a, *b, 4, 7);
+  EXPECT_TRUE(comparison.clocks_differ);
+  std::string all;
+  for (const std::string& remark : comparison.remarks) all += remark + "\n";
+  for (const char* part : {"different clocks", "no run.json", "2 ranks, the second 1", "the second run has no step 7"}) {
+    EXPECT_NE(all.find(part), std::string::npos) << part << " in " << all;
+  }
+}
+
+}  // namespace
+}  // namespace shardbook::scene
