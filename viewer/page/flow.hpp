@@ -69,7 +69,7 @@ struct FlowLayout {
   std::pair<std::size_t, std::size_t> visible_decorations(float top, float bottom) const;
   // What a selection from a to b copies. Either order.
   std::string text_between(std::uint32_t a, std::uint32_t b) const;
-  // The offset nearest to a point of the page, for a selection. `scroll` is how far its region is scrolled.
+  // The offset nearest to a point of the page, for a selection. (In a region that is scrolled, add its scroll to x.)
   std::uint32_t offset_at(float x, float y, const Measure& measure) const;
   // The box under a point, or -1.
   int box_at(float x, float y) const;
@@ -82,9 +82,10 @@ struct FlowLayout {
 
   std::vector<std::uint32_t> by_offset;                 // boxes in the order of their text
   std::vector<float> lowest_until;                      // of decorations: the greatest y + h so far
+  float tallest = 0;                                    // h of the tallest box
 };
 
-// Work and memory are linear in the document (n log n within one table).
+// Memory is linear in the document, and so is the work but for one sort of the boxes by y.
 FlowLayout flow(const Document& document, const FlowOptions& options, const Measure& measure);
 
 }  // namespace shardbook::page

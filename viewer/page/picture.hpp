@@ -60,7 +60,7 @@ struct Picture {
   std::vector<PictureLine> lines;
   std::vector<PictureShape> over;         // arrow heads, the ground behind labels, activation bars
   std::vector<PictureText> texts;
-  std::string error;                      // not empty: nothing else is; the reason, with its line
+  std::string error;                      // the reason, with its line, why there is nothing to draw (error_picture draws it)
 
   // The link under a point, or null.
   const PictureShape* link_at(float x, float y) const;

@@ -1,0 +1,161 @@
+// page/graphviz: dot, in this process; see graphviz.hpp.
+#include "viewer/page/graphviz.hpp"
+
+#include <gvc.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <mutex>
+
+namespace shardbook::page {
+
+namespace {
+
+constexpr float pixels_an_inch = 72;
+
+char* writable(const char* text) { return const_cast<char*>(text); }
+
+std::string inches(float pixels) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", static_cast<double>(pixels / pixels_an_inch));
+  return text;
+}
+
+// A table without content keeps room of exactly that size for a label that we draw ourselves.
+std::string label_table(float w, float h) {
+  char text[128];
+  std::snprintf(text, sizeof text, "<TABLE BORDER=\"0\" FIXEDSIZE=\"TRUE\" WIDTH=\"%d\" HEIGHT=\"%d\"><TR><TD></TD></TR></TABLE>",
+                static_cast<int>(std::clamp(std::ceil(w), 1.0f, 60000.0f)), static_cast<int>(std::clamp(std::ceil(h), 1.0f, 60000.0f)));
+  return text;
+}
+
+int silent(char*) { return 0; }
+
+// One graph in libgvc: made, laid out, read, freed.
+class DotGraph {
+ public:
+  explicit DotGraph(const Graph& graph) : graph_(graph) {
+    static GVC_t* context = gvContext();
+    context_ = context;
+    agseterr(AGMAX);
+    agseterrf(silent);
+    root_ = agopen(writable("g"), Agdirected, nullptr);
+  }
+  DotGraph(const DotGraph&) = delete;
+  DotGraph& operator=(const DotGraph&) = delete;
+  ~DotGraph() {
+    if (laid_out_) gvFreeLayout(context_, root_);
+    agclose(root_);
+  }
+
+  void build();
+  bool lay_out() {
+    laid_out_ = gvLayout(context_, root_, "dot") == 0;
+    return laid_out_;
+  }
+  PlacedGraph read() const;
+
+ private:
+  void set(void* object, const char* name, const std::string& value) const { agsafeset(object, writable(name), writable(value.c_str()), writable("")); }
+  void set_html(void* object, Agraph_t* owner, int kind, const std::string& value) const {
+    if (agattr(owner, kind, writable("label"), nullptr) == nullptr) agattr(agroot(owner), kind, writable("label"), writable(""));
+    char* html = agstrdup_html(agroot(owner), writable(value.c_str()));
+    agxset(object, agattr(agroot(owner), kind, writable("label"), nullptr), html);
+    agstrfree(agroot(owner), html);
+  }
+  Point point(pointf at) const { return {static_cast<float>(at.x - low_.x), static_cast<float>(high_.y - at.y)}; }
+
+  const Graph& graph_;
+  GVC_t* context_ = nullptr;
+  Agraph_t* root_ = nullptr;
+  std::vector<Agraph_t*> clusters_;
+  std::vector<Agnode_t*> nodes_;
+  std::vector<Agedge_t*> edges_;
+  bool laid_out_ = false;
+  mutable pointf low_{}, high_{};
+};
+
+void DotGraph::build() {
+  set(root_, "rankdir", graph_.direction);
+  set(root_, "compound", "true");
+  set(root_, "nodesep", "0.45");
+  set(root_, "ranksep", "0.5");
+  agattr(root_, AGRAPH, writable("label"), writable(""));
+  agattr(root_, AGNODE, writable("label"), writable(""));
+  agattr(root_, AGEDGE, writable("label"), writable(""));
+
+  for (std::size_t i = 0; i < graph_.clusters.size(); ++i) {
+    const GraphCluster& cluster = graph_.clusters[i];
+    Agraph_t* around = cluster.parent < 0 ? root_ : clusters_[static_cast<std::size_t>(cluster.parent)];
+    Agraph_t* made = agsubg(around, writable(("cluster_" + std::to_string(i)).c_str()), 1);
+    set(made, "margin", "14");
+    if (cluster.label_w > 0) set_html(made, made, AGRAPH, label_table(cluster.label_w, cluster.label_h));
+    clusters_.push_back(made);
+  }
+  for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const GraphNode& node = graph_.nodes[i];
+    Agraph_t* around = node.cluster < 0 ? root_ : clusters_[static_cast<std::size_t>(node.cluster)];
+    Agnode_t* made = agnode(around, writable(("n" + std::to_string(i)).c_str()), 1);
+    set(made, "shape", node.shape);
+    set(made, "fixedsize", "true");
+    set(made, "width", inches(node.w));
+    set(made, "height", inches(node.h));
+    nodes_.push_back(made);
+  }
+  for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
+    const GraphEdge& edge = graph_.edges[i];
+    Agedge_t* made = agedge(root_, nodes_[static_cast<std::size_t>(edge.from)], nodes_[static_cast<std::size_t>(edge.to)], writable(("e" + std::to_string(i)).c_str()), 1);
+    set(made, "dir", edge.head && edge.tail ? "both" : edge.head ? "forward" : edge.tail ? "back" : "none");
+    set(made, "minlen", std::to_string(edge.length));
+    if (edge.from_cluster >= 0) set(made, "ltail", "cluster_" + std::to_string(edge.from_cluster));
+    if (edge.to_cluster >= 0) set(made, "lhead", "cluster_" + std::to_string(edge.to_cluster));
+    if (edge.label_w > 0) set_html(made, root_, AGEDGE, label_table(edge.label_w, edge.label_h));
+    edges_.push_back(made);
+  }
+}
+
+PlacedGraph DotGraph::read() const {
+  PlacedGraph placed;
+  const boxf all = GD_bb(root_);
+  low_ = all.LL;
+  high_ = all.UR;
+  placed.width = static_cast<float>(all.UR.x - all.LL.x);
+  placed.height = static_cast<float>(all.UR.y - all.LL.y);
+  for (Agnode_t* node : nodes_) placed.nodes.push_back(point(ND_coord(node)));
+  for (Agraph_t* cluster : clusters_) {
+    const boxf box = GD_bb(cluster);
+    PlacedCluster made{point({box.LL.x, box.UR.y}), point({box.UR.x, box.LL.y}), {}};
+    made.label = {(made.min.x + made.max.x) / 2, made.min.y};
+    if (GD_label(cluster) != nullptr) made.label = point(GD_label(cluster)->pos);
+    placed.clusters.push_back(made);
+  }
+  for (Agedge_t* edge : edges_) {
+    PlacedEdge made;
+    if (ED_label(edge) != nullptr) made.label = point(ED_label(edge)->pos);
+    const splines* drawn = ED_spl(edge);
+    if (drawn != nullptr && drawn->size > 0) {
+      const bezier& curve = drawn->list[0];
+      for (int i = 0; i < curve.size; ++i) made.bezier.push_back(point(curve.list[i]));
+      made.has_tail = curve.sflag != 0;
+      made.has_head = curve.eflag != 0;
+      made.tail = point(curve.sp);
+      made.head = point(curve.ep);
+    }
+    placed.edges.push_back(std::move(made));
+  }
+  return placed;
+}
+
+}  // namespace
+
+base::Result<PlacedGraph> place_graph(const Graph& graph) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  DotGraph dot(graph);
+  dot.build();
+  if (!dot.lay_out()) return base::Error{"Graphviz found no layout for this diagram"};
+  return dot.read();
+}
+
+}  // namespace shardbook::page
