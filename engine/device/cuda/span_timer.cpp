@@ -47,10 +47,11 @@ std::uint32_t SpanTimer::mark(cudaStream_t stream) {
 void SpanTimer::begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream) {
   if (stream_index >= open_mark_.size()) open_mark_.resize(stream_index + 1, no_mark);
   const std::uint32_t first = open_mark_[stream_index] != no_mark ? open_mark_[stream_index] : mark(stream);
-  spans_.push_back({op, static_cast<std::uint32_t>(stream_index), first, no_mark, host_now()});
+  spans_.push_back({op, static_cast<std::uint32_t>(stream_index), first, no_mark, 0});
 }
 
 void SpanTimer::end_op(std::size_t stream_index, cudaStream_t stream) {
+  spans_.back().launched = host_now();
   spans_.back().last = mark(stream);
   open_mark_[stream_index] = spans_.back().last;
 }
@@ -116,8 +117,9 @@ void SpanTimer::end_step(program::StepTimes& times) {
   std::vector<Nanoseconds> stream_end(open_mark_.size(), first_.host);
   for (const Span& span : spans_) {
     program::TimeSpan& ran = times.ran[span.op];
-    ran.start = std::max({static_cast<Nanoseconds>(on_host(at[span.first])), span.launched, stream_end[span.stream]});
-    ran.end = std::max<Nanoseconds>(on_host(at[span.last]), ran.start);
+    ran.end = std::max<Nanoseconds>(on_host(at[span.last]), stream_end[span.stream]);
+    // A short op may have ended before its launch call had returned.
+    ran.start = std::min(std::max({static_cast<Nanoseconds>(on_host(at[span.first])), span.launched, stream_end[span.stream]}), ran.end);
     stream_end[span.stream] = ran.end;
   }
 }

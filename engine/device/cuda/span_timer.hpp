@@ -10,8 +10,8 @@
 // narrowest of 16 tries is kept, and half its width is its error. Between two anchors time is
 // interpolated, so drift cancels and the error is that of the worse anchor.
 //
-// A span starts at its first mark or when the host launched the op, whichever is later: a stream that ran
-// dry passes the mark long before the op comes.
+// A span starts at its first mark or when its launch call returned, whichever is later: a stream that ran
+// dry passes the mark as soon as the host records it, and stands still until the launch has come through.
 //
 // Invariants: spans of a stream do not overlap; a mark recorded within a step is not reused within it.
 #pragma once
