@@ -1,8 +1,10 @@
 // page/diagram: which kind of diagram is it? See diagram.hpp.
 #include "viewer/page/diagram.hpp"
 
+#include <algorithm>
 #include <cctype>
 
+#include "engine/base/check.hpp"
 #include "viewer/page/diagram_source.hpp"
 #include "viewer/page/flowchart_parser.hpp"
 #include "viewer/page/gantt_parser.hpp"
@@ -40,7 +42,7 @@ Diagram parse_diagram(std::string_view text) {
   std::size_t end = 0;
   while (end < body.size() && (std::isalnum(static_cast<unsigned char>(body[end])) != 0 || body[end] == '-')) ++end;
   none.error = end == 0 ? "a diagram begins with its kind: flowchart, graph, sequenceDiagram or gantt"
-                        : "`" + std::string(body.substr(0, std::min<std::size_t>(end, 40))) + "` is no kind of diagram that is drawn here: those are flowchart, graph, sequenceDiagram and gantt";
+                        : base::text("`", body.substr(0, std::min<std::size_t>(end, 40)), "` is no kind of diagram that is drawn here: those are flowchart, graph, sequenceDiagram and gantt");
   return none;
 }
 

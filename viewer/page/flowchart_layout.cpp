@@ -3,6 +3,7 @@
 // A subgraph with a direction of its own, whose inner nodes have no link to the outside, is laid out by itself and is one
 // box in what is around it (as mermaid does); all other subgraphs are dot's clusters.
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "viewer/page/diagram_draw.hpp"
@@ -49,6 +50,7 @@ class FlowchartLayout {
   void add_edges(Scope& scope);
   int representative(const Scope& scope, int group) const;
   void draw(Picture& picture, const Scope& scope, const PlacedGraph& placed);
+  void put_title_grounds(Picture& picture, const Scope& scope, const PlacedGraph& placed) const;
   void draw_edge(Picture& picture, const DiagramEdge& edge, const PlacedEdge& placed, const TextBlock& label);
   Look look_of(const DiagramNode& node) const;
   Look put_frame(Picture& picture, const Subgraph& group, Point min, Point max) const;
@@ -274,6 +276,37 @@ void FlowchartLayout::draw_edge(Picture& picture, const DiagramEdge& edge, const
   put_text(picture, label, placed.label.x, placed.label.y - label.height / 2, Anchor::centre, look.text);
 }
 
+// Where a link passes under a title, the title gets a ground of its own.
+void FlowchartLayout::put_title_grounds(Picture& picture, const Scope& scope, const PlacedGraph& placed) const {
+  constexpr int samples = 8;
+  for (std::size_t c = 0; c < scope.clusters.size(); ++c) {
+    const TextBlock& title = scope.titles[c];
+    const Point middle = placed.clusters[c].label;
+    const float half_w = title.width / 2 + 3, half_h = title.height / 2;
+    const auto covers = [&](Point at) { return std::abs(at.x - middle.x) < half_w && std::abs(at.y - middle.y) < half_h; };
+    bool passed = false;
+    for (const PlacedEdge& edge : placed.edges) {
+      for (std::size_t i = 0; i + 3 < edge.bezier.size() && !passed; i += 3) {
+        const Point* p = &edge.bezier[i];
+        for (int s = 0; s <= samples && !passed; ++s) {
+          const float t = static_cast<float>(s) / samples, u = 1 - t;
+          const float a = u * u * u, b = 3 * u * u * t, c3 = 3 * u * t * t, d = t * t * t;
+          passed = covers({a * p[0].x + b * p[1].x + c3 * p[2].x + d * p[3].x, a * p[0].y + b * p[1].y + c3 * p[2].y + d * p[3].y});
+        }
+      }
+      if (passed) break;
+    }
+    if (!passed || title.width <= 0) continue;
+    PictureShape ground;
+    ground.kind = PictureShape::Kind::rounded;
+    ground.radius = 3;
+    ground.min = {middle.x - half_w, middle.y - half_h};
+    ground.max = {middle.x + half_w, middle.y + half_h};
+    ground.fill = {Role::label_fill, {}};
+    picture.over.push_back(ground);
+  }
+}
+
 void FlowchartLayout::draw(Picture& picture, const Scope& scope, const PlacedGraph& placed) {
   for (std::size_t i = 0; i < scope.clusters.size(); ++i) {
     const Look look = put_frame(picture, diagram_.subgraphs[static_cast<std::size_t>(scope.clusters[i])], placed.clusters[i].min, placed.clusters[i].max);
@@ -290,6 +323,7 @@ void FlowchartLayout::draw(Picture& picture, const Scope& scope, const PlacedGra
       put_node(picture, node, scope.texts[i], look_of(node), min, max);
     }
   }
+  put_title_grounds(picture, scope, placed);
   for (std::size_t i = 0; i < scope.edges.size(); ++i) {
     draw_edge(picture, diagram_.edges[static_cast<std::size_t>(scope.edges[i])], placed.edges[i], scope.labels[i]);
   }

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "engine/base/check.hpp"
 #include "viewer/page/diagram_limits.hpp"
 #include "viewer/page/flowchart_lexer.hpp"
 
@@ -82,8 +83,8 @@ class Parser {
     return words_[at_++].text;
   }
   [[noreturn]] void wrong(const std::string& expected) const {
-    if (is(Kind::invalid)) throw DiagramError{source_.line_at(word().offset), "the sign " + description_of(word()) + " has no meaning here; " + expected + " was expected"};
-    throw DiagramError{source_.line_at(word().offset), description_of(word()) + " was found where " + expected + " was expected"};
+    if (is(Kind::invalid)) throw DiagramError{source_.line_at(word().offset), base::text("the sign ", description_of(word()), " has no meaning here; ", expected, " was expected")};
+    throw DiagramError{source_.line_at(word().offset), base::text(description_of(word()), " was found where ", expected, " was expected")};
   }
   int line() const { return source_.line_at(word().offset); }
   bool spaces() {

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "engine/base/check.hpp"
+
 namespace shardbook::page {
 
 namespace {
@@ -189,7 +191,7 @@ void Reader::fraction(int raise, int depth) {
       composed = composed || runs_[i].text.find_first_of(" /") != std::string::npos || runs_[i].text.find("−") != std::string::npos;
     }
     if (composed && letters > 0) {
-      runs_[first].text.insert(0, "(");
+      runs_[first].text = base::text('(', runs_[first].text);
       add(")", raise, true);
     }
   };
@@ -278,7 +280,7 @@ std::string formula_text(std::string_view tex) {
     const bool several = run.text.size() > 1 && static_cast<unsigned char>(run.text[0]) < 0x80;
     if (run.raise > raise) out += '^';
     if (run.raise < raise && run.raise < 0) out += '_';
-    out += run.raise != 0 && several ? "(" + run.text + ")" : run.text;
+    out += run.raise != 0 && several ? base::text("(", run.text, ")") : run.text;
     raise = run.raise;
   }
   return out;

@@ -81,6 +81,10 @@ void DotGraph::build() {
   set(root_, "compound", "true");
   set(root_, "nodesep", "0.45");
   set(root_, "ranksep", "0.5");
+  // Ranks over all clusters at once, else two clusters with links both ways lie side by side with links squeezed between.
+  set(root_, "newrank", "true");
+  // Links come in at the middle of a cluster; its title stands aside.
+  set(root_, "labeljust", "l");
   agattr(root_, AGRAPH, writable("label"), writable(""));
   agattr(root_, AGNODE, writable("label"), writable(""));
   agattr(root_, AGEDGE, writable("label"), writable(""));
@@ -88,7 +92,7 @@ void DotGraph::build() {
   for (std::size_t i = 0; i < graph_.clusters.size(); ++i) {
     const GraphCluster& cluster = graph_.clusters[i];
     Agraph_t* around = cluster.parent < 0 ? root_ : clusters_[static_cast<std::size_t>(cluster.parent)];
-    Agraph_t* made = agsubg(around, writable(("cluster_" + std::to_string(i)).c_str()), 1);
+    Agraph_t* made = agsubg(around, writable((base::text("cluster_", i)).c_str()), 1);
     set(made, "margin", "14");
     if (cluster.label_w > 0) set_html(made, made, AGRAPH, label_table(cluster.label_w, cluster.label_h));
     clusters_.push_back(made);
@@ -96,7 +100,7 @@ void DotGraph::build() {
   for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
     const GraphNode& node = graph_.nodes[i];
     Agraph_t* around = node.cluster < 0 ? root_ : clusters_[static_cast<std::size_t>(node.cluster)];
-    Agnode_t* made = agnode(around, writable(("n" + std::to_string(i)).c_str()), 1);
+    Agnode_t* made = agnode(around, writable((base::text("n", i)).c_str()), 1);
     set(made, "shape", node.shape);
     set(made, "fixedsize", "true");
     set(made, "width", inches(node.w));
@@ -105,11 +109,11 @@ void DotGraph::build() {
   }
   for (std::size_t i = 0; i < graph_.edges.size(); ++i) {
     const GraphEdge& edge = graph_.edges[i];
-    Agedge_t* made = agedge(root_, nodes_[static_cast<std::size_t>(edge.from)], nodes_[static_cast<std::size_t>(edge.to)], writable(("e" + std::to_string(i)).c_str()), 1);
+    Agedge_t* made = agedge(root_, nodes_[static_cast<std::size_t>(edge.from)], nodes_[static_cast<std::size_t>(edge.to)], writable((base::text("e", i)).c_str()), 1);
     set(made, "dir", edge.head && edge.tail ? "both" : edge.head ? "forward" : edge.tail ? "back" : "none");
     set(made, "minlen", std::to_string(edge.length));
-    if (edge.from_cluster >= 0) set(made, "ltail", "cluster_" + std::to_string(edge.from_cluster));
-    if (edge.to_cluster >= 0) set(made, "lhead", "cluster_" + std::to_string(edge.to_cluster));
+    if (edge.from_cluster >= 0) set(made, "ltail", base::text("cluster_", edge.from_cluster));
+    if (edge.to_cluster >= 0) set(made, "lhead", base::text("cluster_", edge.to_cluster));
     if (edge.label_w > 0) set_html(made, root_, AGEDGE, label_table(edge.label_w, edge.label_h));
     edges_.push_back(made);
   }

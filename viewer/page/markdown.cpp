@@ -37,6 +37,7 @@ class Builder {
 
   // Work is bounded: a table of n columns and n rows without text has n^2 cells.
   bool too_much() { return ++events_ > 40 * page_.size() + 10000; }
+  bool was_too_much() const { return events_ > 40 * page_.size() + 10000; }
 
   int enter(MD_BLOCKTYPE type, void* detail);
   int leave(MD_BLOCKTYPE type);
@@ -323,6 +324,10 @@ int Builder::add(MD_TEXTTYPE type, const char* data, std::size_t size) {
       break;
     default: shown = std::string(words);
   }
+  // In a table a bar inside code is escaped, and the escape is no part of the code.
+  if (in_cell_ && code_ > 0) {
+    for (std::size_t bar = shown.find("\\|"); bar != std::string::npos; bar = shown.find("\\|", bar + 1)) shown.erase(bar, 1);
+  }
   if (in_image_) {
     image_.title += shown;
   } else {
@@ -350,7 +355,9 @@ Document parse_markdown(std::string_view text_, const std::string& name, const s
   parser.enter_span = [](MD_SPANTYPE type, void* detail, void* user) { return static_cast<Builder*>(user)->enter(type, detail); };
   parser.leave_span = [](MD_SPANTYPE type, void*, void* user) { return static_cast<Builder*>(user)->leave(type); };
   parser.text = [](MD_TEXTTYPE type, const MD_CHAR* data, MD_SIZE size, void* user) { return static_cast<Builder*>(user)->add(type, data, size); };
-  if (md_parse(text_.data(), static_cast<MD_SIZE>(text_.size()), &parser, &builder) != 0) {
+  // md4c does not pass on each stop that a callback asks for.
+  const int stopped = md_parse(text_.data(), static_cast<MD_SIZE>(text_.size()), &parser, &builder);
+  if (stopped != 0 || builder.was_too_much()) {
     document.problems.push_back(text(name, ": the page has too many parts for its length; the rest is not shown"));
   }
   document.blocks = builder.take();
