@@ -11,7 +11,7 @@ namespace shardbook::scene {
 namespace {
 
 constexpr std::size_t block_size = 64;
-constexpr std::size_t intervals_a_slice = 8;
+constexpr std::size_t intervals_a_slice = 16;
 constexpr int least_bits = 10, most_bits = 61;
 constexpr Nanoseconds longest_offset = std::numeric_limits<std::uint32_t>::max();
 

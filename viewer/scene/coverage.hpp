@@ -8,8 +8,8 @@
 // The intervals stand in blocks of at most 64, each with its time and the busy time before it, so that
 // an interval is two 32-bit offsets: 8.4 bytes instead of 24. Level k of the pyramid has slices of
 // 2^(base + k) ns that begin at multiples of their length, and holds the busy time before each begin;
-// base is the least (at least 10) at which there are no more slices than one for 8 intervals, so the
-// pyramid costs at most 2 bytes an interval. Columns whose edges are multiples of a slice are read from
+// base is the least (at least 10) at which there are no more slices than one for 16 intervals, so the
+// pyramid costs at most a byte an interval. Columns whose edges are multiples of a slice are read from
 // one level, in order of memory: O(columns). Others walk the blocks: O(columns + log intervals), and
 // O(intervals in view) if a column holds a few, which is where base makes them begin.
 // (Why coverage and not one solid block: measured against Tracy's folding on 16 M spans.)

@@ -1,17 +1,18 @@
 // scene/items: a row in view becomes few rectangles; see items.hpp.
 //
-// Two kinds of pieces. Solids have their own place: spans (of derived rows intervals) of at least `least`
-// pixels, and narrower ones that stand alone. What is between them is cut into columns of a pixel, whose
-// edges are multiples of the largest power of two below a pixel, so that the pyramid answers; columns whose
-// shares differ by little join. If that makes more pieces than the row may have, the next round asks for
-// wider solids, joins what differs by more, and takes wider columns.
+// Two kinds of pieces. Solids have their own place: spans (of derived rows intervals) that are wide, and
+// narrow ones that stand alone. Where narrow ones stand close together, time is cut into columns of a pixel,
+// whose edges are multiples of the largest power of two below a pixel, so that the pyramid answers; columns
+// that differ by little join (runs.hpp). Where a row holds more spans than twice its pixels, all of it is
+// columns. Solids take at most half of what the row may have: those that are widest or most alone.
 #include "viewer/scene/items.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <functional>
 
 #include "viewer/scene/row_busy.hpp"
+#include "viewer/scene/runs.hpp"
 
 namespace shardbook::scene {
 
@@ -21,8 +22,8 @@ using timeline::Track;
 namespace {
 
 constexpr float least_solid_px = 3;
-constexpr double first_tolerance = 1.0 / 32, last_tolerance = 1.0 / 4;
 constexpr int fewest_items = 8;
+constexpr Nanoseconds far = Nanoseconds{1} << 61;
 
 struct Solid {
   Nanoseconds start = 0, end = 0;
@@ -32,231 +33,246 @@ struct Solid {
 
 Paint paint_of(Class cls) { return static_cast<Paint>(cls); }
 
+// What a row needs while it is drawn; kept between rows, so that a frame allocates nothing.
+struct Scratch {
+  std::vector<std::vector<Solid>> solids;          // by depth
+  std::vector<float> scores;                       // of the solids of one depth
+  std::vector<float> order;
+  std::vector<Nanoseconds> edges;
+  std::vector<int> owner;
+  BusyColumns busy;
+  Runs runs;
+  std::vector<Interval> times;                     // of each item drawn
+};
+
 class RowDrawing {
  public:
   RowDrawing(const Scene& scene, const Row& row, const TimeView& view, std::vector<Item>& out)
-      : scene_(scene), row_(row), view_(view), out_(out), first_(out.size()) {
+      : scene_(scene), row_(row), view_(view), out_(out), s_(scratch()) {
     window_ = {static_cast<Nanoseconds>(std::floor(view.start)), static_cast<Nanoseconds>(std::ceil(view.end))};
     most_ = static_cast<std::size_t>(std::max(view.most > 0 ? view.most : static_cast<int>(view.width / 3), fewest_items));
     most_visits_ = static_cast<std::size_t>(2 * view.width) + 16;
+    s_.times.clear();
   }
 
   void draw() {
     if (row_.kind == RowKind::memory || window_.end <= window_.start || !(view_.width >= 1)) return;
-    for (int round = 0;; ++round) {
-      least_px_ = least_solid_px * static_cast<float>(1 << std::min(round, 20));
-      tolerance_ = std::min(first_tolerance * static_cast<double>(1 << std::min(round, 20)), last_tolerance);
-      column_px_ = static_cast<double>(1 << std::clamp(round - 2, 0, 20));
-      out_.resize(first_);
-      times_.clear();
-      collect();
-      for (std::size_t depth = 0; depth < solids_.size(); ++depth) draw_depth(static_cast<int>(depth));
-      if (out_.size() - first_ <= most_ || column_px_ * 2 > static_cast<double>(view_.width)) break;
+    const std::size_t first = out_.size();
+    collect();
+    // Each depth may take half of what is left, the last all of it.
+    std::size_t left = most_;
+    for (std::size_t depth = 0; depth < levels_; ++depth) {
+      const std::size_t before = out_.size();
+      draw_depth(depth, std::max<std::size_t>(depth + 1 == levels_ ? left : left / 2, fewest_items / 2));
+      left -= std::min(left, out_.size() - before);
     }
-    for (std::size_t i = 0; i < times_.size(); ++i) {
-      Item& item = out_[first_ + i];
-      if (item.kind == Item::Kind::coverage) stand_for(times_[i], item);
+    hint_ = 0;
+    for (std::size_t i = 0; i < s_.times.size(); ++i) {
+      Item& item = out_[first + i];
+      if (item.kind == Item::Kind::coverage) stand_for(s_.times[i], item);
     }
   }
 
  private:
+  static Scratch& scratch() {
+    thread_local Scratch kept;
+    return kept;
+  }
   double pixels(Nanoseconds length) const { return static_cast<double>(length) / view_.per_pixel(); }
   float x_of(Nanoseconds time) const { return std::clamp(view_.x_of(time), 0.0f, view_.width); }
 
   // --- What has its own place ---------------------------------------------------------------------
 
+  // Everything in view, unless it is too much: then complete_ is false, and all is columns.
   void collect() {
-    const int levels = row_.track >= 0 ? scene_.index(static_cast<std::size_t>(row_.track)).levels() : 1;
-    solids_.assign(static_cast<std::size_t>(levels), {});
+    levels_ = row_.track >= 0 ? static_cast<std::size_t>(scene_.index(static_cast<std::size_t>(row_.track)).levels()) : 1;
+    if (s_.solids.size() < levels_) s_.solids.resize(levels_);
+    for (std::vector<Solid>& depth : s_.solids) depth.clear();
     switch (row_.kind) {
       case RowKind::stream:
       case RowKind::marks:
-      case RowKind::host: collect_spans(); break;
-      case RowKind::exposed: collect_intervals(scene_.rank(row_.rank)->exposed, Paint::exposed); break;
-      case RowKind::idle: collect_idle(); break;
-      case RowKind::critical: collect_pieces(); break;
-      default: break;
+      case RowKind::host: complete_ = collect_spans(); break;
+      case RowKind::exposed: complete_ = collect_intervals(scene_.rank(row_.rank)->exposed, Paint::exposed); break;
+      case RowKind::idle: complete_ = collect_idle(); break;
+      case RowKind::critical: complete_ = collect_pieces(); break;
+      default: complete_ = false;
     }
-    for (std::vector<Solid>& depth : solids_) keep_wide_or_alone(depth);
+    if (complete_) return;
+    for (std::vector<Solid>& depth : s_.solids) depth.clear();
   }
 
-  void collect_spans() {
+  bool collect_spans() {
     const auto t = static_cast<std::uint32_t>(row_.track);
     const Track& track = scene_.timeline().tracks[t];
     const TrackIndex& index = scene_.index(t);
     const TrackIndex::Found found = index.find(track, window_);
-    if (index.flat() && found.count() > most_visits_) return;
+    if (index.flat() && found.count() > most_visits_) return false;
     const auto add = [&](std::uint32_t i) {
-      const int depth = index.depth(i);
-      if (depth < static_cast<int>(solids_.size())) {
-        solids_[static_cast<std::size_t>(depth)].push_back({track.start[i], track.end[i], {t, i}, paint_of(track.cls[i])});
-      }
+      const auto depth = static_cast<std::size_t>(index.depth(i));
+      if (depth < levels_) s_.solids[depth].push_back({track.start[i], track.end[i], {t, i}, paint_of(track.cls[i])});
     };
     for (std::uint32_t i : found.outer) add(i);
-    // Below a narrow span nothing is looked at: its callees are narrower still.
+    const auto narrow = static_cast<Nanoseconds>(least_solid_px * view_.per_pixel());
     std::size_t visits = 0;
     for (std::uint32_t i = found.first; i < found.last;) {
-      if (++visits > most_visits_) {
-        for (std::vector<Solid>& depth : solids_) depth.clear();
-        return;
-      }
+      if (++visits > most_visits_) return false;
       add(i);
-      const bool descend = index.flat() || pixels(track.end[i] - track.start[i]) >= least_px_;
-      if (descend || track.end[i] <= track.start[i]) {
+      // Below a narrow span nothing is looked at: its callees are narrower still.
+      if (index.flat() || track.end[i] - track.start[i] >= narrow || track.end[i] <= track.start[i]) {
         ++i;
       } else {
         const auto from = track.start.begin() + i + 1;
         i = static_cast<std::uint32_t>(std::lower_bound(from, track.start.begin() + found.last, track.end[i]) - track.start.begin());
       }
     }
+    return true;
   }
 
-  void collect_intervals(const Coverage& coverage, Paint paint) {
+  bool collect_intervals(const Coverage& coverage, Paint paint) {
     const Intervals found = coverage.within(window_, most_visits_ + 1);
-    if (found.size() > most_visits_) return;
-    for (const Interval& interval : found) solids_[0].push_back({interval.start, interval.end, {}, paint});
+    for (const Interval& interval : found) s_.solids[0].push_back({interval.start, interval.end, {}, paint});
+    return found.size() <= most_visits_;
   }
 
-  void collect_idle() {
-    const Intervals busy = scene_.rank(row_.rank)->busy.within(window_, most_visits_ + 1);
-    if (busy.size() > most_visits_) return;
+  bool collect_idle() {
     const Window whole = scene_.whole();
     const Interval inside{std::max(window_.start, whole.start), std::min(window_.end, whole.end)};
-    if (inside.end <= inside.start) return;
-    for (const Interval& interval : metrics::subtract({inside}, busy)) solids_[0].push_back({interval.start, interval.end, {}, Paint::idle});
+    if (inside.end <= inside.start) return true;
+    const std::optional<Intervals> busy = scene_.rank(row_.rank)->busy_within(inside, most_visits_);
+    if (!busy) return false;
+    for (const Interval& interval : metrics::subtract({inside}, *busy)) s_.solids[0].push_back({interval.start, interval.end, {}, Paint::idle});
+    return true;
   }
 
-  void collect_pieces() {
+  bool collect_pieces() {
     const auto& places = scene_.rank(row_.rank)->pieces;
     const auto& pieces = scene_.path().pieces;
     auto at = std::upper_bound(places.begin(), places.end(), window_.start,
                                [&](Nanoseconds time, std::uint32_t place) { return time < pieces[place].time.end; });
     for (; at != places.end() && pieces[*at].time.start < window_.end; ++at) {
-      if (solids_[0].size() >= most_visits_) {
-        solids_[0].clear();
-        return;
-      }
-      solids_[0].push_back({pieces[*at].time.start, pieces[*at].time.end, pieces[*at].span, Paint::critical});
+      if (s_.solids[0].size() >= most_visits_) return false;
+      s_.solids[0].push_back({pieces[*at].time.start, pieces[*at].time.end, pieces[*at].span, Paint::critical});
     }
+    return true;
   }
 
-  // Narrow solids with near neighbours become coverage.
-  void keep_wide_or_alone(std::vector<Solid>& solids) const {
-    const auto near = [&](const Solid& a, const Solid& b) { return pixels(b.start - a.end) < least_px_; };
-    std::vector<Solid> kept;
+  // How many pixels a solid is wide, or has free on both sides, whichever is more; and the score from which
+  // on at most `most` of them are drawn as they are.
+  float score(const std::vector<Solid>& solids, std::size_t most) {
+    const double a_pixel = 1 / view_.per_pixel();
+    s_.scores.resize(solids.size());
     for (std::size_t i = 0; i < solids.size(); ++i) {
-      const bool wide = pixels(solids[i].end - solids[i].start) >= least_px_;
-      const bool crowded = (i > 0 && near(solids[i - 1], solids[i])) || (i + 1 < solids.size() && near(solids[i], solids[i + 1]));
-      // A damaged lane may hold spans that overlap: the first is drawn.
-      const bool free = kept.empty() || solids[i].start >= kept.back().end;
-      if ((wide || !crowded) && free) kept.push_back(solids[i]);
+      const Nanoseconds before = i > 0 ? solids[i].start - solids[i - 1].end : far;
+      const Nanoseconds after = i + 1 < solids.size() ? solids[i + 1].start - solids[i].end : far;
+      s_.scores[i] = static_cast<float>(static_cast<double>(std::max(solids[i].end - solids[i].start, std::min(before, after))) * a_pixel);
     }
-    solids = std::move(kept);
+    if (solids.size() <= most) return least_solid_px;
+    s_.order = s_.scores;
+    const auto place = s_.order.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(s_.order.begin(), place, s_.order.end(), std::greater<>());
+    return std::max(least_solid_px, std::nextafter(*place, 1e30f));
   }
 
   // --- Columns between them -----------------------------------------------------------------------
 
-  void draw_depth(int depth) {
-    const std::vector<Solid>& solids = solids_[static_cast<std::size_t>(depth)];
-    make_edges(solids);
-    if (edges_.size() < 2) return;
-    busy_columns(scene_, row_, depth, edges_, busy_);
-    run_ = {};
-    for (std::size_t i = 0; i + 1 < edges_.size(); ++i) {
-      if (owner_[i] < 0) {
-        join(i, depth);
-        continue;
-      }
-      flush(depth);
-      if (i == 0 || owner_[i - 1] != owner_[i]) emit(solids[static_cast<std::size_t>(owner_[i])], depth);
+  void draw_depth(std::size_t depth, std::size_t most) {
+    const std::vector<Solid>& solids = s_.solids[depth];
+    if (complete_ && solids.empty()) return;
+    const float least = score(solids, (most - 1) / 2);
+    const std::size_t drawn = make_edges(solids, least);
+    if (s_.edges.size() < 2) return;
+    s_.busy.fill(scene_, row_, static_cast<int>(depth), s_.edges);
+    s_.runs.clear();
+    for (std::size_t i = 0; i < s_.owner.size(); ++i) {
+      if (s_.owner[i] >= 0) continue;
+      const Nanoseconds start = s_.edges[i], end = s_.edges[i + 1];
+      s_.runs.add(start, end, static_cast<std::uint32_t>(i), shares_of(s_.busy.at(i), end - start));
     }
-    flush(depth);
+    s_.runs.reduce(most - std::min(most, drawn), view_.per_pixel(), view_.end - view_.start);
+
+    // Both by time.
+    auto run = s_.runs.all().begin();
+    const auto runs_before = [&](Nanoseconds time) {
+      for (; run != s_.runs.all().end() && run->start < time; ++run) {
+        if (run->any()) emit(*run, depth);
+      }
+    };
+    for (std::size_t i = 0; drawn > 0 && i < s_.owner.size(); ++i) {
+      if (s_.owner[i] < 0 || (i > 0 && s_.owner[i - 1] == s_.owner[i])) continue;
+      runs_before(s_.edges[i]);
+      emit(solids[static_cast<std::size_t>(s_.owner[i])], depth);
+    }
+    runs_before(window_.end);
   }
 
-  // Edges of all columns, ascending; owner_[i] is the solid that has [edges_[i], edges_[i + 1]), or -1.
-  void make_edges(const std::vector<Solid>& solids) {
-    edges_.assign(1, window_.start);
-    owner_.clear();
-    const double per_column = view_.per_pixel() * column_px_;
-    const int shift = per_column >= 1 ? std::min(static_cast<int>(std::log2(per_column)), 61) : 0;
-    const Nanoseconds slice = Nanoseconds{1} << shift;
+  // Edges of all columns, ascending; owner[i] is the solid that has [edges[i], edges[i + 1]), or -1. Only where
+  // solids are not drawn themselves are columns a pixel wide. Returns how many are drawn.
+  std::size_t make_edges(const std::vector<Solid>& solids, float least) {
+    s_.edges.assign(1, window_.start);
+    s_.owner.clear();
+    const double per_pixel = view_.per_pixel();
+    const Nanoseconds slice = per_pixel >= 1 ? Nanoseconds{1} << std::min(std::ilogb(per_pixel), 61) : 1;
     const auto push = [&](Nanoseconds edge, int owner) {
-      if (edge <= edges_.back()) return;
-      edges_.push_back(edge);
-      owner_.push_back(owner);
+      edge = std::min(edge, window_.end);
+      if (edge <= s_.edges.back()) return false;
+      s_.edges.push_back(edge);
+      s_.owner.push_back(owner);
+      return true;
     };
-    double column = 1;
-    const auto free_until = [&](Nanoseconds end) {
-      // The first column whose edge is past what there is.
-      column = std::max(column, std::floor((static_cast<double>(edges_.back()) - view_.start) / per_column));
-      for (; edges_.back() < end; column += 1) {
-        const double time = view_.start + column * per_column;
+    const auto columns_until = [&](Nanoseconds end) {
+      end = std::min(end, window_.end);
+      double pixel = std::floor((static_cast<double>(s_.edges.back()) - view_.start) / per_pixel);
+      for (double time = 0; s_.edges.back() < end; pixel += 1) {
+        time = view_.start + pixel * per_pixel;
         if (time >= static_cast<double>(end)) break;
-        push(std::min(static_cast<Nanoseconds>(std::floor(time)) & ~(slice - 1), end), -1);
+        push(std::min(static_cast<Nanoseconds>(time) & ~(slice - 1), end), -1);
       }
       push(end, -1);
     };
-    for (std::size_t i = 0; i < solids.size(); ++i) {
-      const Nanoseconds start = std::max(solids[i].start, window_.start), end = std::min(solids[i].end, window_.end);
-      if (start > window_.end) break;
-      free_until(std::min(start, window_.end));
-      push(end, static_cast<int>(i));
+    if (!complete_) {
+      columns_until(window_.end);
+      return 0;
     }
-    free_until(window_.end);
+    std::size_t drawn = 0;
+    const auto gap = static_cast<Nanoseconds>(2 * per_pixel);
+    for (std::size_t i = 0; i < solids.size();) {
+      push(solids[i].start, -1);
+      if (s_.scores[i] >= least) {
+        drawn += push(solids[i].end, static_cast<int>(i));
+        ++i;
+        continue;
+      }
+      // A cluster of narrow ones.
+      Nanoseconds end = solids[i].end;
+      for (++i; i < solids.size() && s_.scores[i] < least && solids[i].start - end < gap; ++i) end = std::max(end, solids[i].end);
+      columns_until(end);
+    }
+    push(window_.end, -1);
+    return drawn;
   }
 
-  struct Run {
-    Nanoseconds start = 0, end = 0;
-    Busy busy{};
-    std::array<double, 4> least{}, most{};
-    bool any() const { return end > start; }
-  };
-
-  void join(std::size_t i, int depth) {
-    const Nanoseconds start = edges_[i], end = edges_[i + 1];
-    std::array<double, 4> share;
-    bool like = run_.any();
-    for (std::size_t c = 0; c < 4; ++c) {
-      share[c] = static_cast<double>(busy_[i][c]) / static_cast<double>(end - start);
-      // What stood still is never joined with what did not, nor what ran throughout.
-      like = like && (busy_[i][c] == 0) == (run_.busy[c] == 0);
-      like = like && std::max(run_.most[c], share[c]) - std::min(run_.least[c], share[c]) <= tolerance_;
-    }
-    if (!like) {
-      flush(depth);
-      run_ = {start, end, busy_[i], share, share};
-      return;
-    }
-    run_.end = end;
-    for (std::size_t c = 0; c < 4; ++c) {
-      run_.busy[c] += busy_[i][c];
-      run_.least[c] = std::min(run_.least[c], share[c]);
-      run_.most[c] = std::max(run_.most[c], share[c]);
-    }
-  }
-
-  void flush(int depth) {
-    const Run run = run_;
-    run_ = {};
-    if (!run.any() || run.busy == Busy{}) return;
+  void emit(const Run& run, std::size_t depth) {
     Item item;
     item.kind = Item::Kind::coverage;
     item.paint = row_paint();
-    item.depth = depth;
+    item.depth = static_cast<std::int32_t>(depth);
     item.x0 = x_of(run.start);
     item.x1 = x_of(run.end);
-    for (std::size_t c = 0; c < 4; ++c) {
-      item.busy[c] = static_cast<float>(static_cast<double>(run.busy[c]) / static_cast<double>(run.end - run.start));
+    Busy sum{};
+    for (std::uint32_t column = run.first; column < run.last; ++column) {
+      const Busy busy = s_.busy.at(column);
+      for (std::size_t c = 0; c < 4; ++c) sum[c] += busy[c];
     }
+    for (std::size_t c = 0; c < 4; ++c) item.busy[c] = static_cast<float>(static_cast<double>(sum[c]) / static_cast<double>(run.end - run.start));
     out_.push_back(item);
-    times_.push_back({run.start, run.end});
+    s_.times.push_back({run.start, run.end});
   }
 
-  void emit(const Solid& solid, int depth) {
+  void emit(const Solid& solid, std::size_t depth) {
     Item item;
     item.kind = solid.span.valid() ? Item::Kind::span : Item::Kind::coverage;
     item.paint = solid.paint;
-    item.depth = depth;
+    item.depth = static_cast<std::int32_t>(depth);
     item.x0 = x_of(solid.start);
     item.x1 = x_of(solid.end);
     item.span = solid.span;
@@ -266,7 +282,7 @@ class RowDrawing {
       item.wait_ns = metrics::split(scene_.timeline(), *collective, solid.span).wait_ns;
     }
     out_.push_back(item);
-    times_.push_back({std::max(solid.start, window_.start), std::min(solid.end, window_.end)});
+    s_.times.push_back({std::max(solid.start, window_.start), std::min(solid.end, window_.end)});
   }
 
   Paint row_paint() const {
@@ -281,21 +297,19 @@ class RowDrawing {
   }
 
   // The longest span of a coverage item, and how many it stands for.
-  void stand_for(Interval time, Item& item) const {
+  void stand_for(Interval time, Item& item) {
     const Timeline& timeline = scene_.timeline();
-    const auto consider = [&](std::uint32_t t, bool only_communication) {
-      const std::uint32_t i = scene_.index(t).longest(timeline.tracks[t], time);
-      if (i == SpanRef::none || (only_communication && timeline.tracks[t].cls[i] != Class::communication)) return;
-      const SpanRef span{t, i};
+    const auto consider = [&](std::uint32_t t, std::uint32_t hint, bool only_communication) {
+      const TrackIndex::Longest found = scene_.index(t).longest(timeline.tracks[t], time, hint);
+      if (found.span == SpanRef::none || (only_communication && timeline.tracks[t].cls[found.span] != Class::communication)) return found;
+      const SpanRef span{t, found.span};
       if (!item.span.valid() || timeline.end(span) - timeline.start(span) > timeline.end(item.span) - timeline.start(item.span)) item.span = span;
+      return found;
     };
     if (row_.track >= 0) {
-      const auto t = static_cast<std::uint32_t>(row_.track);
-      const Track& track = timeline.tracks[t];
-      consider(t, false);
-      const auto first = std::lower_bound(track.start.begin(), track.start.end(), time.start);
-      const auto last = std::lower_bound(first, track.start.end(), time.end);
-      item.count = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(last - first, 1));
+      const TrackIndex::Longest found = consider(static_cast<std::uint32_t>(row_.track), hint_, false);
+      item.count = std::max(found.last - found.first, 1u);
+      hint_ = found.first;
       return;
     }
     if (row_.kind == RowKind::rank || row_.kind == RowKind::exposed) {
@@ -304,7 +318,7 @@ class RowDrawing {
         if (track.rank != row_.rank || track.kind != timeline::TrackKind::stream) continue;
         const bool exposed = row_.kind == RowKind::exposed;
         if (exposed && scene_.index(t).classes[1].empty()) continue;
-        consider(t, exposed);
+        consider(t, 0, exposed);
       }
     } else if (row_.kind == RowKind::critical) {
       const auto& places = scene_.rank(row_.rank)->pieces;
@@ -324,17 +338,11 @@ class RowDrawing {
   const Row& row_;
   const TimeView& view_;
   std::vector<Item>& out_;
-  std::size_t first_;
+  Scratch& s_;
   Window window_;
-  std::size_t most_ = 0, most_visits_ = 0;
-  float least_px_ = 0;
-  double tolerance_ = 0, column_px_ = 1;
-  std::vector<std::vector<Solid>> solids_;         // by depth
-  std::vector<Nanoseconds> edges_;
-  std::vector<int> owner_;
-  std::vector<Busy> busy_;
-  std::vector<Interval> times_;                    // of each item
-  Run run_;
+  std::size_t most_ = 0, most_visits_ = 0, levels_ = 1;
+  bool complete_ = false;
+  std::uint32_t hint_ = 0;                         // a span before all that are still asked for, or 0
 };
 
 }  // namespace

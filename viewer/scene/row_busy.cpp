@@ -4,62 +4,52 @@
 #include <algorithm>
 
 namespace shardbook::scene {
-namespace {
 
-// One coverage into one of the four places.
-void put(const Coverage& coverage, std::size_t place, std::span<const Nanoseconds> edges, std::vector<Busy>& out) {
+void BusyColumns::put(const Coverage& coverage, std::size_t place, std::span<const Nanoseconds> edges) {
   if (coverage.empty()) return;
-  thread_local std::vector<Nanoseconds> column;
-  column.resize(out.size());
-  coverage.columns(edges, column);
-  for (std::size_t i = 0; i < out.size(); ++i) out[i][place] = column[i];
+  of_[place].resize(edges.size() - 1);
+  coverage.columns(edges, of_[place]);
 }
 
-}  // namespace
-
-void busy_columns(const Scene& scene, const Row& row, int depth, std::span<const Nanoseconds> edges, std::vector<Busy>& out) {
-  out.assign(edges.size() - 1, Busy{});
-  const RankScene* rank = scene.rank(row.rank);
+void BusyColumns::fill(const Scene& scene, const Row& row, int depth, std::span<const Nanoseconds> edges) {
+  for (auto& column : of_) column.clear();
   if (row.track >= 0) {
     const TrackIndex& index = scene.index(static_cast<std::size_t>(row.track));
     if (!index.depths.empty()) {
       const auto level = static_cast<std::size_t>(depth);
-      if (level < index.depths.size()) put(index.depths[level], lane_classes - 1, edges, out);
+      if (level < index.depths.size()) put(index.depths[level], lane_classes - 1, edges);
     } else if (depth == 0) {
-      for (std::size_t c = 0; c < lane_classes; ++c) put(index.classes[c], c, edges, out);
+      for (std::size_t c = 0; c < lane_classes; ++c) put(index.classes[c], c, edges);
     }
     return;
   }
+  const RankScene* rank = scene.rank(row.rank);
   if (rank == nullptr || depth != 0) return;
-  switch (row.kind) {
-    case RowKind::exposed: put(rank->exposed, 1, edges, out); return;
-    case RowKind::critical: put(rank->critical, 3, edges, out); return;
-    case RowKind::idle: {
-      // What is left of the run's whole.
-      put(rank->busy, 3, edges, out);
-      const Window whole = scene.whole();
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        const Nanoseconds inside = std::min(edges[i + 1], whole.end) - std::max(edges[i], whole.start);
-        out[i][3] = std::max<Nanoseconds>(inside, 0) - out[i][3];
-      }
-      return;
-    }
-    case RowKind::rank:
-      put(rank->compute, 0, edges, out);
-      put(rank->exposed, 1, edges, out);
-      put(rank->busy, 2, edges, out);
-      for (Busy& busy : out) busy[2] -= busy[0] + busy[1];
-      return;
-    default: return;
+  if (row.kind == RowKind::exposed) put(rank->exposed, 1, edges);
+  if (row.kind == RowKind::critical) put(rank->critical, 3, edges);
+  if (row.kind != RowKind::rank && row.kind != RowKind::idle) return;
+  put(rank->compute, 0, edges);
+  put(rank->exposed, 1, edges);
+  put(rank->exposed_memory, 2, edges);
+  if (row.kind == RowKind::rank) return;
+
+  // Idle is what is left of the run's whole.
+  const Window whole = scene.whole();
+  of_[3].assign(edges.size() - 1, 0);
+  for (std::size_t i = 0; i < of_[3].size(); ++i) {
+    const Nanoseconds inside = std::min(edges[i + 1], whole.end) - std::max(edges[i], whole.start);
+    const Busy busy = at(i);
+    of_[3][i] = std::max<Nanoseconds>(inside, 0) - busy[0] - busy[1] - busy[2];
   }
+  for (std::size_t c = 0; c < 3; ++c) of_[c].clear();
 }
 
 std::array<Nanoseconds, 4> Scene::busy(const Row& row, Window window) const {
   if (window.end <= window.start) return {};
   const std::array<Nanoseconds, 2> edges{window.start, window.end};
-  std::vector<Busy> out;
-  busy_columns(*this, row, 0, edges, out);
-  return out.front();
+  BusyColumns columns;
+  columns.fill(*this, row, 0, edges);
+  return columns.at(0);
 }
 
 }  // namespace shardbook::scene

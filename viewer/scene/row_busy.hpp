@@ -11,7 +11,22 @@ namespace shardbook::scene {
 
 using Busy = std::array<Nanoseconds, 4>;
 
-// out[i] = busy ns of [edges[i], edges[i + 1]) at this depth; edges ascend. Memory rows are never busy.
-void busy_columns(const Scene& scene, const Row& row, int depth, std::span<const Nanoseconds> edges, std::vector<Busy>& out);
+// busy ns of each column and class; of a class that the row never has, no columns.
+class BusyColumns {
+ public:
+  // Column i is [edges[i], edges[i + 1]); edges ascend. Memory rows are never busy. `depth` > 0: of host rows.
+  void fill(const Scene& scene, const Row& row, int depth, std::span<const Nanoseconds> edges);
+  Busy at(std::size_t column) const {
+    Busy out{};
+    for (std::size_t c = 0; c < 4; ++c) {
+      if (!of_[c].empty()) out[c] = of_[c][column];
+    }
+    return out;
+  }
+
+ private:
+  void put(const Coverage& coverage, std::size_t place, std::span<const Nanoseconds> edges);
+  std::array<std::vector<Nanoseconds>, 4> of_;
+};
 
 }  // namespace shardbook::scene

@@ -102,7 +102,7 @@ void Scene::add_rank_rows(const RankScene& rank, const RowChoices& choices, std:
   };
   const auto derived = [&](RowKind kind, const char* title) { add(kind, row_name(kind, rank.rank), title, -1, 1); };
   if (!rank.communication.empty()) derived(RowKind::exposed, "exposed communication");
-  if (!rank.busy.empty()) derived(RowKind::idle, "idle");
+  if (rank.ever_busy()) derived(RowKind::idle, "idle");
   if (!path_.pieces.empty()) derived(RowKind::critical, "critical path");
   for (const RowKind kind : {RowKind::stream, RowKind::marks}) {
     for (std::size_t t = 0; t < timeline_.tracks.size(); ++t) {
@@ -156,7 +156,7 @@ RowChoices Scene::first_choices() const {
   choices.hidden = {name_of(RowKind::host), name_of(RowKind::marks)};
   choices.fold_alike = ranks_.size() > 8;
   // A run without device work is its host rows.
-  const bool any_device = std::any_of(ranks_.begin(), ranks_.end(), [](const RankScene& rank) { return !rank.busy.empty(); });
+  const bool any_device = std::any_of(ranks_.begin(), ranks_.end(), [](const RankScene& rank) { return rank.ever_busy(); });
   if (!any_device) choices.hidden.clear();
   return choices;
 }

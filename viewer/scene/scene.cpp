@@ -40,9 +40,28 @@ metrics::Partition RankScene::partition(Window window) const {
   out.communication_ns = communication.busy(window);
   out.exposed_communication_ns = exposed.busy(window);
   out.overlapped_ns = out.communication_ns - out.exposed_communication_ns;
-  const Nanoseconds any = busy.busy(window);
-  out.exposed_memory_ns = any - out.compute_ns - out.exposed_communication_ns;
-  out.idle_ns = std::max<Nanoseconds>(window.length(), 0) - any;
+  out.exposed_memory_ns = exposed_memory.busy(window);
+  out.idle_ns = std::max<Nanoseconds>(window.length(), 0) - out.compute_ns - out.exposed_communication_ns - out.exposed_memory_ns;
+  return out;
+}
+
+Interval RankScene::extent() const {
+  Interval out;
+  for (const Coverage* set : {&compute, &exposed, &exposed_memory}) {
+    if (set->empty()) continue;
+    const Interval extent = set->extent();
+    out = out.length() > 0 ? Interval{std::min(out.start, extent.start), std::max(out.end, extent.end)} : extent;
+  }
+  return out;
+}
+
+std::optional<Intervals> RankScene::busy_within(Window window, std::size_t most) const {
+  Intervals out;
+  for (const Coverage* set : {&compute, &exposed, &exposed_memory}) {
+    const Intervals part = set->within(window, most + 1);
+    if (part.size() > most) return std::nullopt;
+    out = out.empty() ? part : metrics::unite(out, part);
+  }
   return out;
 }
 
@@ -113,15 +132,9 @@ void Scene::make_rank(RankScene& rank) {
     intervals = {all_of(rank.compute), all_of(rank.communication), all_of(rank.memory)};
   }
 
-  // Exposed, and busy with anything: shared too where they are the same.
+  // What no compute covers, what neither covers: shared too where nothing is covered.
   rank.exposed = rank.compute.empty() ? rank.communication : Coverage(metrics::exposed_communication(intervals));
-  int classes = 0;
-  for (const Coverage* set : sets) {
-    if (set->empty()) continue;
-    ++classes;
-    rank.busy = *set;
-  }
-  if (classes > 1) rank.busy = Coverage(metrics::unite(metrics::unite(intervals.compute, intervals.communication), intervals.memory));
+  if (!intervals.memory.empty()) rank.exposed_memory = Coverage(metrics::subtract(intervals.memory, metrics::unite(intervals.compute, intervals.communication)));
 }
 
 void Scene::make_windows() {
@@ -131,7 +144,7 @@ void Scene::make_windows() {
     whole_ = any ? Window{std::min(whole_.start, extent.start), std::max(whole_.end, extent.end)} : extent;
     any = true;
   };
-  for (const RankScene& rank : ranks_) widen(rank.busy.extent());
+  for (const RankScene& rank : ranks_) widen(rank.extent());
   // Only host rows, or only marks: they are the whole.
   for (std::size_t t = 0; t < timeline_.tracks.size() && whole_.length() == 0; ++t) {
     for (const TrackIndex& index : indices_) {
@@ -282,7 +295,7 @@ std::size_t Scene::memory() const {
       if (timeline_.tracks[t].rank != rank.rank) continue;
       for (const Coverage& coverage : indices_[t].classes) counted.push_back(&coverage);
     }
-    for (const Coverage* set : {&rank.compute, &rank.communication, &rank.memory, &rank.exposed, &rank.busy, &rank.critical}) {
+    for (const Coverage* set : {&rank.compute, &rank.communication, &rank.memory, &rank.exposed, &rank.exposed_memory, &rank.critical}) {
       const bool shared = std::any_of(counted.begin(), counted.end(), [&](const Coverage* other) { return other->shares_storage_with(*set); });
       if (!shared) sum += set->memory();
       counted.push_back(set);

@@ -50,12 +50,18 @@ struct Progress {
 struct RankScene {
   Rank rank = 0;
   Coverage compute, communication, memory;  // metrics::device_sets
-  Coverage exposed, busy;                   // communication that no compute covers; the union of the three
+  Coverage exposed, exposed_memory;         // communication that no compute covers; copies that neither does
   Coverage critical;                        // of the critical path's pieces on this rank
   std::vector<std::uint32_t> pieces;        // these, as places in path().pieces, ascending
 
   // metrics::partition of the window, to the nanosecond, in O(log n).
   metrics::Partition partition(Window window) const;
+  // The union of the three sets: compute, exposed and exposed_memory, which are disjoint.
+  bool ever_busy() const { return !compute.empty() || !exposed.empty() || !exposed_memory.empty(); }
+  Interval extent() const;
+  Nanoseconds busy(Window window) const { return compute.busy(window) + exposed.busy(window) + exposed_memory.busy(window); }
+  // Its intervals that touch the window; none if one of the three has more than `most`.
+  std::optional<Intervals> busy_within(Window window, std::size_t most) const;
 };
 
 class Scene {

@@ -16,7 +16,19 @@ constexpr std::size_t fan = 64;
 constexpr std::size_t spans_a_slice = 8;
 constexpr int most_bits = 61;
 // Above this many spans in a window the longest is asked of the slices.
-constexpr std::uint32_t few = 64;
+constexpr std::uint32_t few = 16;
+
+// The first span that starts at or after `time`. `hint` is one that does not, or 0: doubling steps from there.
+std::uint32_t first_from(const std::vector<Nanoseconds>& starts, Nanoseconds time, std::uint32_t hint) {
+  std::size_t low = hint, step = 16;
+  while (low + step < starts.size() && starts[low + step] < time) {
+    low += step;
+    step *= 2;
+  }
+  const auto from = starts.begin() + static_cast<std::ptrdiff_t>(low);
+  const auto to = starts.begin() + static_cast<std::ptrdiff_t>(std::min(low + step, starts.size()));
+  return static_cast<std::uint32_t>(std::lower_bound(from, to, time) - starts.begin());
+}
 
 template <class T>
 std::size_t heap(const std::vector<T>& column) {
@@ -179,14 +191,20 @@ TrackIndex::Found TrackIndex::find(const Track& track, Interval window) const {
   return out;
 }
 
-std::uint32_t TrackIndex::longest(const Track& track, Interval window) const {
+TrackIndex::Longest TrackIndex::longest(const Track& track, Interval window, std::uint32_t hint) const {
+  Longest out;
+  out.first = first_from(track.start, window.start, hint);
+  out.last = first_from(track.start, window.end, out.first);
   // What began before the window, and if few began within it, each of them.
-  std::uint32_t best = SpanRef::none;
-  const Found found = find(track, window);
-  for (std::uint32_t i : found.outer) best = longer(track, best, i);
-  const std::uint32_t last = std::min(found.last, found.first + few);
-  for (std::uint32_t i = found.first; i < last; ++i) best = longer(track, best, i);
-  if (last == found.last || longest_.empty()) return best;
+  std::uint32_t& best = out.span;
+  if (flat()) {
+    if (out.first > 0 && track.end[out.first - 1] > window.start) best = out.first - 1;
+  } else {
+    for (std::uint32_t i : find(track, {window.start, window.start + 1}).outer) best = longer(track, best, i);
+  }
+  const std::uint32_t last = std::min(out.last, out.first + few);
+  for (std::uint32_t i = out.first; i < last; ++i) best = longer(track, best, i);
+  if (last == out.last || longest_.empty()) return out;
 
   // Else the level at which the window touches at most three slices.
   std::size_t level = 0;
@@ -200,7 +218,7 @@ std::uint32_t TrackIndex::longest(const Track& track, Interval window) const {
     const bool touches = span != SpanRef::none && track.start[span] < window.end && track.end[span] > window.start;
     if (touches) best = longer(track, best, span);
   }
-  return best;
+  return out;
 }
 
 std::size_t TrackIndex::memory() const {

@@ -55,9 +55,13 @@ class TrackIndex {
   };
   Found find(const timeline::Track& track, Interval window) const;
 
-  // The longest span that touches the window, or SpanRef::none if none does. Exact if few start in it;
-  // else the longest of the slices that it lies in, of those that touch it.
-  std::uint32_t longest(const timeline::Track& track, Interval window) const;
+  // The longest span that touches the window, SpanRef::none if none does: exact if few start in it, else the
+  // longest of the slices that it lies in, of those that touch it. And [first, last), which start within it.
+  // `hint`: a span that starts before the window, if one is known: what follows is found from there.
+  struct Longest {
+    std::uint32_t span = timeline::SpanRef::none, first = 0, last = 0;
+  };
+  Longest longest(const timeline::Track& track, Interval window, std::uint32_t hint = 0) const;
 
   std::size_t memory() const;
 
