@@ -1,10 +1,12 @@
 // app/stage: where frames go: a window, or a picture in memory.
 //
 // The only place that knows GLFW, EGL and OpenGL. Both stages drive the same Desk. The one without a
-// display needs no X and no GPU: EGL's surfaceless platform on Mesa's software renderer.
+// display needs no X and no GPU: EGL's surfaceless platform on Mesa's software renderer. Sizes are pixels of the
+// picture; screen_scale says how large an inch of it is, and the desk makes letters and panes that much larger.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,11 +29,16 @@ class Picture {
   static base::Result<std::unique_ptr<Picture>> make(int width, int height, float screen_scale);
   virtual ~Picture() = default;
   virtual void resize(int width, int height, float screen_scale) = 0;
-  virtual void frame(Desk& desk) = 0;  // one frame with ImGui's inputs as they are in ImGui::GetIO()
+  virtual float screen_scale() const = 0;
+  // One frame with ImGui's inputs as they are in ImGui::GetIO(). A picture that the desk wants is saved.
+  void frame(Desk& desk);
+  // The same of anything that is drawn between NewFrame and Render, in this theme and scale.
+  virtual void frame_of(bool dark, float scale, const std::function<void()>& draw) = 0;
   virtual Pixels pixels() = 0;         // of the last frame
 };
 
 // Opens a window and runs until the user closes it. Errors: no display (what to do without one).
-base::Status run_window(Desk& desk);
+// `scale`: on top of the screen's own.
+base::Status run_window(Desk& desk, float scale = 1);
 
 }  // namespace shardbook::app
