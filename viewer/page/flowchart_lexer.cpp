@@ -34,7 +34,10 @@ class Lexer {
 
   std::vector<FlowWord> run() {
     while (at_ < source_.size() && (words_.empty() || words_.back().kind != FlowToken::invalid)) step();
-    if (words_.empty() || words_.back().kind != FlowToken::invalid) words_.push_back({FlowToken::end_of_file, {}, source_.size()});
+    if (words_.empty() || words_.back().kind != FlowToken::invalid) {
+      // An error there is one of the last line that says something.
+      words_.push_back({FlowToken::end_of_file, {}, std::min(source_.find_last_not_of(" \t\n"), source_.size())});
+    }
     return std::move(words_);
   }
 

@@ -124,7 +124,7 @@ class Parser {
   Diagram& out_;
   std::vector<FlowWord> words_;
   std::size_t at_ = 0;
-  int depth_ = 0;
+  std::vector<int> open_lines_;          // where the subgraphs began that are open
   int unnamed_ = 0;
   std::unordered_map<std::string, std::size_t> node_at_;
   std::unordered_map<std::string, std::vector<std::size_t>> subgraphs_of_;
@@ -148,7 +148,7 @@ void Parser::document(bool nested, std::vector<std::string>& members, std::strin
     if (nested && take(Kind::end)) return;
     switch (word().kind) {
       case Kind::end_of_file:
-        if (nested) throw DiagramError{line(), "a subgraph has no `end`"};
+        if (nested) throw DiagramError{open_lines_.back(), "this subgraph has no `end`"};
         return;
       case Kind::semicolon:
       case Kind::newline:
@@ -171,7 +171,7 @@ void Parser::document(bool nested, std::vector<std::string>& members, std::strin
 
 void Parser::subgraph(std::vector<std::string>& members) {
   const int begin = line();
-  if (++depth_ > most_nesting) throw DiagramError{begin, "subgraphs are nested deeper than " + std::to_string(most_nesting)};
+  if (static_cast<int>(open_lines_.size()) >= most_nesting) throw DiagramError{begin, "subgraphs are nested deeper than " + std::to_string(most_nesting)};
   ++at_;
   expect(Kind::space, "the name of the subgraph");
 
@@ -203,8 +203,9 @@ void Parser::subgraph(std::vector<std::string>& members) {
   }
   separator("the subgraph's first line");
 
+  open_lines_.push_back(begin);
   document(true, group.members, group.direction);
-  --depth_;
+  open_lines_.pop_back();
   if (group.id.empty()) group.id = "subGraph" + std::to_string(unnamed_);
   ++unnamed_;
 

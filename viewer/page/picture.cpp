@@ -126,9 +126,9 @@ std::uint32_t colour_of(Role role, bool dark) {
     case Role::group_stroke: return dark ? 0x6b7480ff : 0x9aa2adff;
     case Role::note_fill: return dark ? 0x4a4326ff : 0xfff6d6ff;
     case Role::note_stroke: return dark ? 0xb8a24bff : 0xb59a2cff;
-    case Role::bar: return dark ? 0x3f6ea3ff : 0x9cc3eeff;
+    case Role::bar: return dark ? 0x38618fff : 0x9cc3eeff;
     case Role::bar_done: return dark ? 0x4b525bff : 0xd3d7ddff;
-    case Role::bar_active: return dark ? 0x2f7d6aff : 0x94dcc5ff;
+    case Role::bar_active: return dark ? 0x2a6b5bff : 0x94dcc5ff;
     case Role::bar_critical: return dark ? 0xd1603dff : 0xc2410cff;
     case Role::section_even: return dark ? 0xffffff08 : 0x00000008;
     case Role::section_odd: return dark ? 0xffffff12 : 0x00000010;

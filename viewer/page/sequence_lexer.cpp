@@ -55,7 +55,8 @@ class Lexer {
   std::vector<SequenceWord> run() {
     while (at_ < source_.size()) step();
     add(Kind::newline, at_);
-    words_.push_back({Kind::end_of_file, {}, source_.size()});
+    // An error there is one of the last line that says something.
+    words_.push_back({Kind::end_of_file, {}, std::min(source_.find_last_not_of(" \t\n"), source_.size())});
     return std::move(words_);
   }
 
