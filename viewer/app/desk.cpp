@@ -15,7 +15,7 @@ using ui::px;
 
 namespace {
 
-constexpr float top_units = 38, status_units = 28, gap_units = 5;
+constexpr float top_units = 42, status_units = 28, gap_units = 5;
 // Six panels stand in the drawer; each has a word and a name that scripts use.
 constexpr std::pair<const char*, const char*> panels[] = {{"Span", "span"}, {"Source", "source"}, {"Area", "area"},
                                                           {"Find", "find"}, {"Compare", "compare"}, {"Marks", "marks"}};

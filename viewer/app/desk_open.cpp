@@ -248,7 +248,7 @@ views::Library Desk::Impl::library() const {
     const base::Result<std::string> content = book::read_text((fs::path(options.root) / path).string());
     if (!content) continue;
     const std::string first = content.value().substr(0, content.value().find('\n'));
-    library.notes.push_back({first.starts_with("# ") ? first.substr(2) : path, link_of_page(path), path.starts_with("notes/rooms/") ? "room" : ""});
+    (path.starts_with("notes/rooms/") ? library.rooms : library.notes).push_back({first.starts_with("# ") ? first.substr(2) : path, link_of_page(path), ""});
   }
   for (const fs::path& run : known_runs(options.root)) {
     const bool captured = run.parent_path().filename() == "captured";

@@ -14,10 +14,10 @@ using ui::theme;
 
 namespace {
 
-// The middle of the row that shows this track, or none.
-std::optional<float> row_middle(const PlotState& state, const std::vector<Placed>& placed, const Frame& body, std::uint32_t track) {
+// Where in the row that shows this track: 0 is its top, 1 its bottom; none if no row shows it.
+std::optional<float> row_height(const PlotState& state, const std::vector<Placed>& placed, const Frame& body, std::uint32_t track, float share = 0.5f) {
   for (std::size_t i = 0; i < state.rows.size(); ++i) {
-    if (state.rows[i].track == static_cast<std::int32_t>(track)) return body.from.y + placed[i].top - state.scroll + placed[i].height / 2;
+    if (state.rows[i].track == static_cast<std::int32_t>(track)) return body.from.y + placed[i].top - state.scroll + placed[i].height * share;
   }
   return std::nullopt;
 }
@@ -43,7 +43,7 @@ void draw_arrows(ImDrawList* list, const scene::Scene& scene, const PlotState& s
   const scene::Arrows arrows = scene::arrows_of(scene, state.selected);
   list->PushClipRect(body.from, body.to, true);
   const auto draw = [&](const scene::Arrow& arrow) {
-    const std::optional<float> y0 = row_middle(state, placed, body, arrow.from.track), y1 = row_middle(state, placed, body, arrow.to.track);
+    const std::optional<float> y0 = row_height(state, placed, body, arrow.from.track), y1 = row_height(state, placed, body, arrow.to.track);
     if (!y0 || !y1) return;
     const bool of_ranks = arrow.kind == timeline::EdgeKind::collective;
     // A wait ends where its cause ended; ranks of one collective are joined where they start.
@@ -68,7 +68,7 @@ void draw_critical_path(ImDrawList* list, const scene::Scene& scene, const PlotS
   const std::vector<metrics::PathPiece>& pieces = scene.path().pieces;
   const auto first = std::lower_bound(pieces.begin(), pieces.end(), state.view.start,
                                       [](const metrics::PathPiece& piece, double time) { return static_cast<double>(piece.time.end) < time; });
-  // One line through the rows; pieces that are narrower than a pixel are passed over.
+  // One line along the upper edges of the rows, so that words stay readable; pieces that are narrower than a pixel are passed over.
   std::map<std::uint32_t, std::optional<float>> middles;
   list->PushClipRect(body.from, body.to, true);
   std::vector<ImVec2> points;
@@ -77,7 +77,7 @@ void draw_critical_path(ImDrawList* list, const scene::Scene& scene, const PlotS
     const float x0 = state.view.x_of(piece->time.start), x1 = state.view.x_of(piece->time.end);
     if (x1 - last_x < 1 || piece->kind != metrics::PathKind::span || !piece->span.valid()) continue;
     auto found = middles.find(piece->span.track);
-    if (found == middles.end()) found = middles.emplace(piece->span.track, row_middle(state, placed, body, piece->span.track)).first;
+    if (found == middles.end()) found = middles.emplace(piece->span.track, row_height(state, placed, body, piece->span.track, 0.1f)).first;
     if (!found->second) continue;
     points.push_back({body.from.x + x0, *found->second});
     points.push_back({body.from.x + x1, *found->second});
@@ -85,8 +85,8 @@ void draw_critical_path(ImDrawList* list, const scene::Scene& scene, const PlotS
   }
   const ImU32 colour = theme().paint[static_cast<std::size_t>(scene::Paint::critical)];
   if (points.size() > 1) {
-    list->AddPolyline(points.data(), static_cast<int>(points.size()), (theme().ground & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 160), 0, px(5));
-    list->AddPolyline(points.data(), static_cast<int>(points.size()), colour, 0, px(2.5f));
+    list->AddPolyline(points.data(), static_cast<int>(points.size()), (theme().ground & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 160), 0, px(4));
+    list->AddPolyline(points.data(), static_cast<int>(points.size()), colour, 0, px(2));
   }
   list->PopClipRect();
 }

@@ -190,7 +190,8 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
     if (row.kind != RowKind::stream && row.kind != RowKind::host && row.kind != RowKind::marks) continue;
     const float words_from = rect.left + std::max(item.x0, item.wait_ns > 0 ? state.view.x_of(scene.timeline().start(item.span) + item.wait_ns) : item.x0);
     draw_label(list, short_label(scene.timeline(), item.span), words_from, rect.left + item.x1, part,
-               theme().paint_text[static_cast<std::size_t>(item.paint)]);
+               theme().paint_text[static_cast<std::size_t>(item.paint)],
+               item.paint == scene::Paint::communication ? theme().paint[static_cast<std::size_t>(item.paint)] : 0);
   }
 }
 

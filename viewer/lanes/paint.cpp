@@ -95,7 +95,7 @@ void draw_item(ImDrawList* list, const Item& item, const RowRect& row, Hatch& ha
   draw_block(list, item.paint, {x0, row.top}, {x1, row.bottom}, hatch);
 }
 
-void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour) {
+void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour, ImU32 ground) {
   ImFont* font = ui::font(page::FontKind::small);
   const float size = font->FontSize, room = x1 - x0 - px(8);
   if (room < size * 1.5f) return;
@@ -103,15 +103,19 @@ void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, 
   const char* cut = end;
   const float width = font->CalcTextSizeA(size, room, 0, words.data(), end, &cut).x;
   const float y = std::floor((row.top + row.bottom - size) / 2);
+  const auto put = [&](const char* begin, const char* stop, float x, float wide) {
+    if (ground != 0) list->AddRectFilled({x - px(2), y}, {x + wide + px(2), y + size}, ground, px(2));
+    list->AddText(font, size, {x, y}, colour, begin, stop);
+  };
   if (cut == end) {
-    list->AddText(font, size, {std::floor(x0 + std::min(px(4), (x1 - x0 - width) / 2)), y}, colour, words.data(), end);
+    put(words.data(), end, std::floor(x0 + std::min(px(4), (x1 - x0 - width) / 2)), width);
     return;
   }
   const float dots = font->CalcTextSizeA(size, room, 0, "…").x;
-  font->CalcTextSizeA(size, room - dots, 0, words.data(), end, &cut);
+  const float kept = font->CalcTextSizeA(size, room - dots, 0, words.data(), end, &cut).x;
   if (cut - words.data() < 3) return;
   const std::string shown = std::string(words.data(), cut) + "…";
-  list->AddText(font, size, {std::floor(x0 + px(4)), y}, colour, shown.c_str());
+  put(shown.data(), shown.data() + shown.size(), std::floor(x0 + px(4)), kept + dots);
 }
 
 void draw_frame(ImDrawList* list, float x0, float x1, const RowRect& row, bool selected) {

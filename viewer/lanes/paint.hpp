@@ -36,7 +36,8 @@ class Hatch {
 
 void draw_item(ImDrawList* list, const scene::Item& item, const RowRect& row, Hatch& hatch);
 // The words on a span, cut to its width with an ellipsis; nothing if less than three letters fit.
-void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour);
+// `ground`: drawn behind the words, where what is below would cross them; 0 = nothing.
+void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour, ImU32 ground = 0);
 // A frame around a span: selected (thick) or hovered.
 void draw_frame(ImDrawList* list, float x0, float x1, const RowRect& row, bool selected);
 

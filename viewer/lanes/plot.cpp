@@ -19,7 +19,7 @@ namespace {
 
 constexpr float minimap_units = 26, ruler_units = 38, scrollbar_units = 8;
 
-float names_width(float whole) { return std::clamp(whole * 0.2f, px(150), px(250)); }
+float names_width(float whole) { return std::clamp(whole * 0.2f, px(184), px(250)); }
 
 // The row under this height of the body, or -1.
 int row_at(const std::vector<Placed>& placed, float y) {

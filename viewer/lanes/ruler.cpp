@@ -29,7 +29,8 @@ std::string tick_text(double time_ns, double distance_ns) {
   }
   const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(distance_ns / unit->ns) - 1e-9)), 0, 6);
   char words[48];
-  std::snprintf(words, sizeof words, "%.*f %s", decimals, time_ns / unit->ns, unit->name);
+  const double shown = std::abs(time_ns) < distance_ns / 2 ? 0 : time_ns / unit->ns;    // never "-0"
+  std::snprintf(words, sizeof words, "%.*f %s", decimals, shown, unit->name);
   return words;
 }
 

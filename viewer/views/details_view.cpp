@@ -75,7 +75,6 @@ Intents draw_details(const Scene& scene, const PlotState& plot) {
   }
   const SpanRef span = plot.selected;
   ui::heading(span_words(scene, span));
-  if (const metrics::Exposure* exposure = scene.exposure_of(span)) ui::paragraph(metrics::sentence(scene.timeline(), *exposure) + ".");
   if (ui::small_button("Source", "The line that launched it (G)")) intents.push_back({"go.source", ""});
   ImGui::SameLine(0, px(6));
   if (ui::small_button("Note", "What the notes say about it (T)")) intents.push_back({"go.note", ""});

@@ -20,6 +20,7 @@ Intents draw_library(const Library& library) {
   section("Labs", library.labs, "follow", "No labs here: start this from within the project's folder.");
   section("Notes", library.notes, "follow", "No notes here: start this from within the project's folder.");
   section("Runs", library.runs, "open", "No runs yet. In a terminal: ./shardbook run 02");
+  section("Rooms of the engine", library.rooms, "follow", "");
   ui::dim_line("A file or folder can also be dropped on the window.");
   return intents;
 }

@@ -18,7 +18,9 @@ using ui::theme;
 namespace {
 
 constexpr std::size_t most_bars = 8;
-constexpr float bar_units = 19, words_units = 64;
+constexpr float words_units = 62;
+// Many bars are thinner, so that the timeline keeps its room.
+float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 16 : 20; }
 
 std::string percent(base::Nanoseconds part, base::Nanoseconds whole) {
   char words[24];
@@ -113,13 +115,13 @@ Shares shares_of(const scene::RankScene& rank, metrics::Window window) {
   Shares shares;
   shares.compute = rank.compute.busy(window);
   shares.exposed = rank.exposed.busy(window);
-  shares.memory = rank.busy.busy(window) - shares.compute - shares.exposed;
-  shares.idle = window.length() - rank.busy.busy(window);
+  shares.memory = rank.busy(window) - shares.compute - shares.exposed;
+  shares.idle = window.length() - rank.busy(window);
   return shares;
 }
 
 float overview_height(const Scene& scene) {
-  return px(bar_units * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + words_units + 26);
+  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + words_units + 22);
 }
 
 Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
@@ -141,8 +143,8 @@ Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
     if (ui::link("rank " + std::to_string(rank->rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
       intents.push_back({"rank.show", std::to_string(rank->rank)});
     }
-    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y}, {window.x + right, y + px(bar_units - 4)});
-    ImGui::SetCursorScreenPos({window.x + px(10), y + px(bar_units)});
+    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y}, {window.x + right, y + px(bar_units(scene) - 3)});
+    ImGui::SetCursorScreenPos({window.x + px(10), y + px(bar_units(scene))});
   }
   ImGui::SetCursorPos({px(10), ImGui::GetCursorPosY() + px(3)});
   ImGui::BeginGroup();

@@ -11,13 +11,16 @@ using ui::theme;
 
 Intents draw_top_bar(const TopBar& state) {
   Intents intents;
-  ui::begin_pane("top", {0, px(38)}, false);
-  ImGui::SetCursorPos({px(10), px(6)});
-  ImGui::AlignTextToFramePadding();
+  ui::begin_pane("top", {0, px(42)}, false);
+  // All stand on one line, whatever their own height is.
+  const auto level = [](float height_units) { ImGui::SetCursorPosY(px((42 - height_units) / 2) - 1); };
+  ImGui::SetCursorPosX(px(12));
+  level(16);
   ImGui::PushStyleColor(ImGuiCol_Text, theme().accent);
   ImGui::TextUnformatted("Shardbook");
   ImGui::PopStyleColor();
   ImGui::SameLine(0, px(14));
+  level(20);
   if (ui::small_button("Open", "Runs, labs and notes (Ctrl+O)")) intents.push_back({"library", ""});
 
   // A tab a run; what does not fit is reached by the library.
@@ -29,16 +32,18 @@ Intents draw_top_bar(const TopBar& state) {
       break;
     }
     ImGui::PushID(static_cast<int>(i));
+    level(28);
     if (ui::tab(state.runs[i], static_cast<int>(i) == state.current)) intents.push_back({"run.show", std::to_string(i)});
     if (static_cast<int>(i) == state.current && state.runs.size() > 1) {
       ImGui::SameLine(0, px(2));
+      level(20);
       if (ui::small_button("×", "Close this run")) intents.push_back({"run.close", std::to_string(i)});
     }
     ImGui::PopID();
   }
   if (state.loading >= 0) {
     ImGui::SameLine(0, px(12));
-    ImGui::AlignTextToFramePadding();
+    level(16);
     const std::string words = state.stage + " " + std::to_string(static_cast<int>(std::lround(100 * state.loading))) + " %";
     ImGui::TextUnformatted(words.c_str());
     ui::note_words(words);
@@ -46,12 +51,15 @@ Intents draw_top_bar(const TopBar& state) {
 
   ImGui::SameLine(std::max(ImGui::GetCursorPosX(), ImGui::GetWindowWidth() - px(322)));
   for (const auto& [label, layout] : {std::pair{"Read", "read"}, std::pair{"Split", "split"}, std::pair{"Trace", "trace"}}) {
+    level(28);
     if (ui::tab(label, state.layout == layout)) intents.push_back({std::string("layout.") + layout, ""});
     ImGui::SameLine(0, px(2));
   }
   ImGui::SameLine(0, px(14));
+  level(20);
   if (ui::small_button(state.dark ? "Light" : "Dark", "Light or dark (Ctrl+T)")) intents.push_back({"theme", ""});
   ImGui::SameLine(0, px(4));
+  level(20);
   if (ui::small_button("Help ?", "Keys, and what they do (?)")) intents.push_back({"help", ""});
   ui::end_pane();
   return intents;

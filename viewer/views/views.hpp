@@ -98,7 +98,7 @@ struct Library {
   struct Entry {
     std::string title, target, right;      // target: "lab:02", "note:03", or a path to open
   };
-  std::vector<Entry> labs, notes, runs;
+  std::vector<Entry> labs, notes, runs, rooms;
 };
 Intents draw_library(const Library& library);
 
