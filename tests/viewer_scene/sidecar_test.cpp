@@ -7,7 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/timeline/output.hpp"
+#include "engine/timeline/columns.hpp"
+#include "engine/timeline/pack.hpp"
 #include "engine/timeline/writer.hpp"
 #include "tests/viewer_scene/support.hpp"
 #include "viewer/scene/loader.hpp"
@@ -94,6 +95,43 @@ TEST_F(Loading, ReadsARunWithItsInfoOnItsOwnThread) {
   ASSERT_NE(scene.value()->info(), nullptr);
   EXPECT_EQ(scene.value()->info()->lab, "02");
   EXPECT_FLOAT_EQ(loader.progress().fraction.load(), 1.0f);
+}
+
+TEST_F(Loading, UnpacksAPackForAsLongAsItIsOpen) {
+  fs::create_directories(folder_ / "run");
+  const Timeline timeline = random_run(54, 2, 50);
+  for (Rank rank : {0, 1}) ASSERT_TRUE(timeline::write_rank(timeline, rank, path(base::text("run/rank", rank, ".json"))).ok());
+  timeline::RunInfo info;
+  info.lab = "04";
+  ASSERT_TRUE(timeline::write_run_info(info, path("run/run.json")).ok());
+  const std::string pack = path("run" + timeline::pack_ending());
+  const auto packed = timeline::write_pack(path("run"), "", pack);
+  ASSERT_TRUE(packed.ok()) << packed.error();
+  std::string unpacked;
+  {
+    const auto scene = load({pack});
+    ASSERT_TRUE(scene.ok()) << scene.error();
+    EXPECT_EQ(scene.value()->timeline().spans(), timeline.spans());
+    EXPECT_EQ(scene.value()->name(), pack);
+    ASSERT_NE(scene.value()->info(), nullptr);
+    EXPECT_EQ(scene.value()->info()->lab, "04");
+    ASSERT_NE(scene.value()->unpacked(), nullptr);
+    unpacked = scene.value()->unpacked()->folder;
+    EXPECT_TRUE(fs::exists(unpacked));
+  }
+  EXPECT_FALSE(fs::exists(unpacked));
+  write("broken" + timeline::pack_ending(), "no pack");
+  const auto broken = load({path("broken" + timeline::pack_ending())});
+  ASSERT_FALSE(broken.ok());
+  EXPECT_NE(broken.error().find("broken"), std::string::npos) << broken.error();
+}
+
+TEST_F(Loading, ReadsTheFormForLargeRuns) {
+  const Timeline timeline = random_run(55, 2, 50);
+  ASSERT_TRUE(timeline::write_columns(timeline, path("run.tlb")).ok());
+  const auto scene = load({path("run.tlb")});
+  ASSERT_TRUE(scene.ok()) << scene.error();
+  EXPECT_EQ(scene.value()->timeline().spans(), timeline.spans());
 }
 
 TEST_F(Loading, ShowsARunWhoseRunJsonIsDamaged) {

@@ -1,10 +1,11 @@
 // scene/items: a row in view becomes few rectangles; see items.hpp.
 //
 // Two kinds of pieces. Solids have their own place: spans (of derived rows intervals) that are wide, and
-// narrow ones that stand alone. Where narrow ones stand close together, time is cut into columns of a pixel,
-// whose edges are multiples of the largest power of two below a pixel, so that the pyramid answers; columns
-// that differ by little join (runs.hpp). Where a row holds more spans than twice its pixels, all of it is
-// columns. Solids take at most half of what the row may have: those that are widest or most alone.
+// narrow ones that stand alone. Where narrow ones stand close together, time is cut into columns of a pixel
+// (of more where the row may have few items), whose edges are multiples of the largest power of two below
+// that, so that the pyramid answers; columns that differ by little join (runs.hpp). Where a row holds more
+// spans than twice its pixels, all of it is columns. Solids take at most half of what the row may have:
+// those that are widest or most alone.
 #include "viewer/scene/items.hpp"
 
 #include <algorithm>
@@ -51,6 +52,8 @@ class RowDrawing {
       : scene_(scene), row_(row), view_(view), out_(out), s_(scratch()) {
     window_ = {static_cast<Nanoseconds>(std::floor(view.start)), static_cast<Nanoseconds>(std::ceil(view.end))};
     most_ = static_cast<std::size_t>(std::max(view.most > 0 ? view.most : static_cast<int>(view.width / 3), fewest_items));
+    // Eight columns for each item that may be: more would only be joined again.
+    column_px_ = std::max(std::floor(static_cast<double>(view.width) / static_cast<double>(8 * most_)), 1.0);
     most_visits_ = static_cast<std::size_t>(2 * view.width) + 16;
     s_.times.clear();
   }
@@ -188,7 +191,7 @@ class RowDrawing {
       const Nanoseconds start = s_.edges[i], end = s_.edges[i + 1];
       s_.runs.add(start, end, static_cast<std::uint32_t>(i), shares_of(s_.busy.at(i), end - start));
     }
-    s_.runs.reduce(most - std::min(most, drawn), view_.per_pixel(), view_.end - view_.start);
+    s_.runs.reduce(most - std::min(most, drawn), view_.per_pixel() * column_px_, view_.end - view_.start);
 
     // Both by time.
     auto run = s_.runs.all().begin();
@@ -206,12 +209,12 @@ class RowDrawing {
   }
 
   // Edges of all columns, ascending; owner[i] is the solid that has [edges[i], edges[i + 1]), or -1. Only where
-  // solids are not drawn themselves are columns a pixel wide. Returns how many are drawn.
+  // solids are not drawn themselves are columns narrow. Returns how many are drawn.
   std::size_t make_edges(const std::vector<Solid>& solids, float least) {
     s_.edges.assign(1, window_.start);
     s_.owner.clear();
-    const double per_pixel = view_.per_pixel();
-    const Nanoseconds slice = per_pixel >= 1 ? Nanoseconds{1} << std::min(std::ilogb(per_pixel), 61) : 1;
+    const double per_column = view_.per_pixel() * column_px_;
+    const Nanoseconds slice = per_column >= 1 ? Nanoseconds{1} << std::min(std::ilogb(per_column), 61) : 1;
     const auto push = [&](Nanoseconds edge, int owner) {
       edge = std::min(edge, window_.end);
       if (edge <= s_.edges.back()) return false;
@@ -221,9 +224,9 @@ class RowDrawing {
     };
     const auto columns_until = [&](Nanoseconds end) {
       end = std::min(end, window_.end);
-      double pixel = std::floor((static_cast<double>(s_.edges.back()) - view_.start) / per_pixel);
-      for (double time = 0; s_.edges.back() < end; pixel += 1) {
-        time = view_.start + pixel * per_pixel;
+      double column = std::floor((static_cast<double>(s_.edges.back()) - view_.start) / per_column);
+      for (double time = 0; s_.edges.back() < end; column += 1) {
+        time = view_.start + column * per_column;
         if (time >= static_cast<double>(end)) break;
         push(std::min(static_cast<Nanoseconds>(time) & ~(slice - 1), end), -1);
       }
@@ -234,7 +237,7 @@ class RowDrawing {
       return 0;
     }
     std::size_t drawn = 0;
-    const auto gap = static_cast<Nanoseconds>(2 * per_pixel);
+    const auto gap = static_cast<Nanoseconds>(2 * per_column);
     for (std::size_t i = 0; i < solids.size();) {
       push(solids[i].start, -1);
       if (s_.scores[i] >= least) {
@@ -341,6 +344,7 @@ class RowDrawing {
   Scratch& s_;
   Window window_;
   std::size_t most_ = 0, most_visits_ = 0, levels_ = 1;
+  double column_px_ = 1;
   bool complete_ = false;
   std::uint32_t hint_ = 0;                         // a span before all that are still asked for, or 0
 };

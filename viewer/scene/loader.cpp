@@ -1,9 +1,12 @@
 // scene/loader: reading on a thread of its own; see loader.hpp.
 #include "viewer/scene/loader.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "engine/base/check.hpp"
+#include "engine/timeline/pack.hpp"
 #include "engine/timeline/reader.hpp"
 
 namespace shardbook::scene {
@@ -28,19 +31,49 @@ std::optional<timeline::RunInfo> info_of(const std::vector<std::string>& paths, 
   return std::nullopt;
 }
 
+// A pack below the folder for temporary files, under a name that no other loader has.
+base::Result<std::shared_ptr<const Unpacked>> unpack(const std::string& pack) {
+  static std::atomic<int> number{0};
+  std::error_code error;
+  const fs::path temporary = fs::temp_directory_path(error);
+  if (error) return base::Error{base::text("no folder for temporary files, to unpack ", pack, ": set TMPDIR")};
+  const auto out = std::make_shared<Unpacked>();
+  out->folder = (temporary / base::text("shardbook-", ::getpid(), "-", number++)).string();
+  base::Result<timeline::OpenedPack> opened = timeline::open_pack(pack, out->folder);
+  if (!opened.ok()) return opened.as_error();
+  out->root = opened.value().root;
+  out->run = opened.value().run;
+  return std::shared_ptr<const Unpacked>(out);
+}
+
 }  // namespace
+
+Unpacked::~Unpacked() {
+  std::error_code error;
+  if (!folder.empty()) fs::remove_all(folder, error);
+}
 
 base::Result<std::shared_ptr<const Scene>> load(const std::vector<std::string>& paths, Progress* progress) {
   if (paths.empty()) return base::Error{"no run was named: name a run's folder, a trace or a pack"};
   if (progress != nullptr) progress->stage.store("reading", std::memory_order_relaxed);
-  base::Result<Timeline> read = timeline::read(paths);
+  std::error_code ignored;
+  std::shared_ptr<const Unpacked> unpacked;
+  std::vector<std::string> files = paths;
+  if (paths.size() == 1 && timeline::is_pack_name(paths.front()) && !fs::is_directory(paths.front(), ignored)) {
+    if (progress != nullptr) progress->stage.store("unpacking", std::memory_order_relaxed);
+    base::Result<std::shared_ptr<const Unpacked>> opened = unpack(paths.front());
+    if (!opened.ok()) return opened.as_error();
+    unpacked = std::move(opened).value();
+    files = {unpacked->run};
+  }
+  base::Result<Timeline> read = timeline::read(files);
   if (!read.ok()) return read.as_error();
   Timeline timeline = std::move(read).value();
   if (timeline.ranks.empty() || timeline.spans() == 0) return base::Error{base::text(paths.front(), " holds no spans: there is nothing to show")};
-  std::optional<timeline::RunInfo> info = info_of(paths, timeline.banners);
+  std::optional<timeline::RunInfo> info = info_of(files, timeline.banners);
   const std::string name = paths.size() == 1 ? paths.front() : base::text(paths.front(), " and ", paths.size() - 1, " more");
   if (progress != nullptr && progress->stop.load()) return base::Error{"loading was stopped"};
-  std::shared_ptr<const Scene> scene = Scene::make(std::move(timeline), std::move(info), name, progress);
+  std::shared_ptr<const Scene> scene = Scene::make(std::move(timeline), std::move(info), name, progress, std::move(unpacked));
   if (progress != nullptr && progress->stop.load()) return base::Error{"loading was stopped"};
   return scene;
 }

@@ -6,7 +6,7 @@
 namespace shardbook::scene {
 namespace {
 
-constexpr int first_tolerance = 255 / 32, last_tolerance = 255 / 4;
+constexpr int first_tolerance = 255 / 36, last_tolerance = 255 / 4;
 
 void absorb(Run& run, const Run& next) {
   run.end = next.end;
@@ -17,12 +17,14 @@ void absorb(Run& run, const Run& next) {
   }
 }
 
+// Without a branch a class: what the columns hold is as good as random.
 bool within(const Run& a, const Run& b, int tolerance) {
+  unsigned apart = 0;
   for (std::size_t c = 0; c < 4; ++c) {
     const int least = std::min(a.least[c], b.least[c]), most = std::max(a.most[c], b.most[c]);
-    if (most - least > tolerance || (least == 0 && most != 0)) return false;
+    apart |= static_cast<unsigned>(most - least > tolerance) | (static_cast<unsigned>(least == 0) & static_cast<unsigned>(most != 0));
   }
-  return true;
+  return apart == 0;
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ template <class Alike>
 std::size_t Runs::pass(Alike alike) {
   std::size_t last = 0, busy = 0;
   for (std::size_t i = 1; i < runs_.size(); ++i) {
-    if (runs_[last].end == runs_[i].start && alike(runs_[last], runs_[i])) {
+    if ((runs_[last].end == runs_[i].start) & alike(runs_[last], runs_[i])) {
       absorb(runs_[last], runs_[i]);
       continue;
     }
@@ -58,13 +60,13 @@ std::size_t Runs::pass(Alike alike) {
   return busy + runs_[last].any();
 }
 
-void Runs::reduce(std::size_t most, double pixel_ns, double longest) {
+void Runs::reduce(std::size_t most, double column_ns, double longest) {
   if (runs_.empty()) return;
   auto busy = static_cast<std::size_t>(std::count_if(runs_.begin(), runs_.end(), [](const Run& run) { return run.any(); }));
-  for (int tolerance = 2 * first_tolerance; busy > most && tolerance <= last_tolerance; tolerance *= 2) {
+  for (int tolerance = 3 * first_tolerance; busy > most && tolerance <= last_tolerance; tolerance *= 3) {
     busy = pass([&](const Run& a, const Run& b) { return within(a, b, tolerance); });
   }
-  for (double width = 2 * pixel_ns; busy > most && width < 2 * longest; width *= 2) {
+  for (double width = 2 * column_ns; busy > most && width < 2 * longest; width *= 2) {
     const auto narrow = static_cast<Nanoseconds>(width);
     busy = pass([&](const Run& a, const Run& b) { return a.end - a.start < narrow && b.end - b.start < narrow; });
   }

@@ -1,7 +1,7 @@
 // scene/runs: columns that differ by little become one.
 //
 // A pixel is too little for a rectangle: neighbouring columns join while their shares differ by no more than
-// a tolerance, which starts at a thirty-second (less than a pixel of a row's height) and doubles to a quarter
+// a tolerance, which starts at a thirty-sixth (less than a pixel of a row's height) and triples to a quarter
 // until there are few enough. If there are still too many, narrow neighbours join whatever they hold. A run
 // knows its columns, so no time is lost; and until that last resort what stood still never joins what did
 // not, so that a gap stays a gap.
@@ -32,7 +32,7 @@ class Runs {
   // The next column. REQUIRES: end > start, and not before the last one's end.
   void add(Nanoseconds start, Nanoseconds end, std::uint32_t column, const Shares& shares);
   // Joins runs that touch in time until at most `most` of them are busy at all, or runs are `longest` ns wide.
-  void reduce(std::size_t most, double pixel_ns, double longest);
+  void reduce(std::size_t most, double column_ns, double longest);
   const std::vector<Run>& all() const { return runs_; }
 
  private:

@@ -2,6 +2,7 @@
 #include "viewer/scene/scene.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "engine/base/check.hpp"
@@ -65,12 +66,14 @@ std::optional<Intervals> RankScene::busy_within(Window window, std::size_t most)
   return out;
 }
 
-std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeline::RunInfo> info, std::string name, Progress* progress) {
+std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeline::RunInfo> info, std::string name, Progress* progress,
+                                         std::shared_ptr<const Unpacked> unpacked) {
   SHARDBOOK_CHECK(!timeline.ranks.empty(), "a scene of a timeline without ranks");
   const std::shared_ptr<Scene> scene(new Scene);
   scene->timeline_ = std::move(timeline);
   scene->info_ = std::move(info);
   scene->name_ = std::move(name);
+  scene->unpacked_ = std::move(unpacked);
   tell(progress, "indexing rows", 0.6f);
   scene->make_indices(progress);
   if (stopped(progress)) return scene;
@@ -259,8 +262,14 @@ std::vector<float> Scene::minimap(int columns) const {
   std::vector<float> out(static_cast<std::size_t>(std::max(columns, 0)), 0.0f);
   if (out.empty() || whole_.length() <= 0) return out;
   std::vector<Nanoseconds> edges(out.size() + 1), busy(out.size());
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    edges[i] = whole_.start + static_cast<Nanoseconds>(static_cast<double>(whole_.length()) * static_cast<double>(i) / static_cast<double>(out.size()));
+  // Of many intervals on the grid of the pyramid: a column then begins up to its width early.
+  std::size_t intervals = 0;
+  for (const RankScene& rank : ranks_) intervals += rank.exposed.intervals();
+  const double column = static_cast<double>(whole_.length()) / static_cast<double>(out.size());
+  const Nanoseconds slice = column >= 1 && intervals > 16 * out.size() ? Nanoseconds{1} << std::min(std::ilogb(column), 61) : 1;
+  edges.front() = whole_.start;
+  for (std::size_t i = 1; i < edges.size(); ++i) {
+    edges[i] = std::max((whole_.start + static_cast<Nanoseconds>(column * static_cast<double>(i))) & ~(slice - 1), edges[i - 1]);
   }
   edges.back() = whole_.end;
   for (const RankScene& rank : ranks_) {

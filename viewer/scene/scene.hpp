@@ -46,6 +46,16 @@ struct Progress {
   std::atomic<bool> stop{false};            // set by who waits; the loader ends soon after
 };
 
+// Where a pack was unpacked; removed with the last scene that was made of it.
+struct Unpacked {
+  std::string root, run;                    // what stands for the project (notes/, labs/), and the run's folder
+  std::string folder;                       // what is removed
+  Unpacked() = default;
+  Unpacked(const Unpacked&) = delete;
+  Unpacked& operator=(const Unpacked&) = delete;
+  ~Unpacked();
+};
+
 // The rank's own derived sets, as rows of the picture.
 struct RankScene {
   Rank rank = 0;
@@ -69,8 +79,10 @@ class Scene {
   // REQUIRES: a timeline with at least one rank. `name` is the folder or file, for titles.
   // Stops early (and is then useless) when progress->stop is set.
   static std::shared_ptr<const Scene> make(Timeline timeline, std::optional<timeline::RunInfo> info, std::string name,
-                                           Progress* progress = nullptr);
+                                           Progress* progress = nullptr, std::shared_ptr<const Unpacked> unpacked = nullptr);
 
+  // Of a run that came from a pack: its notes and labs, and its files; else null.
+  const Unpacked* unpacked() const { return unpacked_.get(); }
   const std::string& name() const { return name_; }
   const Timeline& timeline() const { return timeline_; }
   const timeline::RunInfo* info() const { return info_ ? &*info_ : nullptr; }
@@ -144,6 +156,7 @@ class Scene {
   Row rank_row(const RankScene& rank) const;
 
   std::string name_;
+  std::shared_ptr<const Unpacked> unpacked_;
   Timeline timeline_;
   std::optional<timeline::RunInfo> info_;
   std::vector<RankScene> ranks_;
