@@ -24,7 +24,7 @@ function label(text, markdown = false) {
   if (text === undefined || text === null) return '';
   let out = String(text);
   if (markdown) out = out.replace(/\*/g, '').replace(/(^|\W)_|_(\W|$)/g, '$1$2');
-  out = out.replace(/\\n/g, '\n').replace(/<br[^>]*>/gi, '\n').replace(/<\/?[a-z][^>]*>/gi, '');
+  out = out.replace(/\\n/g, '\n').replace(/<br\s*\/?>/gi, '\n').replace(/<\/?[a-z][^>]*>/gi, '');
   // mermaid's own marks of #entities;, then HTML's.
   out = out.replace(/ﬂ°°/g, '&#').replace(/ﬂ°/g, '&').replace(/¶ß/g, ';');
   const area = dom.window.document.createElement('textarea');

@@ -150,6 +150,13 @@ constexpr std::array<NamedEntity, 71> named_entities{{
     {"micro", "\u00b5"}, {"plusmn", "\u00b1"}, {"sup2", "\u00b2"}, {"bull", "\u2022"}, {"check", "\u2713"}, {"cross", "\u2717"},
 }};
 
+// br, BR, br /: what stands between < and > of a line break.
+bool is_break(std::string_view tag) {
+  if (tag.size() < 2 || (tag[0] != 'b' && tag[0] != 'B') || (tag[1] != 'r' && tag[1] != 'R')) return false;
+  const std::string_view rest = trimmed(tag.substr(2));
+  return rest.empty() || rest == "/";
+}
+
 // Emphasis marks of a Markdown label, where they stand in pairs or at a word's edge.
 std::string without_emphasis(std::string_view text) {
   std::string out;
@@ -262,7 +269,7 @@ std::string label_text(std::string_view raw, bool markdown) {
           continue;
         }
       }
-      out += text[i] == '&' ? "&" : "#";
+      out += '&';
       continue;
     }
     if (text[i] == entity_end) {
@@ -278,7 +285,8 @@ std::string label_text(std::string_view raw, bool markdown) {
     if (text[i] == '<' && i + 1 < text.size() && (std::isalpha(static_cast<unsigned char>(text[i + 1])) != 0 || text[i + 1] == '/')) {
       const std::size_t end = std::string_view(text).substr(0, i + 200).find('>', i);
       if (end != std::string_view::npos) {
-        if (text.compare(i + 1, 2, "br") == 0 || text.compare(i + 1, 2, "BR") == 0) out += '\n';
+        const std::string_view tag = trimmed(std::string_view(text).substr(i + 1, end - i - 1));
+        if (is_break(tag)) out += '\n';
         i = end;
         continue;
       }

@@ -18,7 +18,7 @@ enum class FlowToken {
   comma, ampersand, star, hash, down, up, class_separator, link, start_link, link_id, edge_text, string, markdown, text, pipe,
   square_begin, square_end, round_begin, round_end, brace_begin, brace_end, stadium_begin, stadium_end, subroutine_begin,
   subroutine_end, cylinder_begin, cylinder_end, double_begin, double_end, ellipse_begin, ellipse_end, slash_begin,
-  backslash_begin, slash_end, backslash_end, flag_begin, tag_begin, properties_begin, shape_data, accessible, invalid
+  backslash_begin, slash_end, backslash_end, flag_begin, tag_begin, properties_begin, shape_data, accessible, unclosed, invalid
 };
 
 struct FlowWord {

@@ -91,7 +91,7 @@ class Parser {
   std::unordered_map<std::string, std::size_t> task_at_;
   std::vector<std::pair<std::string, std::string>> links_;
   int unnamed_ = 0;
-  std::int64_t excluded_days_left_ = 2'000'000;
+  std::int64_t excluded_days_left_ = 200'000;
 };
 
 // `word text`: the text up to one of `stops`; what is left stays in the line.

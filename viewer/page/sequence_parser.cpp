@@ -105,6 +105,7 @@ class Parser {
   int depth_ = 0;
   int box_ = -1;
   int last_created_ = -1, last_destroyed_ = -1;
+  std::string unknown_destroyed_;
   std::unordered_map<std::string, int> participants_;
   std::vector<int> active_;
 };
@@ -225,6 +226,11 @@ void Parser::participant(bool created) {
 
   const bool known = participants_.count(id) > 0;
   if (created && known && kind != Kind::destroy) fail(begin, "participant " + id + " is created, but there is one already");
+  // Who is not known yet cannot end; mermaid passes over that, until a message must touch it.
+  if (kind == Kind::destroy && !known) {
+    unknown_destroyed_ = id;
+    return;
+  }
   const int who = participant_of(id);
   Participant& one = out_.participants[static_cast<std::size_t>(who)];
   if (kind == Kind::destroy) {
@@ -285,6 +291,11 @@ void Parser::check_creation(const SequenceItem& message) {
       fail(message.line, "participant " + name(last_destroyed_) + " is destroyed, so the next message must come from it or go to it");
     }
     last_destroyed_ = -1;
+  } else if (!unknown_destroyed_.empty()) {
+    if (name(message.to) != unknown_destroyed_ && name(message.from) != unknown_destroyed_) {
+      fail(message.line, "participant " + unknown_destroyed_ + " is destroyed, so the next message must come from it or go to it");
+    }
+    unknown_destroyed_.clear();
   }
 }
 
