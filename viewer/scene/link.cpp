@@ -47,7 +47,7 @@ std::string decoded(std::string_view text) {
 }
 
 std::string encoded(std::string_view text) {
-  constexpr std::string_view special = "%?&#=<>\"' ";
+  constexpr std::string_view special = "%?&#=:<>\"' ";
   constexpr char hex[] = "0123456789ABCDEF";
   std::string out;
   for (char c : text) {
@@ -205,18 +205,20 @@ base::Result<Link> parse_path(const std::string& text, std::string_view rest, co
   Link link;
   const std::size_t hash = std::min(rest.find('#'), rest.size());
   const std::string anchor = hash < rest.size() ? decoded(rest.substr(hash + 1)) : "";
-  std::string path = decoded(rest.substr(0, hash));
-  if (path.empty() && !page.empty() && !is_source) {
+  // A colon of the name itself is written %3A.
+  const std::string_view whole = rest.substr(0, hash);
+  const std::size_t colon = whole.rfind(':');
+  const std::string path = decoded(whole.substr(0, colon));
+  if (path.empty() && colon == std::string_view::npos && !page.empty() && !is_source) {
     link.kind = Link::Kind::page;
     link.target = page;
     link.anchor = anchor;
     return link;
   }
-  if (const std::size_t colon = path.rfind(':'); colon != std::string::npos) {
-    const std::optional<int> line = whole_number(std::string_view(path).substr(colon + 1));
-    if (!line) return wrong(text, base::text("\"", path.substr(colon + 1), "\" is no line number"));
+  if (colon != std::string_view::npos) {
+    const std::optional<int> line = whole_number(whole.substr(colon + 1));
+    if (!line || *line == 0) return wrong(text, base::text("\"", whole.substr(colon + 1), "\" is no line number"));
     link.line = *line;
-    path.resize(colon);
   }
   const std::size_t slash = page.rfind('/');
   const std::string folder = is_source || slash == std::string::npos ? "" : page.substr(0, slash);
@@ -229,7 +231,7 @@ base::Result<Link> parse_path(const std::string& text, std::string_view rest, co
     link.anchor = anchor;
   } else if (!anchor.empty()) {
     const std::optional<int> line = anchor[0] == 'L' ? whole_number(std::string_view(anchor).substr(1)) : std::nullopt;
-    if (!line) return wrong(text, base::text("\"#", anchor, "\" is no line of a file: write #L118"));
+    if (!line || *line == 0) return wrong(text, base::text("\"#", anchor, "\" is no line of a file: write #L118"));
     link.line = *line;
   }
   return link;
