@@ -11,6 +11,7 @@
 #include "engine/cli/help.hpp"
 #include "engine/cli/pack_command.hpp"
 #include "engine/cli/read_command.hpp"
+#include "engine/cli/report_command.hpp"
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/train_command.hpp"
 #include "engine/cli/train_config.hpp"
@@ -37,7 +38,7 @@ int of_launcher(const Line&, Console& console) {
   return refuse(console, base::text("`", name, "` is done by the launcher: run ./shardbook ", name, " at the root of the project"));
 }
 
-constexpr char view[] = "view", report[] = "report", diagram[] = "diagram";
+constexpr char view[] = "view", diagram[] = "diagram";
 constexpr char build[] = "build", test[] = "test", fetch[] = "fetch";
 
 std::vector<Command> make_commands() {
@@ -94,7 +95,14 @@ std::vector<Command> make_commands() {
        "  ./shardbook train --device host --tp 2 --fsdp 2 --profile mynode.json\n",
        calibrate_switches(), calibrate},
       {view, "[DIR...]", 0, -1, "Open the viewer on runs.", "", {}, of_viewer<view>},
-      {report, "DIR", 0, -1, "A page about a run, to share.", "", {}, of_viewer<report>},
+      {"report", "RUN|TRACE...", 1, -1, "A run as one page to share: pictures, sentence, figures.",
+       "One HTML file that needs nothing else: opens from a disk, prints, follows light and dark. It shows who told\n"
+       "the times, the longest blocking exposure with its lines of source, where the time of each rank went, the\n"
+       "timeline of a step, the largest exposures, and the figures of `metrics` to the nanosecond.\n\n"
+       "  ./shardbook report experiments/02_tensor_parallel/runs/RUN\n"
+       "  ./shardbook report RUN --step 11 --out /tmp/step11.html\n"
+       "  ./shardbook report rank0.json.gz rank1.json.gz               traces of torch.profiler\n",
+       report_switches(), report_run},
       {"pack", "RUN", 1, 1, "A run as one small file, to carry to another machine.",
        "Rank files, records, configuration with the source that the run was made from, summary, the notes and the\n"
        "run's lab, as a tar archive. `show`, `metrics` and the viewer open it as it is.\n\n"

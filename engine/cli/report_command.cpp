@@ -1,0 +1,118 @@
+// cli/report_command: what report/ makes, from what, and where it goes; see report_command.hpp.
+#include "engine/cli/report_command.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+#include <ostream>
+
+#include "engine/cli/built_with.hpp"
+#include "engine/cli/window.hpp"
+#include "engine/report/page.hpp"
+#include "engine/timeline/output.hpp"
+#include "engine/timeline/pack.hpp"
+#include "engine/timeline/reader.hpp"
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::text;
+using timeline::Timeline;
+
+namespace {
+
+// "RUN", "fsdp_rank0": the last name of a path, without what tells its form.
+std::string name_of_place(const std::string& place) {
+  const fs::path whole = fs::absolute(place).lexically_normal();
+  std::string name = (whole.has_filename() ? whole.filename() : whole.parent_path().filename()).string();
+  std::error_code ignored;
+  if (fs::is_directory(place, ignored)) return name;
+  for (const char* ending : {".json.gz", ".tar.gz", ".json", ".tgz", ".tar", ".tlb"}) {
+    if (name.size() > std::string(ending).size() && name.ends_with(ending)) return name.substr(0, name.size() - std::string(ending).size());
+  }
+  return name;
+}
+
+// RUN/report.html, or TRACE.html beside the first trace.
+std::string default_out(const std::string& place) {
+  std::error_code ignored;
+  if (fs::is_directory(place, ignored)) return (fs::path(place) / "report.html").string();
+  return (fs::path(place).parent_path() / (name_of_place(place) + ".html")).string();
+}
+
+// run.json of a pack, which is unpacked for it and gone again.
+std::optional<timeline::RunInfo> info_of_pack(const std::string& place) {
+  std::error_code ignored;
+  std::string folder = (fs::temp_directory_path(ignored) / "shardbook-report-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) return std::nullopt;
+  std::optional<timeline::RunInfo> info;
+  if (const auto opened = timeline::open_pack(place, folder + "/pack")) {
+    if (auto read = timeline::read_run_info(opened.value().run + "/run.json")) info = std::move(read).value();
+  }
+  fs::remove_all(folder, ignored);
+  return info;
+}
+
+// run.json, if these places are of one run of ours. One that is there and cannot be read is an error: the page
+// would silently lack what it is for.
+base::Result<std::optional<timeline::RunInfo>> info_of(const std::vector<std::string>& places, const Timeline& timeline) {
+  std::optional<timeline::RunInfo> none;
+  for (const timeline::Provenance& rank : timeline.ranks) {
+    if (rank.foreign) return none;
+  }
+  if (timeline::is_pack_name(places.front())) return info_of_pack(places.front());
+  std::error_code ignored;
+  std::optional<fs::path> folder;
+  for (const std::string& place : places) {
+    const fs::path here = fs::is_directory(place, ignored) ? fs::path(place) : fs::path(place).parent_path();
+    if (folder && *folder != here) return none;
+    folder = here;
+  }
+  const fs::path file = *folder / "run.json";
+  if (!fs::exists(file, ignored)) return none;
+  auto read = timeline::read_run_info(file.string());
+  if (!read) return read.as_error();
+  return std::optional<timeline::RunInfo>(std::move(read).value());
+}
+
+}  // namespace
+
+std::vector<Switch> report_switches() {
+  return {{"out", "FILE.html", "Where to.", "RUN/report.html, or TRACE.html beside the trace"},
+          {"step", "N", "This step only, by its number in the timeline.", "all steps"},
+          {"json", "", "The page's figures as JSON on standard output, beside the page.", ""}};
+}
+
+int report_run(const Line& line, Console& console) {
+  const std::string out = line.has("out") ? line.value("out") : default_out(line.places.front());
+  if (!out.ends_with(".html") && !out.ends_with(".htm")) return refuse(console, text("--out ", out, ": the name of a page ends in .html"));
+  base::Result<Timeline> read = timeline::read(line.places);
+  if (!read) return refuse(console, read.error());
+  const Timeline& timeline = read.value();
+  const auto window = window_of(line, timeline);
+  if (!window) return refuse(console, window.error());
+  const auto info = info_of(line.places, timeline);
+  if (!info) return refuse(console, info.error());
+
+  std::optional<int> step;
+  if (line.has("step")) step = std::stoi(line.value("step"));
+  const report::Figures figures = report::figures_of(timeline, step);
+  const std::string page = report::page({timeline, figures, info.value() ? &*info.value() : nullptr, name_of_place(line.places.front()),
+                                         text("shardbook ", built_with::version, " report")});
+  timeline::Output file(out);
+  file << page;
+  const base::Status written = file.commit();
+  if (!written) return refuse(console, written.error() + "; --out says where else");
+
+  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+  if (line.has("json")) {
+    console.out << report::to_json(timeline, figures, 12).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    return exit_ok;
+  }
+  console.out << "Page  " << out << "   " << short_number(static_cast<double>(page.size()), " ") << "B, one file, for any browser\n";
+  for (const std::string& part : wrap(figures.sentence + ".", console.text_columns())) console.out << part << "\n";
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,125 @@
+// `report`: a page beside the run, with the figures of `metrics`.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/timeline/pack.hpp"
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string data = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
+
+std::string made_run(const Folder& folder) {
+  const std::string run = folder / "first";
+  const Spoken trained = shardbook({"train", "--device", "meta", "--tp", "2", "--out", run});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  return run;
+}
+
+TEST(Report, LiesBesideTheRunWithTheFiguresOfMetrics) {
+  const Folder folder;
+  const std::string run = made_run(folder);
+  const nlohmann::json metrics = nlohmann::json::parse(shardbook({"metrics", run, "--json"}).out);
+  const Spoken spoken = shardbook({"report", run + "/", "--json"});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  const nlohmann::json report = nlohmann::json::parse(spoken.out);
+  EXPECT_EQ(report["tables"], metrics["tables"]);
+  EXPECT_EQ(report["exposure"], metrics["exposure"]);
+  const std::string page = content_of(run + "/report.html");
+  for (const nlohmann::json& rank : metrics["tables"][0]["ranks"]) {
+    for (const char* key : {"window_ns", "compute_ns", "exposed_communication_ns", "idle_ns", "overlapped_ns"}) {
+      EXPECT_NE(page.find("<data value=\"" + rank[key].dump() + "\">"), std::string::npos) << key;
+    }
+  }
+  // run.json was read: the command stands in the page.
+  EXPECT_NE(page.find("shardbook train"), std::string::npos);
+  EXPECT_FALSE(fs::exists(run + "/report.html.tmp"));
+}
+
+TEST(Report, OfAStepIsMetricsOfThatStep) {
+  const Folder folder;
+  const std::string run = made_run(folder), out = folder / "step.html";
+  const nlohmann::json all = nlohmann::json::parse(shardbook({"report", run, "--json", "--out", out}).out);
+  const int step = all["exposures"].empty() ? 0 : all["exposures"][0]["step"].get<int>();
+  const std::string number = std::to_string(step);
+  const nlohmann::json of_step = nlohmann::json::parse(shardbook({"report", run, "--step", number, "--json", "--out", out}).out);
+  const nlohmann::json metrics = nlohmann::json::parse(shardbook({"metrics", run, "--step", number, "--json"}).out);
+  EXPECT_EQ(of_step["tables"], metrics["tables"]);
+  EXPECT_EQ(of_step["exposure"], metrics["exposure"]);
+}
+
+TEST(Report, OfAPackIsThatOfTheRun) {
+  const Folder folder;
+  const std::string run = made_run(folder), pack = folder / ("carried" + timeline::pack_ending());
+  ASSERT_EQ(shardbook({"pack", run, "--out", pack}).code, 0);
+  const Spoken spoken = shardbook({"report", pack});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  EXPECT_NE(content_of(folder / "carried.html").find("shardbook train"), std::string::npos);
+}
+
+TEST(Report, OfPyTorchsTracesHasTheIndependentReadersFigures) {
+  const Folder folder;
+  const std::string out = folder / "two.html";
+  const Spoken spoken = shardbook({"report", data + "fsdp_rank0.json.gz", data + "fsdp_rank1.json.gz", "--out", out, "--json"});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  const nlohmann::json ranks = nlohmann::json::parse(spoken.out)["tables"][0]["ranks"];
+  std::istringstream lines(content_of(data + "expected.jsonl"));
+  std::size_t rank = 0;
+  for (std::string line; std::getline(lines, line); ++rank) {
+    const nlohmann::json expected = nlohmann::json::parse(line);
+    EXPECT_EQ(ranks[rank]["window_ns"], expected["window_ns"]);
+    EXPECT_EQ(ranks[rank]["exposed_communication_ns"], expected["exposed_comm_ns"]);
+    EXPECT_EQ(ranks[rank]["idle_ns"], expected["idle_ns"]);
+  }
+  EXPECT_EQ(rank, 2u);
+  const std::string page = content_of(out);
+  EXPECT_LT(page.size(), 1'000'000u);
+  EXPECT_NE(page.find("No run.json"), std::string::npos);
+}
+
+TEST(Report, OfAFileThatIsCutOffSaysSoInThePage) {
+  const Folder folder;
+  const std::string run = made_run(folder);
+  const std::string whole = content_of(run + "/rank0.json"), trace = folder.write("cut.json", whole.substr(0, whole.size() * 3 / 4));
+  const Spoken spoken = shardbook({"report", trace});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  EXPECT_NE(spoken.err.find("cut off"), std::string::npos) << spoken.err;
+  EXPECT_NE(content_of(folder / "cut.html").find("Figures count only what is there"), std::string::npos);
+}
+
+TEST(Report, RefusesInOneSentenceAndLeavesNothing) {
+  const Folder folder;
+  const auto refused = [&](std::vector<std::string> words, const std::string& reason) {
+    const Spoken spoken = shardbook(words);
+    EXPECT_EQ(spoken.code, 2);
+    EXPECT_EQ(lines_in(spoken.err), 1) << spoken.err;
+    EXPECT_NE(spoken.err.find(reason), std::string::npos) << spoken.err;
+    EXPECT_EQ(spoken.out, "");
+    EXPECT_TRUE(fs::is_empty(folder.path()));
+  };
+  const std::string trace = data + "fsdp_rank0.json.gz";
+  refused({"report"}, "report");
+  refused({"report", folder / "missing"}, folder / "missing");
+  refused({"report", folder.path().string()}, "no rank files in");
+  refused({"report", trace, "--out", folder / "page.pdf"}, "ends in .html");
+  refused({"report", trace, "--out", folder / "missing/page.html"}, "cannot write");
+  refused({"report", trace, "--step", "99", "--out", folder / "page.html"}, "there is no step 99");
+  refused({"report", trace, "--step", "many", "--out", folder / "page.html"}, "--step");
+}
+
+TEST(Report, OfARunWhoseRecordIsDamagedIsRefused) {
+  const Folder folder;
+  const std::string run = made_run(folder);
+  folder.write("first/run.json", "{");
+  const Spoken spoken = shardbook({"report", run});
+  EXPECT_EQ(spoken.code, 2);
+  EXPECT_NE(spoken.err.find("is not valid JSON"), std::string::npos) << spoken.err;
+  EXPECT_FALSE(fs::exists(run + "/report.html"));
+}
+
+}  // namespace
+}  // namespace shardbook::cli
