@@ -136,8 +136,7 @@ class Drawing {
     for (Nanoseconds at = 0; at <= scale_.window.length(); at += tick) {
       const double x = scale_.x(scale_.window.start + at);
       out += line_at(x, 18 + axis_height - 5, y_);
-      const char* anchor = x > picture_width - share_gutter - 16 ? "end" : "middle";
-      for (int y : {18 + 12, y_ + 13}) out += text_at("tick", x, y, at == 0 ? "0" : metrics::duration_text(at), anchor);
+      for (int y : {18 + 12, y_ + 13}) out += text_at("tick", x, y, at == 0 ? "0" : metrics::duration_text(at), "middle");
     }
     return out;
   }
