@@ -118,6 +118,14 @@ TEST(Labels, EntitiesBreaksAndTagsAreResolved) {
   EXPECT_EQ(entity_text("9829"), "♥");
 }
 
+TEST(Gantt, DaysThatNeverEndAreAnErrorAndBlanksExcludeNothing) {
+  EXPECT_EQ(error_of("gantt\n dateFormat YYYY-MM-DD\n excludes monday tuesday wednesday thursday friday saturday sunday\n a :2024-01-01, 5d\n"),
+            "4: `excludes` leaves too few days for the tasks");
+  const Diagram diagram = parse_diagram("gantt\n excludes sunday ,  other\n a :a, 2024-01-01, 5d\n");
+  ASSERT_TRUE(diagram.ok) << diagram.error;
+  EXPECT_EQ(diagram.tasks[0].end_ms - diagram.tasks[0].begin_ms, 5 * day_ms);
+}
+
 TEST(GanttDates, RoundTripOverCenturies) {
   for (std::int64_t days = -200'000; days < 200'000; days += 37) {
     const CivilDate date = date_of(days);

@@ -158,6 +158,25 @@ TEST(Picture, TextHasAAContrastOnEveryGround) {
   }
 }
 
+TEST(Picture, GroundsOfTheAuthorLeaveTextsReadable) {
+  for (const char* ground : {"rgb(255, 255, 255)", "rgb(0, 0, 0)", "rgb(200, 220, 255)", "navy"}) {
+    const Picture picture = draw(std::string("sequenceDiagram\n rect ") + ground + "\n A->>B: x\n end\n");
+    ASSERT_TRUE(std::any_of(picture.shapes.begin(), picture.shapes.end(), [](const PictureShape& shape) { return shape.fill.rgba.has_value(); })) << ground;
+    for (const PictureShape& shape : picture.shapes) {
+      if (!shape.fill.rgba) continue;
+      for (const bool dark : {false, true}) {
+        // The ground over the page.
+        const std::uint32_t page = dark ? 0x16191dff : 0xffffffff, share = *shape.fill.rgba & 255;
+        std::uint32_t mixed = 0xff;
+        for (const int shift : {8, 16, 24}) {
+          mixed |= ((((*shape.fill.rgba >> shift) & 255) * share + ((page >> shift) & 255) * (255 - share)) / 255) << shift;
+        }
+        EXPECT_GE(contrast(colour_of(Role::text, dark), mixed), 4.5) << ground << (dark ? " dark" : " light");
+      }
+    }
+  }
+}
+
 TEST(Picture, SequenceColumnsLeaveRoomForTheirTexts) {
   const Picture picture = draw("sequenceDiagram\n A->>B: a rather long text between the first two\n B->>C: short\n A->>C: over both of them, and this one is longer than the two others together\n");
   expect_whole(picture, "columns");

@@ -115,7 +115,9 @@ bool Parser::setting(std::string_view& line) {
   const auto days = [&](std::set<std::string>& into) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     into.clear();
-    for (const std::string& part : parts_at(text, " ,\t")) into.insert(part);
+    for (const std::string& part : parts_at(text, " ,\t")) {
+      if (!part.empty()) into.insert(part);
+    }
   };
   if (keyword_with_text(line, "dateformat", "#;", text)) {
     format_ = text;

@@ -63,6 +63,13 @@ class SequenceLayout {
 
 constexpr float bar = 5;          // half the width of an activation
 
+// A ground that the author chose lies under texts of the theme: thin enough that they can be read in light and dark.
+std::optional<std::uint32_t> tint(const std::string& css) {
+  const std::optional<std::uint32_t> colour = parse_colour(css);
+  if (!colour || (*colour & 255) == 0) return std::nullopt;
+  return (*colour & 0xffffff00u) | std::min(*colour & 255u, 0x48u);
+}
+
 // --- Columns -----------------------------------------------------------------------------------------
 void SequenceLayout::place_columns() {
   const std::size_t count = columns_.size();
@@ -302,7 +309,7 @@ void SequenceLayout::end_block() {
   frame.max = {block.right, y_};
   if (block.block == "rect") {
     frame.fill.role = Role::group_fill;
-    frame.fill.rgba = parse_colour(block.text);
+    frame.fill.rgba = tint(block.text);
   } else {
     frame.stroke = {Role::group_stroke, {}};
     frame.thickness = 1.2f;
@@ -395,8 +402,7 @@ Picture SequenceLayout::run() {
     band.min = {left, 0};
     band.max = {right, y_ + 0.4f * em_};
     band.fill.role = Role::group_fill;
-    band.fill.rgba = parse_colour(diagram_.boxes[b].colour);
-    if (band.fill.rgba && *band.fill.rgba == 0) band.fill = {Role::group_fill, {}};
+    band.fill.rgba = tint(diagram_.boxes[b].colour);
     band.stroke = {Role::group_stroke, {}};
     // A word that is no colour belongs to the title.
     const std::string& colour = diagram_.boxes[b].colour;
