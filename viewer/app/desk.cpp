@@ -40,14 +40,9 @@ Desk::Impl::Impl(DeskOptions given) : options(std::move(given)) {
   drawer = settings.drawer;
   show_library = true;
 
-  // Plain files that are named together are the ranks of one run; folders and packs are runs of their own.
-  std::vector<std::string> together;
-  for (const std::string& words : options.open) {
-    const bool is_file = words.ends_with(".json") || words.ends_with(".json.gz");
-    if (is_file) together.push_back(words);
-    if (!is_file) open(words);
-  }
-  if (!together.empty()) open_together(together);
+  std::string lines;
+  for (const std::string& words : options.open) lines += words + "\n";
+  open_all(lines);
   if (!options.view.empty()) act({"follow", options.view});
   if (layout.empty()) layout = options.open.empty() || !page.path.empty() ? "split" : "trace";
 }

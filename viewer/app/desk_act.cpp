@@ -58,7 +58,7 @@ bool Desk::Impl::act_on_window(const ui::Intent& intent) {
 
 bool Desk::Impl::act_on_runs(const ui::Intent& intent) {
   const std::string& id = intent.id;
-  if (id == "open") open(intent.argument);
+  if (id == "open") open_all(intent.argument);
   else if (id == "run.show") current = std::clamp(number_of(intent.argument), runs.empty() ? -1 : 0, static_cast<int>(runs.size()) - 1);
   else if (id == "run.close") close(intent.argument.empty() ? current : number_of(intent.argument));
   else if (id == "compare") show_panel("compare");

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/book/project.hpp"
 #include "viewer/app/desk_state.hpp"
@@ -93,6 +94,20 @@ void write_settings(const Settings& settings) {
     if (!file) return;                         // a home that cannot be written to keeps no settings; nothing else is lost
   }
   fs::rename(beside, path, ignored);
+}
+
+// Plain files that are named together are the ranks of one run; folders and packs are runs of their own.
+void Desk::Impl::open_all(const std::string& lines) {
+  std::vector<std::string> together;
+  std::istringstream in(lines);
+  for (std::string words; std::getline(in, words);) {
+    if (words.empty()) continue;
+    std::error_code ignored;
+    const bool is_file = (words.ends_with(".json") || words.ends_with(".json.gz")) && fs::exists(words, ignored);
+    if (is_file) together.push_back(words);
+    if (!is_file) open(words);
+  }
+  if (!together.empty()) open_together(together);
 }
 
 void Desk::Impl::open(const std::string& words) {

@@ -71,7 +71,8 @@ struct Desk::Impl {
   void collect(ui::Intents intents);
 
   // --- desk_open.cpp: runs come and go ------------------------------------------------------------------
-  void open(const std::string& words);       // one path, lab or link
+  void open_all(const std::string& lines);    // a path, lab or link a line
+  void open(const std::string& words);
   void open_together(std::vector<std::string> paths);
   void take_loaded();
   void first_look(OpenRun& run);

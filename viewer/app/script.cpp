@@ -245,7 +245,9 @@ base::Status Runner::act(const ScriptLine& line) {
   }
   // The rest are commands to the desk.
   if (verb == "open") {
-    for (const std::string& path : words) desk_.act({"open", path});
+    std::string paths;      // named together, as on the command line
+    for (const std::string& path : words) paths += (paths.empty() ? "" : "\n") + path;
+    desk_.act({"open", paths});
   } else if (verb == "theme") {
     if (desk_.dark() != (words[0] == "dark")) desk_.act({"theme", words[0]});
   } else if (verb == "layout") {

@@ -88,7 +88,9 @@ base::Status open_window(Session& session, Desk& desk) {
   glfwSetWindowUserPointer(session.window, &desk);
   glfwSetDropCallback(session.window, [](GLFWwindow* window, int count, const char** paths) {
     auto* at = static_cast<Desk*>(glfwGetWindowUserPointer(window));
-    for (int i = 0; i < count; ++i) at->act({"open", paths[i]});
+    std::string dropped;
+    for (int i = 0; i < count; ++i) dropped += (dropped.empty() ? "" : "\n") + std::string(paths[i]);
+    at->act({"open", dropped});
   });
 
   session.imgui = ImGui::CreateContext();

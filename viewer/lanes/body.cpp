@@ -45,11 +45,6 @@ std::string exposed_text(const scene::Scene& scene, const Row& row, const scene:
   return words;
 }
 
-std::string title_of(const Row& row) {
-  if (row.kind != RowKind::rank || row.alike.empty()) return row.title;
-  return row.title + " and " + std::to_string(row.alike.size()) + " alike";
-}
-
 // A triangle that points right when closed, down when open.
 void draw_triangle(ImDrawList* list, ImVec2 center, bool open, ImU32 colour) {
   const float r = px(4);
@@ -72,7 +67,7 @@ ui::Intents draw_name(ImDrawList* list, const scene::Scene& scene, const PlotSta
   if (row.can_open) draw_triangle(list, {x + px(4), middle}, row.is_open, theme().dim);
   x += px(14);
   ImFont* font = ui::font(is_rank ? page::FontKind::bold : page::FontKind::small);
-  const std::string title = title_of(row);
+  const std::string& title = row.title;
   ImVec4 clip{from.x, from.y, to.x - px(4), to.y};
   list->AddText(font, font->FontSize, {std::floor(x), std::floor(middle - font->FontSize / 2)}, is_rank || focused ? theme().text : theme().dim,
                 title.c_str(), nullptr, 0, &clip);

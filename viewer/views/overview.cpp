@@ -58,7 +58,8 @@ void draw_bar(const scene::RankScene& rank, const Shares& shares, metrics::Windo
       lanes::draw_item(list, item, {0, from.y, to.y}, hatch);
       const bool pale = parts[i].first == Paint::idle;
       lanes::draw_label(list, std::string(names[i]) + " " + percent(parts[i].second, window.length()), x, x + width, {0, from.y, to.y},
-                        pale ? theme().text : theme().paint_text[static_cast<std::size_t>(parts[i].first)]);
+                        pale ? theme().text : theme().paint_text[static_cast<std::size_t>(parts[i].first)],
+                        parts[i].first == Paint::exposed ? theme().paint[static_cast<std::size_t>(Paint::exposed)] : 0);
     }
     x += width;
   }
@@ -143,7 +144,7 @@ Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
     if (ui::link("rank " + std::to_string(rank->rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
       intents.push_back({"rank.show", std::to_string(rank->rank)});
     }
-    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y}, {window.x + right, y + px(bar_units(scene) - 3)});
+    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right, y + px(bar_units(scene) - 2)});
     ImGui::SetCursorScreenPos({window.x + px(10), y + px(bar_units(scene))});
   }
   ImGui::SetCursorPos({px(10), ImGui::GetCursorPosY() + px(3)});

@@ -14,7 +14,7 @@ std::string provenance_text(const Scene& scene) {
   base::Nanoseconds error = 0;
   for (const timeline::Provenance& rank : scene.timeline().ranks) {
     std::string words = timeline::clock_text(rank);
-    if (rank.clock == timeline::Clock::measured && !rank.device.empty()) words += " on " + rank.device;
+    if (rank.clock == timeline::Clock::measured && !rank.device.empty() && words.find(rank.device) == std::string::npos) words += " on " + rank.device;
     if (rank.foreign) words += ", a trace of another program";
     ++kinds[words];
     error = std::max(error, rank.clock_error_ns);

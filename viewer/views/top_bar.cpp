@@ -55,11 +55,9 @@ Intents draw_top_bar(const TopBar& state) {
     if (ui::tab(label, state.layout == layout)) intents.push_back({std::string("layout.") + layout, ""});
     ImGui::SameLine(0, px(2));
   }
-  ImGui::SameLine(0, px(14));
-  level(20);
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(136), px(10)});
   if (ui::small_button(state.dark ? "Light" : "Dark", "Light or dark (Ctrl+T)")) intents.push_back({"theme", ""});
-  ImGui::SameLine(0, px(4));
-  level(20);
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(78), px(10)});
   if (ui::small_button("Help ?", "Keys, and what they do (?)")) intents.push_back({"help", ""});
   ui::end_pane();
   return intents;
