@@ -98,6 +98,19 @@ TEST(Items, AreSpansWhereFewAreInView) {
   EXPECT_EQ(items[2].kind, Item::Kind::span);
 }
 
+TEST(Items, ShowEvenWhatTookNoTime) {
+  Sketch sketch;
+  sketch.compute(0, 0, 1000);
+  sketch.compute(0, 5000, 5000);
+  sketch.compute(0, 9000, 9500);
+  const auto scene = scene_of(sketch.done());
+  std::vector<Item> items;
+  scene->items(row_named(*scene, "r0.s7"), {0, 10'000, 1000}, items);
+  ASSERT_EQ(items.size(), 3u);
+  EXPECT_EQ(items[1].span, (SpanRef{0, 1}));
+  EXPECT_FLOAT_EQ(items[1].x0, 500);
+}
+
 TEST(Items, NeverDrawABlockWhereTheStreamWasHalfIdle) {
   Sketch sketch;
   for (int i = 0; i < 20'000; ++i) sketch.compute(0, i * 100, i * 100 + 50);

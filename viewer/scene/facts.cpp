@@ -128,7 +128,9 @@ class Facts {
       return;
     }
     std::string wait = exact(parts.wait_ns) + percent_of(parts.wait_ns, length());
-    if (match->complete && !match->skew_is_significant() && match->spans.size() > 1) {
+    if (match->complete && match->skew_ns == 0 && match->spans.size() > 1) {
+      wait += ": its ranks came together";
+    } else if (match->complete && !match->skew_is_significant() && match->spans.size() > 1) {
       wait += base::text("; skew ", metrics::duration_text(match->skew_ns), " (clocks agree to ",
                          metrics::duration_text(match->clock_error_ns), "): not significant");
     } else if (match->complete && parts.wait_ns > 0) {
@@ -181,7 +183,9 @@ class Facts {
     const timeline::Provenance* provenance = timeline_.provenance(timeline_.rank(span_));
     if (provenance == nullptr) return;
     std::string value = clock_text(*provenance);
-    if (provenance->clock == timeline::Clock::measured && timeline_.ranks.size() > 1) {
+    if (timeline_.ranks.size() > 1 && provenance->foreign) {
+      value += "; the trace does not say how well the clocks of its ranks agree";
+    } else if (timeline_.ranks.size() > 1 && provenance->clock == timeline::Clock::measured) {
       value += base::text("; against rank 0 to ", metrics::duration_text(provenance->clock_error_ns));
     }
     say("clock", value);

@@ -241,7 +241,8 @@ class RowDrawing {
     for (std::size_t i = 0; i < solids.size();) {
       push(solids[i].start, -1);
       if (s_.scores[i] >= least) {
-        drawn += push(solids[i].end, static_cast<int>(i));
+        // One of no length still is an item: it is given the next nanosecond.
+        drawn += push(std::max(solids[i].end, solids[i].start + 1), static_cast<int>(i));
         ++i;
         continue;
       }

@@ -115,7 +115,7 @@ class Scene {
   // steps: the longest such beginning). Then path_is_partial().
   Window path_window() const { return path_.window; }
   bool path_is_partial() const { return path_is_partial_; }
-  static constexpr std::size_t most_path_spans = 250'000;
+  static constexpr std::size_t most_path_spans = 500'000;
   const std::vector<metrics::Exposure>& exposures() const { return exposures_; }
   // The exposure of a span, or null; and its place in exposures(), or -1.
   const metrics::Exposure* exposure_of(SpanRef span) const;
