@@ -1,6 +1,6 @@
 // What does mermaid.js find in each diagram of this folder? Writes NAME.json beside NAME.mmd.
 //
-//   npm ci && npm run ask            (all; give names for some)
+//   npm ci && npm run ask            (all; give names for some; in a copy of the folder)
 //
 // A diagram is accepted if mermaid's parser takes it and, for gantt charts, if its tasks get their times.
 // What both sides are reduced to before they are compared stands in README.md.

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the fuzz targets of the page with clang-16 (which knows std::source_location) into the folder given.
 #
-#   tests/viewer_page/fuzz/build.sh /tmp/fuzz
-#   /tmp/fuzz/fuzz_markdown -max_total_time=300 -max_len=4096 NEW_CORPUS tests/viewer_page/fuzz/corpus/markdown
+#   tests/viewer_page/fuzz/build.sh build/fuzz
+#   build/fuzz/fuzz_markdown -max_total_time=300 -max_len=4096 NEW_CORPUS tests/viewer_page/fuzz/corpus/markdown
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
 out=${1:?the folder for the targets}
