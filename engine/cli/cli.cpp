@@ -94,7 +94,22 @@ std::vector<Command> make_commands() {
        "  ./shardbook calibrate --name mynode --out mynode.json\n"
        "  ./shardbook train --device host --tp 2 --fsdp 2 --profile mynode.json\n",
        calibrate_switches(), calibrate},
-      {view, "[DIR...]", 0, -1, "Open the viewer on runs.", "", {}, of_viewer<view>},
+      {view, "[RUN|TRACE|LAB...]", 0, -1, "Open the viewer on runs, traces and labs.",
+       "Timelines beside notes, diagrams and source. Opens folders of runs, packed runs, traces of torch.profiler\n"
+       "(.json, .json.gz) and labs by number; without a name, it shows what can be opened. F1 lists all keys.\n"
+       "With --screenshot or --script it needs no display.\n\n"
+       "  ./shardbook view experiments/02_tensor_parallel/runs/RUN\n"
+       "  ./shardbook view 02 RUN                      the lab's text beside the run\n"
+       "  ./shardbook view RUN --screenshot out.png    a picture, also on a node without a screen\n",
+       {{"screenshot", "OUT.png", "Draw one picture into this file, without a window.", ""},
+        {"script", "FILE", "Do what this file says, without a window.", ""},
+        {"size", "WxH", "Of the picture, in pixels.", "1280x800"},
+        {"scale", "X", "How large letters and panes are.", "1"},
+        {"theme", "light|dark", "Colours.", "as last time"},
+        {"layout", "read|split|trace", "How text and timeline share the window.", "as last time"},
+        {"view", "LINK", "Where to begin: trace:RUN?t=1.2ms..1.9ms, note:03, lab:02.", ""},
+        {"panel", "NAME", "The panel to show: span, source, area, find, compare, marks.", ""}},
+       of_viewer<view>, true},
       {"report", "RUN|TRACE...", 1, -1, "A run as one page to share: pictures, sentence, figures.",
        "One HTML file that needs nothing else: opens from a disk, prints, follows light and dark. It shows who told\n"
        "the times, the longest blocking exposure with its lines of source, where the time of each rank went, the\n"
@@ -109,7 +124,17 @@ std::vector<Command> make_commands() {
        "  ./shardbook pack experiments/02_tensor_parallel/runs/RUN\n"
        "  ./shardbook pack RUN --out /tmp/run.tar.gz\n",
        pack_switches(), pack_run},
-      {diagram, "NAME", 0, -1, "Draw a diagram of the notes.", "", {}, of_viewer<diagram>},
+      {diagram, "FILE", 1, 1, "Say what a Mermaid diagram means, or draw it.",
+       "Reads a flowchart, a sequence diagram or a gantt chart and lists what was understood; if it was not, line\n"
+       "and reason, and exit code 2. Of a page (.md), the first diagram, or that of --number.\n\n"
+       "  ./shardbook diagram notes/map.md --number 2\n"
+       "  ./shardbook diagram map.mmd --png map.png\n",
+       {json,
+        {"png", "OUT.png", "Draw it into this file.", ""},
+        {"number", "N", "Which diagram of a page.", "1"},
+        {"theme", "light|dark", "Colours of the picture.", "light"},
+        {"scale", "X", "How large it is drawn.", "1"}},
+       of_viewer<diagram>, true},
       {build, "", 0, -1, "Build again.", "", {}, of_launcher<build>},
       {test, "", 0, -1, "Run all tests.", "", {}, of_launcher<test>},
       {fetch, "", 0, -1, "Fetch pinned packages, to carry to a node without a network.", "", {}, of_launcher<fetch>},
@@ -154,6 +179,7 @@ int main_with(const std::vector<std::string>& arguments, Console& console) {
     console.out << help_of(*command);
     return exit_ok;
   }
+  if (command->passes_on) return command->act(Line{words, {}}, console);
   base::Result<Line> line = read_line(*command, words);
   if (!line) return refuse(console, line.error());
   return command->act(line.value(), console);

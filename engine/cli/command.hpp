@@ -51,6 +51,7 @@ struct Command {
   std::string help;           // paragraphs of `COMMAND --help`, with examples
   std::vector<Switch> switches;
   int (*act)(const Line& line, Console& console) = nullptr;
+  bool passes_on = false;     // another program reads the line: all words go to `act` as places
 };
 
 // Errors: an unknown switch (the nearest is named), a value that is missing or too much, too few or too many places.

@@ -118,8 +118,8 @@ Finding display() {
             "timelines are drawn in the terminal (show)", problem};
   }
   return {"viewer", has_display ? "built, and there is a display" : "built, no display", has_display ? State::works : State::partly,
-          has_display ? "view opens windows" : "view cannot open a window here; show and report work",
-          has_display ? "" : "ssh -X, or copy the run to a machine with a screen"};
+          has_display ? "view opens windows" : "view draws pictures (--screenshot), but opens no window; show and report work",
+          has_display ? "" : "ssh -X, or pack the run and view it on a machine with a screen"};
 }
 
 const char* sign_of(State state) { return state == State::works ? "ok" : state == State::partly ? "part" : "no"; }

@@ -1,6 +1,7 @@
 // cli/viewer: the commands that open windows or draw pictures.
 //
-// Their true form belongs to the viewer's build; where that is not built, no_viewer.cpp says what to install.
+// They belong to another program, shardbook-viewer, so that this one never needs a window's libraries. It is looked
+// for beside this program and in the launcher's folder for it; where there is none, a sentence says how to get it.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace shardbook::cli {
 
-// One of view, report, diagram.
+// One of view, diagram. Becomes the viewer's program and returns only if that cannot be.
 int viewer_command(const std::string& name, const Line& line, Console& console);
 // Why there is none, and the remedy; "" where there is one.
 std::string viewer_problem();
