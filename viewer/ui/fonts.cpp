@@ -20,8 +20,8 @@ using page::FontKind;
 namespace {
 
 constexpr float body_size = 15;
-// Sans Mono looks larger than Sans at one size: its letters are wide.
-constexpr float mono_size = 13.5F;
+// Sans Mono looks a little larger than Sans at one size: its letters are wide.
+constexpr float mono_size = 14.5F;
 
 // Latin with its extensions, modifier letters (ʳ) and marks set over others (x̂), Greek, phonetic superscripts (ᵀ), punctuation, super- and
 // subscripts, currency, letterlike signs (ℓ ℝ), arrows, mathematics, technical signs, box drawing, blocks, shapes,
@@ -111,7 +111,7 @@ class AtlasMeasure : public page::Measure {
   }
   float line_height(FontKind kind) const override {
     const ImFont* face = font(kind);
-    return face == nullptr ? 0 : std::round(face->FontSize * (kind == FontKind::mono ? 1.4F : 1.45F));
+    return face == nullptr ? 0 : std::round(face->FontSize * (kind == FontKind::mono ? 1.38F : 1.45F));
   }
 };
 

@@ -89,6 +89,7 @@ struct PageView::Impl {
   void draw_decoration(const Decoration& one, std::string& clicked);
   void draw_image(const Decoration& one, ImVec2 low, ImVec2 high);
   void draw_marks(std::uint32_t from, std::uint32_t to, ImU32 colour, bool outlined);
+  void draw_code_grounds();
   void draw_text_boxes();
   void draw_region_bars();
   Range selection() const { return std::minmax(mark, cursor); }
@@ -352,6 +353,16 @@ void PageView::Impl::draw_marks(std::uint32_t from, std::uint32_t to, ImU32 colo
   }
 }
 
+// Code within a sentence has a ground of its own, below all words.
+void PageView::Impl::draw_code_grounds() {
+  for (std::size_t i = first_box; i < last_box; ++i) {
+    const TextBox& box = layout.boxes[i];
+    if ((box.style & Style::code) == 0 || box.region >= 0) continue;
+    const float x = origin.x + box.x, y = origin.y + box.y;
+    ImGui::GetWindowDrawList()->AddRectFilled({x - px(2), y + px(1)}, {x + box.w + px(2), y + box.h - px(1)}, theme().hover, px(3));
+  }
+}
+
 void PageView::Impl::draw_text_boxes() {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Theme& colours = theme();
@@ -374,9 +385,6 @@ void PageView::Impl::draw_text_boxes() {
       list->PushClipRect({origin.x + one.x + 1, origin.y + one.y}, {origin.x + one.x + one.w - 1, origin.y + one.y + one.h}, true);
     }
     const bool code = (box.style & Style::code) != 0, link = box.link >= 0;
-    const bool in_block = clipped && layout.regions[static_cast<std::size_t>(box.region)].w > 0 && code && !link;
-    // Code within a sentence has a ground of its own.
-    if (code && !in_block && selection().first == selection().second) list->AddRectFilled({x - px(2), y + px(1)}, {x + box.w + px(2), y + box.h - px(1)}, colours.raised, px(3));
     const ImU32 ink = link ? colours.link : code ? colours.code[static_cast<std::size_t>(box.token)] : colours.text;
     draw_text(list, box.font, {x, y + std::floor((box.h - face->FontSize) / 2)}, ink, layout.text_of(box));
     if ((box.style & Style::strike) != 0) list->AddLine({x, y + box.h * 0.55F}, {x + box.w, y + box.h * 0.55F}, ink, px(1));
@@ -442,6 +450,7 @@ std::string PageView::draw() {
   if (clicked.empty()) clicked = by_key;
   page.look();
   page.draw_decorations(clicked);
+  page.draw_code_grounds();
   const auto in_sight = std::partition_point(page.hits.begin(), page.hits.end(), [&](const Range& hit) { return hit.second <= page.seen.first; });
   for (auto i = static_cast<std::size_t>(in_sight - page.hits.begin()); i < page.hits.size() && page.hits[i].first < page.seen.second; ++i) {
     const bool current = static_cast<int>(i) == page.hit;

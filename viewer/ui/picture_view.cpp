@@ -166,9 +166,9 @@ void draw_line(ImDrawList* list, const PictureLine& line, const Placed& place) {
 std::string draw_picture(const Picture& picture, ImVec2 at, float zoom) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   const Placed place{{std::floor(at.x), std::floor(at.y)}, zoom};
-  if (!picture.error.empty()) {
+  if (!picture.error.empty()) note_words(picture.error);
+  if (!picture.error.empty() && picture.shapes.empty()) {
     draw_text(list, page::FontKind::body, place.at, theme().bad, picture.error);
-    note_words(picture.error);
     return "";
   }
   for (const PictureShape& shape : picture.shapes) draw_shape(list, shape, place);

@@ -100,13 +100,24 @@ void cell_text(const std::string& text, bool number) {
 }
 
 void head_row(const std::vector<Column>& columns) {
+  const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
+  const int sorted = specs != nullptr && specs->SpecsCount > 0 ? specs->Specs[0].ColumnIndex : -1;
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (std::size_t i = 0; i < columns.size(); ++i) {
     ImGui::TableSetColumnIndex(static_cast<int>(i));
     ImGui::PushID(static_cast<int>(i));
-    ImGui::TableHeader(columns[i].title.c_str());
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float room = ImGui::GetContentRegionAvail().x;
+    ImGui::TableHeader("##head");
     ImGui::PopID();
-    note_spot(columns[i].title, ImGui::GetItemRectMin(), ImGui::GetItemRectMax());
+    const ImVec2 low = ImGui::GetItemRectMin(), high = ImGui::GetItemRectMax();
+    note_spot(columns[i].title, low, high);
+    // Above numbers, to the right like them; the arrow of the sorted column keeps its place.
+    const float arrow = static_cast<int>(i) == sorted ? px(16) : 0;
+    const float spare = room - arrow - measure().width(columns[i].title, page::FontKind::bold);
+    const float x = at.x + (columns[i].number ? std::max(0.0F, spare) : 0);
+    draw_text(ImGui::GetWindowDrawList(), page::FontKind::bold, {x, at.y}, theme().dim, columns[i].title);
+    note_words(columns[i].title);
   }
 }
 
@@ -117,7 +128,7 @@ int table(const char* name, const std::vector<Column>& columns, const Cells& cel
   const std::string pane = state.stack.empty() ? std::string() : state.stack.back();
   state.rows_now.insert(pane);
   const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
-                                ImGuiTableFlags_Resizable | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings |
+                                ImGuiTableFlags_Resizable | ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_PadOuterX;
   if (columns.empty() || !ImGui::BeginTable(name, static_cast<int>(columns.size()), flags, ImVec2(0, height))) return -1;
   ImGui::TableSetupScrollFreeze(0, 1);

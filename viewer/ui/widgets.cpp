@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
@@ -152,6 +153,9 @@ Press press(const std::string& label, ImVec2 size, bool enabled = true) {
   const int nth = state.same_label[{pane_now(), label}]++;
   ImGui::PushID(label.c_str(), label.c_str() + label.size());
   ImGui::PushID(nth);
+  // Beside something taller: in the middle of the line.
+  const float line = ImGui::GetCurrentWindow()->DC.CurrLineSize.y;
+  if (line > size.y) ImGui::SetCursorPosY(ImGui::GetCursorPosY() + std::floor((line - size.y) / 2));
   Press result;
   result.from = ImGui::GetCursorScreenPos();
   result.to = {result.from.x + size.x, result.from.y + size.y};
@@ -316,11 +320,25 @@ void words_line(const std::string& text) { line_of(text, FontKind::body, theme()
 void dim_line(const std::string& text) { line_of(text, FontKind::small, theme().dim); }
 
 void paragraph(const std::string& text, ImU32 colour) {
-  ImGui::PushStyleColor(ImGuiCol_Text, colour != 0 ? colour : theme().text);
-  ImGui::PushTextWrapPos(0);
-  ImGui::TextUnformatted(text.c_str(), text.c_str() + text.size());
-  ImGui::PopTextWrapPos();
-  ImGui::PopStyleColor();
+  // Words broken into lines by ImGui, set further apart than it would.
+  ImFont* face = font(FontKind::body) != nullptr ? font(FontKind::body) : ImGui::GetFont();
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = std::max(ImGui::GetContentRegionAvail().x, px(40)), step = std::round(face->FontSize * 1.32F);
+  float y = 0, widest = 0;
+  const char* end = text.data() + text.size();
+  for (const char* from = text.data(); from < end;) {
+    const char* line_end = std::find(from, end, '\n');
+    const char* to = face->CalcWordWrapPositionA(1, from, line_end, width);
+    if (to == from && from < line_end) to = from + 1;
+    const std::string_view line(from, static_cast<std::size_t>(to - from));
+    widest = std::max(widest, draw_text(ImGui::GetWindowDrawList(), FontKind::body, {at.x, at.y + y + (step - face->FontSize) / 2},
+                                        colour != 0 ? colour : theme().text, line));
+    y += step;
+    from = to;
+    while (from < line_end && *from == ' ') ++from;
+    if (from == line_end && from < end) ++from;
+  }
+  ImGui::Dummy({std::min(width, widest), std::max(y, step)});
   note_words(text);
 }
 
