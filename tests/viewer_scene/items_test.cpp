@@ -72,6 +72,13 @@ TEST(Items, StayWithinTheirBudgetTheViewAndTheirOrder) {
         ASSERT_LE(items.size(), budget) << row.name << " view of " << view.end - view.start << " ns";
         std::vector<float> last(static_cast<std::size_t>(row.depth), 0.0f);
         for (const Item& item : items) {
+          if (row.track >= 0) {
+            // What can be pointed at is there: a span that touches the item's time.
+            ASSERT_TRUE(item.span.valid()) << row.name << " depth " << item.depth;
+            const double a_pixel = view.per_pixel();
+            ASSERT_LE(static_cast<double>(scene->timeline().start(item.span)), view.start + (static_cast<double>(item.x1) + 0.01) * a_pixel + 1);
+            ASSERT_GE(static_cast<double>(scene->timeline().end(item.span)), view.start + (static_cast<double>(item.x0) - 0.01) * a_pixel - 1);
+          }
           ASSERT_GE(item.x0, last[static_cast<std::size_t>(item.depth)]);
           ASSERT_LE(item.x0, item.x1);
           ASSERT_LE(item.x1, view.width);

@@ -311,9 +311,9 @@ class RowDrawing {
       return found;
     };
     if (row_.track >= 0) {
-      const TrackIndex::Longest found = consider(static_cast<std::uint32_t>(row_.track), hint_, false);
+      const TrackIndex::Longest found = consider(static_cast<std::uint32_t>(row_.track), item.depth == 0 ? hint_ : 0, false);
       item.count = std::max(found.last - found.first, 1u);
-      hint_ = found.first;
+      if (item.depth == 0) hint_ = found.last;
       return;
     }
     if (row_.kind == RowKind::rank || row_.kind == RowKind::exposed) {
@@ -347,7 +347,7 @@ class RowDrawing {
   std::size_t most_ = 0, most_visits_ = 0, levels_ = 1;
   double column_px_ = 1;
   bool complete_ = false;
-  std::uint32_t hint_ = 0;                         // a span before all that are still asked for, or 0
+  std::uint32_t hint_ = 0;                         // all spans before it start before what is still asked for
 };
 
 }  // namespace

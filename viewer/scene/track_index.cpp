@@ -18,7 +18,7 @@ constexpr int most_bits = 61;
 // Above this many spans in a window the longest is asked of the slices.
 constexpr std::uint32_t few = 16;
 
-// The first span that starts at or after `time`. `hint` is one that does not, or 0: doubling steps from there.
+// The first span that starts at or after `time`. All before `hint` start earlier: doubling steps from there.
 std::uint32_t first_from(const std::vector<Nanoseconds>& starts, Nanoseconds time, std::uint32_t hint) {
   std::size_t low = hint, step = 16;
   while (low + step < starts.size() && starts[low + step] < time) {
@@ -191,10 +191,24 @@ TrackIndex::Found TrackIndex::find(const Track& track, Interval window) const {
   return out;
 }
 
+std::uint32_t TrackIndex::first_at(const Track& track, Nanoseconds time, std::uint32_t hint) const {
+  // The longest span of the slice is near; from there it is a few steps, where bisection would be many misses
+  // of the cache.
+  if (!longest_.empty()) {
+    const Nanoseconds slice = (time >> bits_) - lowest_;
+    if (slice >= 0 && slice < static_cast<Nanoseconds>(longest_[0].size()) && longest_[0][static_cast<std::size_t>(slice)] != SpanRef::none) {
+      std::uint32_t near = longest_[0][static_cast<std::size_t>(slice)];
+      for (std::uint32_t step = 16; near > hint && track.start[near] >= time; step *= 2) near -= std::min(near - hint, step);
+      hint = std::max(hint, near);
+    }
+  }
+  return first_from(track.start, time, hint);
+}
+
 TrackIndex::Longest TrackIndex::longest(const Track& track, Interval window, std::uint32_t hint) const {
   Longest out;
-  out.first = first_from(track.start, window.start, hint);
-  out.last = first_from(track.start, window.end, out.first);
+  out.first = first_at(track, window.start, hint);
+  out.last = first_at(track, window.end, out.first);
   // What began before the window, and if few began within it, each of them.
   std::uint32_t& best = out.span;
   if (flat()) {

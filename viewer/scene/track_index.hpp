@@ -57,7 +57,7 @@ class TrackIndex {
 
   // The longest span that touches the window, SpanRef::none if none does: exact if few start in it, else the
   // longest of the slices that it lies in, of those that touch it. And [first, last), which start within it.
-  // `hint`: a span that starts before the window, if one is known: what follows is found from there.
+  // `hint`: all spans before it start before the window, if one such is known.
   struct Longest {
     std::uint32_t span = timeline::SpanRef::none, first = 0, last = 0;
   };
@@ -69,6 +69,7 @@ class TrackIndex {
   void make_depths(const timeline::Track& track);
   void make_coverage(const timeline::Track& track);
   void make_longest(const timeline::Track& track);
+  std::uint32_t first_at(const timeline::Track& track, Nanoseconds time, std::uint32_t hint) const;
   std::uint32_t longer(const timeline::Track& track, std::uint32_t a, std::uint32_t b) const;
 
   std::vector<std::uint8_t> depth_;                       // empty: flat
