@@ -1,5 +1,6 @@
 #include "engine/cli/train_command.hpp"
 
+#include <cstdlib>
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
@@ -116,7 +117,10 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   if (on_gpus) begin_to_speak();
 
   launch::LaunchOptions options;
-  options.command = command;
+  // Ranks that we start ourselves record what the user typed, not the line that they were started by.
+  const char* typed = speaker.has_parent() ? std::getenv("SHARDBOOK_COMMAND") : nullptr;
+  options.command = typed != nullptr ? typed : command;
+  if (spawns) ::setenv("SHARDBOOK_COMMAND", command.c_str(), 1);
   options.source_root = book::project_root();
   ProgressLine progress(words, config.json ? console.err_is_terminal : console.out_is_terminal);
   options.progress = [&](const launch::Progress& now) {

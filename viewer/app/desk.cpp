@@ -176,7 +176,9 @@ void Desk::Impl::draw_trace(ImVec2 size) {
     return;
   }
   const ImVec2 at = ImGui::GetCursorPos();
-  const float drawer_height = drawer ? std::clamp(size.y * settings.drawer_share, px(150), std::max(px(151), size.y - px(260))) : 0;
+  // Tables of figures want more room than facts.
+  const float share = panel == "compare" || panel == "area" ? std::max(settings.drawer_share, 0.46f) : settings.drawer_share;
+  const float drawer_height = drawer ? std::clamp(size.y * share, px(150), std::max(px(151), size.y - px(260))) : 0;
   // The bars give way where the window is low.
   const float wanted = views::overview_height(*one->scene);
   const float overview = std::min(wanted, std::max(px(90), size.y - drawer_height - px(240)));

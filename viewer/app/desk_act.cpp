@@ -218,20 +218,13 @@ bool Desk::Impl::act_on_selection(const ui::Intent& intent) {
     show_panel("area");
   }
   else if (id == "find") {
-    // Where text is in front, it is the page that is searched.
-    if (layout == "read" && !reader.title.empty()) {
-      reader.searching = reader.take_focus = true;
-    } else {
-      show_panel("find");
-      find.take_focus = intent.argument.empty();
-      if (!intent.argument.empty()) find.query = intent.argument;
-    }
+    show_panel("find");
+    find.take_focus = intent.argument.empty();
+    if (!intent.argument.empty()) find.query = intent.argument;
   }
   else if (id == "find.marks") plot.marked = find.shown.spans;
   else if (id == "find.next" || id == "find.previous") {
-    if (layout == "read" && reader.searching) {
-      reader.page.next_found(id == "find.next" ? 1 : -1);
-    } else if (!find.shown.spans.empty()) {
+    if (!find.shown.spans.empty()) {
       const int count = static_cast<int>(find.shown.spans.size());
       find.place = (find.place + (id == "find.next" ? 1 : count - 1) + count) % count;
       select(find.shown.spans[static_cast<std::size_t>(find.place)], true);

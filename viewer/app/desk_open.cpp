@@ -167,6 +167,7 @@ void Desk::Impl::take_loaded() {
   one->paths = paths;
   one->title = title_of(paths);
   one->scene = std::move(loaded.value());
+  shown_problem.clear();
   runs.push_back(std::move(one));
   current = static_cast<int>(runs.size()) - 1;
   first_look(*runs.back());
@@ -185,7 +186,7 @@ void Desk::Impl::first_look(OpenRun& one) {
   lanes::show(one.plot.view, scene.whole(), scene.whole());
   one.sidecar_path = scene::sidecar_path(one.paths.front());
   base::Result<scene::Sidecar> sidecar = scene::Sidecar{};
-  if (options.remember) sidecar = scene::read_sidecar(one.sidecar_path);
+  if (options.remember && one.paths.size() == 1) sidecar = scene::read_sidecar(one.sidecar_path);
   if (!sidecar) fail(sidecar.error());
   if (sidecar && sidecar.value().view_end > sidecar.value().view_start) {
     const scene::Sidecar& kept = sidecar.value();

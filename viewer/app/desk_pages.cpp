@@ -313,6 +313,12 @@ bool Desk::Impl::act_on_text(const ui::Intent& intent) {
   if (id == "follow") follow(intent.argument);
   else if (id == "go.source") go_source();
   else if (id == "go.note") go_note();
+  // Where text is in front, or nothing else is open, it is the page that is searched.
+  else if ((id == "find" || id == "find.next" || id == "find.previous") && intent.argument.empty() && !reader.title.empty() &&
+           !show_library && (layout == "read" || run() == nullptr)) {
+    if (id == "find" || !reader.searching) reader.searching = reader.take_focus = true;
+    else reader.page.next_found(id == "find.next" ? 1 : -1);
+  }
   else if (id == "text.copy") {
     const std::string chosen = reader.page.selected_text();
     if (!chosen.empty()) ImGui::SetClipboardText(chosen.c_str());

@@ -96,6 +96,7 @@ ui::Intents draw_name(ImDrawList* list, const scene::Scene& scene, const PlotSta
   }
   ImGui::PopID();
   ui::note_spot(row.name, from, to);
+  ui::note_words(row.title);
   return intents;
 }
 

@@ -117,7 +117,7 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
     return intents;
   }
   const int last = static_cast<int>(runs.size()) - 1;
-  if (state.a < 0 || state.a > last) state.a = 0;
+  if (state.a < 0 || state.a > last) state.a = std::max(0, last - 1);
   if (state.b < 0 || state.b > last) state.b = last;
   const auto first_step = [](const Scene& scene, int step) {
     for (const auto& one : scene.steps()) {

@@ -53,6 +53,7 @@ Intents draw_help(ImVec2 size) {
   ImGui::SameLine(0, px(12));
   ui::dim_line("Every action is here, and in the palette (Ctrl+Shift+P).");
   const float column = (ImGui::GetContentRegionAvail().x - px(24)) / 2;
+  ImGui::PushStyleColor(ImGuiCol_ChildBg, IM_COL32_BLACK_TRANS);
   ImGui::BeginChild("left", {column, 0});
   draw_legend();
   draw_group("Move");
@@ -64,6 +65,7 @@ Intents draw_help(ImVec2 size) {
   draw_group("Text");
   draw_group("Window");
   ImGui::EndChild();
+  ImGui::PopStyleColor();
   ui::end_pane();
   ImGui::PopStyleColor();
   return intents;

@@ -20,11 +20,11 @@ Intents draw_top_bar(const TopBar& state) {
   ImGui::TextUnformatted("Shardbook");
   ImGui::PopStyleColor();
   ImGui::SameLine(0, px(14));
-  level(20);
-  if (ui::small_button("Open", "Runs, labs and notes (Ctrl+O)")) intents.push_back({"library", ""});
+  level(28);
+  if (ui::tab("Open", false)) intents.push_back({"library", ""});
 
   // A tab a run; what does not fit is reached by the library.
-  const float right = ImGui::GetWindowWidth() - px(330);
+  const float right = ImGui::GetWindowWidth() - px(346);
   for (std::size_t i = 0; i < state.runs.size(); ++i) {
     ImGui::SameLine(0, px(6));
     if (ImGui::GetCursorPosX() + ImGui::CalcTextSize(state.runs[i].c_str()).x + px(40) > right) {
@@ -36,8 +36,8 @@ Intents draw_top_bar(const TopBar& state) {
     if (ui::tab(state.runs[i], static_cast<int>(i) == state.current)) intents.push_back({"run.show", std::to_string(i)});
     if (static_cast<int>(i) == state.current && state.runs.size() > 1) {
       ImGui::SameLine(0, px(2));
-      level(20);
-      if (ui::small_button("×", "Close this run")) intents.push_back({"run.close", std::to_string(i)});
+      level(28);
+      if (ui::tab("×", false)) intents.push_back({"run.close", std::to_string(i)});
     }
     ImGui::PopID();
   }
@@ -49,16 +49,16 @@ Intents draw_top_bar(const TopBar& state) {
     ui::note_words(words);
   }
 
-  ImGui::SameLine(std::max(ImGui::GetCursorPosX(), ImGui::GetWindowWidth() - px(322)));
+  ImGui::SameLine(std::max(ImGui::GetCursorPosX(), ImGui::GetWindowWidth() - px(334)));
   for (const auto& [label, layout] : {std::pair{"Read", "read"}, std::pair{"Split", "split"}, std::pair{"Trace", "trace"}}) {
     level(28);
     if (ui::tab(label, state.layout == layout)) intents.push_back({std::string("layout.") + layout, ""});
     ImGui::SameLine(0, px(2));
   }
-  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(136), px(10)});
-  if (ui::small_button(state.dark ? "Light" : "Dark", "Light or dark (Ctrl+T)")) intents.push_back({"theme", ""});
-  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(78), px(10)});
-  if (ui::small_button("Help ?", "Keys, and what they do (?)")) intents.push_back({"help", ""});
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(150), px(6)});
+  if (ui::tab(state.dark ? "Light" : "Dark", false)) intents.push_back({"theme", ""});
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(84), px(6)});
+  if (ui::tab("Help ?", false)) intents.push_back({"help", ""});
   ui::end_pane();
   return intents;
 }
