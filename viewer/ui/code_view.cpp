@@ -102,7 +102,7 @@ void draw_code(CodeView& code, ImVec2 size) {
     made.last = std::clamp(under, 0, count - 1);
   }
   if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) made.dragging = false;
-  if (ImGui::IsWindowFocused()) {
+  if (has_keys()) {
     for (const Pressed& pressed : pressed_commands()) {
       const std::string_view id = pressed.command->id;
       if (id == "text.select_all") made.first = 0, made.last = count - 1;

@@ -188,7 +188,7 @@ void PageView::Impl::next_link(int direction) {
 }
 
 std::string PageView::Impl::keys() {
-  if (!ImGui::IsWindowFocused()) return "";
+  if (!has_keys()) return "";
   for (const Pressed& pressed : pressed_commands()) {
     const std::string_view id = pressed.command->id;
     if (id == "text.select_all") mark = 0, cursor = static_cast<std::uint32_t>(layout.text.size());

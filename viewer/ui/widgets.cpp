@@ -66,6 +66,11 @@ const std::vector<std::string>& panes() { return screen_state().panes; }
 const std::string& focused_pane() { return screen_state().focused; }
 void focus_pane(const std::string& name) { screen_state().wants_focus = name; }
 
+bool has_keys() {
+  const ScreenState& state = screen_state();
+  return state.stack.empty() ? ImGui::IsWindowFocused() : state.stack.back() == state.focused;
+}
+
 bool begin_pane(const char* name, ImVec2 size, bool title) {
   ScreenState& state = screen_state();
   state.stack.emplace_back(name);

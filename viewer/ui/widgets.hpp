@@ -43,6 +43,8 @@ void end_pane();
 const std::vector<std::string>& panes();
 const std::string& focused_pane();
 void focus_pane(const std::string& name);
+// Does the pane that is being drawn have the keys? Outside of panes: does the window.
+bool has_keys();
 // A vertical or horizontal divider to drag between two panes; changes *first_px. True while dragged.
 bool splitter(const char* name, bool vertical, float* first_px, float least_first, float least_second, float whole);
 
