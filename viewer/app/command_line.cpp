@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ostream>
+#include <set>
 #include <tuple>
 
 #include "engine/base/check.hpp"
@@ -29,7 +31,9 @@ constexpr const char* diagram_help =
 
 // CLI11 speaks of options; users get one sentence with the nearest word.
 std::string sentence_of(const CLI::App& command, const CLI::ParseError& error) {
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return "which diagram? It is: shardbook diagram FILE";
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    if (command.get_parent() == nullptr) return base::text("'", command.remaining().front(), "' is nothing that the viewer does; it is view or diagram");
     std::vector<std::string> known;
     for (const CLI::Option* option : command.get_options()) {
       for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
@@ -41,7 +45,23 @@ std::string sentence_of(const CLI::App& command, const CLI::ParseError& error) {
   }
   std::string words = error.what();
   std::replace(words.begin(), words.end(), '\n', ' ');
+  if (const std::size_t colon = words.find(": is "); colon != std::string::npos) words.erase(colon, 1);
   return words;
+}
+
+// What an option takes, and the sentence if it is given something else. (CLI11 puts "--name: " before it.)
+CLI::Validator word_of(const std::set<std::string>& words, const std::string& said) {
+  return CLI::Validator([=](std::string& given) { return words.contains(given) ? std::string() : base::text("is ", said, ", not '", given, "'"); }, "");
+}
+CLI::Validator number_from(double least, double most) {
+  return CLI::Validator(
+      [=](std::string& given) {
+        char* end = nullptr;
+        const double number = std::strtod(given.c_str(), &end);
+        const bool fits = !given.empty() && *end == '\0' && number >= least && number <= most;
+        return fits ? std::string() : base::text("is a number from ", least, " to ", most, ", not '", given, "'");
+      },
+      "");
 }
 
 int refuse(std::ostream& err, const std::string& sentence) {
@@ -72,9 +92,9 @@ int main_with(const std::vector<std::string>& arguments, std::ostream& out, std:
   view_command->add_option("--screenshot", view_request.screenshot, "Draw one picture into this file (PNG), without a window.");
   view_command->add_option("--script", view_request.script, "Do what this file says, without a window.");
   view_command->add_option("--size", size, "Of the picture, in pixels. Default: 1280x800.");
-  view_command->add_option("--scale", view_request.scale, "How large letters and panes are. Default: 1.")->check(CLI::Range(0.5, 4.0));
-  view_command->add_option("--theme", view_request.theme, "light or dark.")->check(CLI::IsMember({"light", "dark"}));
-  view_command->add_option("--layout", view_request.layout, "read, split or trace.")->check(CLI::IsMember({"read", "split", "trace"}));
+  view_command->add_option("--scale", view_request.scale, "How large letters and panes are. Default: 1.")->check(number_from(0.5, 4));
+  view_command->add_option("--theme", view_request.theme, "light or dark.")->check(word_of({"light", "dark"}, "light or dark"));
+  view_command->add_option("--layout", view_request.layout, "read, split or trace.")->check(word_of({"read", "split", "trace"}, "read, split or trace"));
   view_command->add_option("--view", view_request.view, "A link to begin with: trace:RUN?t=1.2ms..1.9ms, note:03, lab:02.");
   view_command->add_option("--panel", view_request.panel, "The panel to show: span, source, area, find, compare, marks.");
 
@@ -83,9 +103,9 @@ int main_with(const std::vector<std::string>& arguments, std::ostream& out, std:
   diagram_command->add_option("file", diagram_request.file, "Mermaid text, or a page that holds some; - is the standard input.")->required();
   diagram_command->add_flag("--json", diagram_request.json, "What was understood, as JSON.");
   diagram_command->add_option("--png", diagram_request.png, "Draw it into this file.");
-  diagram_command->add_option("--number", diagram_request.number, "Which diagram of a page. Default: 1.")->check(CLI::Range(1, 10000));
-  diagram_command->add_option("--scale", diagram_request.scale, "How large it is drawn. Default: 1.")->check(CLI::Range(0.5, 4.0));
-  diagram_command->add_option("--theme", diagram_request.theme, "light or dark.")->check(CLI::IsMember({"light", "dark"}));
+  diagram_command->add_option("--number", diagram_request.number, "Which diagram of a page. Default: 1.")->check(number_from(1, 10'000));
+  diagram_command->add_option("--scale", diagram_request.scale, "How large it is drawn. Default: 1.")->check(number_from(0.5, 4));
+  diagram_command->add_option("--theme", diagram_request.theme, "light or dark.")->check(word_of({"light", "dark"}, "light or dark"));
 
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());

@@ -1,0 +1,94 @@
+// Does a script do what a user would, and stop with the reason where it cannot?
+#include "viewer/app/script.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "viewer/ui/keys.hpp"
+
+namespace shardbook::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Scripts : public testing::Test {
+ protected:
+  std::unique_ptr<Picture> picture;
+  std::unique_ptr<Desk> desk;
+
+  void SetUp() override {
+    auto made = Picture::make(1280, 800, 1);
+    ASSERT_TRUE(made.ok()) << made.error();
+    picture = std::move(made).value();
+    DeskOptions options;
+    options.root = SHARDBOOK_SOURCE_DIR;
+    options.remember = false;
+    desk = std::make_unique<Desk>(options);
+  }
+  // "" or the sentence.
+  std::string run(const std::string& text) {
+    const base::Status done = run_script(text, "test.txt", *desk, *picture);
+    return done ? "" : done.error();
+  }
+};
+
+TEST_F(Scripts, keys_clicks_and_words_work_without_any_display) {
+  EXPECT_EQ(run("expect \"No run is open\"\nkey F1\nexpect \"Zoom in\"\nkey Escape\nrefuse \"Zoom in\"\n"), "");
+}
+
+TEST_F(Scripts, what_is_not_there_is_said_with_what_is_nearest) {
+  const std::string missing = run("wait 2\nclick \"No such button at all\"\n");
+  EXPECT_EQ(missing.find("test.txt:2: "), 0U) << missing;
+  EXPECT_NE(missing.find("there is no \"No such button at all\" on the screen; the nearest is \""), std::string::npos) << missing;
+  const std::string unseen = run("expect \"No run is opem\"");
+  EXPECT_NE(unseen.find("the nearest is \"No run is open\""), std::string::npos) << unseen;
+}
+
+TEST_F(Scripts, values_are_compared_saved_and_used_again) {
+  EXPECT_EQ(run("save runs as before\nexpect runs $before\nexpect runs <= 0\n"), "");
+  EXPECT_NE(run("expect runs > 0").find("runs is \"0\", not > \"0\""), std::string::npos);
+  EXPECT_NE(run("expect nonsense 1").find("no value called nonsense"), std::string::npos);
+  EXPECT_NE(run("expect runs $nothing").find("nothing was saved as nothing"), std::string::npos);
+}
+
+TEST_F(Scripts, a_problem_stops_them_unless_the_next_line_is_about_it) {
+  EXPECT_NE(run("open /nowhere/at/all\nwait 1\n").find("test.txt:1: "), std::string::npos);
+  EXPECT_EQ(run("open /nowhere/at/all\nexpect problem ~ \"/nowhere/at/all\"\nwait 1\n"), "");
+  EXPECT_NE(run("open /nowhere/at/all"), "") << "the last line, too";
+}
+
+TEST_F(Scripts, nothing_is_typed_where_no_field_is) {
+  EXPECT_NE(run("type \"words\"").find("no field is being typed into"), std::string::npos);
+}
+
+TEST_F(Scripts, shots_have_the_size_and_theme_that_were_asked_for) {
+  const fs::path path = fs::temp_directory_path() / "shardbook-script-shot.png";
+  fs::remove(path);
+  EXPECT_EQ(run("size 640 480\ntheme dark\nshot " + path.string() + "\n"), "");
+  EXPECT_TRUE(fs::exists(path));
+  EXPECT_TRUE(desk->dark());
+  EXPECT_EQ(picture->pixels().width, 640);
+  fs::remove(path);
+  EXPECT_NE(run("shot /nowhere/x.png").find("cannot be written"), std::string::npos);
+}
+
+TEST_F(Scripts, nothing_runs_of_one_that_is_wrong) {
+  EXPECT_NE(run("theme dark\nclik \"a\"\n"), "");
+  EXPECT_FALSE(desk->dark());
+}
+
+TEST_F(Scripts, the_desk_knows_every_command_of_the_table) {
+  picture->resize(320, 200, 1);
+  ASSERT_NE(run("cmd no.such.command").find("there is no command"), std::string::npos);
+  for (const ui::Command& command : ui::commands()) {
+    const std::string id = command.id;
+    if (id == "quit" || id == "screenshot") continue;
+    desk->act({id, id == "step" ? "1" : ""});
+    picture->frame(*desk);
+    EXPECT_EQ(desk->problem().find("there is no command"), std::string::npos) << id;
+  }
+}
+
+}  // namespace
+}  // namespace shardbook::app
