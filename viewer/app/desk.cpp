@@ -180,8 +180,8 @@ void Desk::Impl::draw_trace(ImVec2 size) {
   const float share = panel == "compare" || panel == "area" ? std::max(settings.drawer_share, 0.46f) : settings.drawer_share;
   const float drawer_height = drawer ? std::clamp(size.y * share, px(150), std::max(px(151), size.y - px(260))) : 0;
   // The bars give way where the window is low.
-  const float wanted = views::overview_height(*one->scene);
-  const float overview = std::min(wanted, std::max(px(90), size.y - drawer_height - px(240)));
+  const float wanted = views::overview_height(*one->scene, one->plot, size.x);
+  const float overview = std::min(wanted, std::max(px(110), size.y - drawer_height - px(190)));
   ImGui::BeginChild("overview and plot", {size.x, size.y - drawer_height}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   collect(views::draw_overview(*one->scene, one->plot, overview));
   collect(lanes::draw_plot(*one->scene, one->plot, {size.x, size.y - drawer_height - overview - px(2)}));

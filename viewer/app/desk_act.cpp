@@ -127,6 +127,11 @@ bool Desk::Impl::act_on_view(const ui::Intent& intent) {
   else if (id == "show.critical") plot.show_critical = !plot.show_critical;
   else if (id == "show.idle_causes") plot.show_idle_causes = !plot.show_idle_causes;
   else if (id == "show.exposed") { if (!plot.choices.hidden.erase("exposed")) plot.choices.hidden.insert("exposed"); }
+  else if (id == "show.memory" || id == "show.host") {
+    const std::string kind = id.substr(5);
+    if (!plot.choices.hidden.erase(kind)) plot.choices.hidden.insert(kind);
+    plot.choices.open.insert("r" + std::to_string(scene.ranks().front().rank));
+  }
   else if (id == "show.row" || id == "show.kind") { if (!plot.choices.hidden.erase(intent.argument)) plot.choices.hidden.insert(intent.argument); }
   else if (id == "row.focus") plot.focus_row = intent.argument;
   else if (id == "row.show") {
@@ -395,7 +400,7 @@ void Desk::Impl::open_palette(bool of_rows) {
     return;
   }
   for (const ui::Command& command : ui::commands()) palette.choices.push_back({command.what, command.keys, {command.id, ""}});
-  for (const char* kind : {"host", "marks", "memory", "idle", "critical"}) {
+  for (const char* kind : {"marks", "idle", "critical"}) {
     palette.choices.push_back({std::string("Show or hide the rows of kind: ") + kind, "", {"show.kind", kind}});
   }
   palette.choices.push_back({"Fold ranks that behave alike, or unfold them", "", {"rank.alike", ""}});

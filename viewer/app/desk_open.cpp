@@ -168,6 +168,8 @@ void Desk::Impl::take_loaded() {
   one->title = title_of(paths);
   one->scene = std::move(loaded.value());
   shown_problem.clear();
+  // A pack brings the notes that its run was read with, for a reader who has no project.
+  if (options.root.empty() && one->scene->unpacked()) options.root = one->scene->unpacked()->root;
   runs.push_back(std::move(one));
   current = static_cast<int>(runs.size()) - 1;
   first_look(*runs.back());

@@ -17,6 +17,7 @@ using ui::theme;
 
 namespace {
 
+constexpr int most_items = 5000;
 constexpr float minimap_units = 26, ruler_units = 38, scrollbar_units = 8;
 
 float names_width(float whole) { return std::clamp(whole * 0.2f, px(184), px(250)); }
@@ -171,6 +172,12 @@ ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size) 
   const std::vector<Placed> placed = place_rows(state.rows);
   scroll_into_sight(state, placed, body.height());
   state.scroll = std::clamp(state.scroll, 0.0f, std::max(0.0f, whole_height(placed) - body.height()));
+
+  // However many rows are in sight, a frame draws at most so many rectangles.
+  const auto in_sight = std::count_if(placed.begin(), placed.end(), [&](const Placed& row) {
+    return row.top + row.height > state.scroll && row.top < state.scroll + body.height();
+  });
+  state.view.most = most_items / std::max(1, static_cast<int>(in_sight));
 
   // What the hand does comes first, so that the picture follows it in the same frame.
   ui::Intents intents = handle_mouse(scene, state, placed, body);

@@ -27,11 +27,16 @@ void draw_tooltip(const scene::Scene& scene, const PlotState& state, const scene
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 32);
   if (row.kind == RowKind::memory) {
     ImGui::TextUnformatted(meaning_of(row.kind));
+    std::size_t kind = 0;
     for (const timeline::Counter* counter : scene.counters_of(row.rank)) {
       const auto after = std::upper_bound(counter->time.begin(), counter->time.end(), time);
-      if (after == counter->time.begin()) continue;
-      const std::int64_t bytes = counter->value[static_cast<std::size_t>(after - counter->time.begin() - 1)];
+      const std::int64_t bytes = after == counter->time.begin() ? 0 : counter->value[static_cast<std::size_t>(after - counter->time.begin() - 1)];
+      const ImVec2 at = ImGui::GetCursorScreenPos();
+      const float side = ImGui::GetFontSize() * 0.7f;
+      ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + side * 0.3f}, {at.x + side, at.y + side * 1.3f}, ui::theme().series[kind % ui::theme().series.size()]);
+      ImGui::SetCursorScreenPos({at.x + side * 1.7f, at.y});
       ImGui::Text("%s: %.1f MiB", counter->name.c_str(), static_cast<double>(bytes) / (1024.0 * 1024));
+      ++kind;
     }
   } else if (state.hovered.valid()) {
     const timeline::Timeline& timeline = scene.timeline();

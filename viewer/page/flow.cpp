@@ -263,7 +263,9 @@ void Flow::table(const Block& block, float x, float width) {
   const std::vector<float> widths = column_widths(block, width, content);
   const int region = open_region(x, std::min(width, content));
   const float top = y_, edge = 0.25f * em_;
-  for (std::size_t r = 0; r < block.cells.size(); ++r) {
+  // Markdown has no table without a header; one of blanks is not drawn.
+  const bool has_header = !block.cells.empty() && std::any_of(block.cells[0].begin(), block.cells[0].end(), [](const std::vector<Run>& cell) { return !plain_text(cell).empty(); });
+  for (std::size_t r = has_header ? 0 : 1; r < block.cells.size(); ++r) {
     const float row_top = y_;
     const std::size_t header = r == 0 ? decorate(Kind::table_header, x, row_top, content, 0, region) : 0;
     float at = x, lowest = row_top + measure_.line_height(FontKind::body);

@@ -153,7 +153,7 @@ std::vector<Row> Scene::rows(const RowChoices& choices) const {
 RowChoices Scene::first_choices() const {
   RowChoices choices;
   choices.open = {row_name(RowKind::rank, ranks_.front().rank)};
-  choices.hidden = {name_of(RowKind::host), name_of(RowKind::marks)};
+  choices.hidden = {name_of(RowKind::host), name_of(RowKind::marks), name_of(RowKind::memory)};
   choices.fold_alike = ranks_.size() > 8;
   // A run without device work is its host rows.
   const bool any_device = std::any_of(ranks_.begin(), ranks_.end(), [](const RankScene& rank) { return rank.ever_busy(); });

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "viewer/ui/imgui_version.hpp"
+
 namespace shardbook::ui {
 
 const std::vector<Command>& commands() {
@@ -207,11 +209,12 @@ const std::vector<Binding>& bindings() {
 // the place of the key counts.
 bool is_down(const Chord& chord, bool held) {
   const ImGuiIO& io = ImGui::GetIO();
+  if (chord.typed != 0 && is_character_late()) return false;
   if (chord.typed != 0 && !io.InputQueueCharacters.empty()) {
     return !io.KeyCtrl && !io.KeyAlt && io.InputQueueCharacters.contains(static_cast<ImWchar>(chord.typed));
   }
   if (chord.key < 0 || io.KeyCtrl != chord.ctrl || io.KeyShift != chord.shift || io.KeyAlt != chord.alt) return false;
-  return held ? ImGui::IsKeyDown(chord.key) : ImGui::IsKeyPressed(chord.key, false);
+  return held ? is_key_down(chord.key) : is_key_pressed(chord.key, false);
 }
 
 // May this act while words are being typed?
@@ -237,7 +240,7 @@ struct Memory {
 int newly_pressed_key() {
   for (int key = GLFW_KEY_SPACE; key <= GLFW_KEY_MENU; ++key) {
     const bool modifier = key >= GLFW_KEY_LEFT_SHIFT && key <= GLFW_KEY_RIGHT_SUPER;
-    if (!modifier && ImGui::IsKeyPressed(key, false)) return key;
+    if (!modifier && is_key_pressed(key, false)) return key;
   }
   return -1;
 }

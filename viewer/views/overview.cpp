@@ -5,6 +5,7 @@
 
 #include "viewer/lanes/paint.hpp"
 #include "viewer/scene/navigate.hpp"
+#include "viewer/scene/sidecar.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/views/views.hpp"
@@ -18,7 +19,7 @@ using ui::theme;
 namespace {
 
 constexpr std::size_t most_bars = 8;
-constexpr float words_units = 62;
+constexpr float title_units = 24, figures_units = 118;
 // Many bars are thinner, so that the timeline keeps its room.
 float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 16 : 20; }
 
@@ -29,12 +30,12 @@ std::string percent(base::Nanoseconds part, base::Nanoseconds whole) {
 }
 
 // The ranks that have a bar: all, or those with the most exposed time.
-std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics::Window window) {
+std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics::Window window, std::size_t most) {
   std::vector<const scene::RankScene*> ranks;
   for (const scene::RankScene& rank : scene.ranks()) ranks.push_back(&rank);
-  if (ranks.size() > most_bars) {
+  if (ranks.size() > most) {
     std::stable_sort(ranks.begin(), ranks.end(), [&](const auto* left, const auto* right) { return left->exposed.busy(window) > right->exposed.busy(window); });
-    ranks.resize(most_bars);
+    ranks.resize(most);
     std::sort(ranks.begin(), ranks.end(), [](const auto* left, const auto* right) { return left->rank < right->rank; });
   }
   return ranks;
@@ -67,21 +68,91 @@ void draw_bar(const scene::RankScene& rank, const Shares& shares, metrics::Windo
                  percent(shares.exposed, window.length()) + " idle " + percent(shares.idle, window.length()));
 }
 
+// The one sentence: on the selection if it is exposed, else on the longest.
+std::string headline(const Scene& scene, const PlotState& plot) {
+  const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
+  if (exposure != nullptr) {
+    const int place = scene::place_of(scene, plot.selected);
+    return (place == 0 ? "The longest blocking exposure: " : std::to_string(place + 1) + " of " + std::to_string(scene.exposures().size()) + " exposed: ") +
+           metrics::sentence(scene.timeline(), *exposure) + ".";
+  }
+  if (scene.exposures().empty()) return "No communication is exposed: compute covers all of it.";
+  const metrics::Exposure& longest = scene.exposures().front();
+  return "The longest blocking exposure: " + metrics::sentence(scene.timeline(), longest) + ".";
+}
+
+// Of each kind of collective the exposure that blocks longest, for a reader who asks for a gather where a
+// reduce-scatter is the longest of all.
+struct LongestOfKind {
+  scene::SpanRef span;
+  std::string words;
+};
+const std::vector<LongestOfKind>& longest_of_kinds(const Scene& scene) {
+  static const Scene* made_of = nullptr;
+  static std::vector<LongestOfKind> kinds;
+  if (made_of == &scene) return kinds;
+  made_of = &scene;
+  kinds.clear();
+  std::vector<timeline::CollectiveOp> seen;
+  const timeline::Timeline& timeline = scene.timeline();
+  for (const metrics::Exposure& exposure : scene.exposures()) {
+    if (!timeline.has_collective(exposure.span)) continue;
+    const timeline::CollectiveOp op = timeline.collective(exposure.span).op;
+    if (std::find(seen.begin(), seen.end(), op) != seen.end()) continue;
+    seen.push_back(op);
+    const timeline::Detail& detail = timeline.detail(exposure.span);
+    std::string words = name_of(op);
+    std::replace(words.begin(), words.end(), '_', '-');
+    // FSDP's root unit holds what stands outside the layers.
+    const std::string part = detail.part != 0 ? std::string(timeline.strings[detail.part]) : "";
+    if (detail.layer >= 0) words += " of layer " + std::to_string(detail.layer);
+    else if (!part.empty()) words += part == "fsdp_unit" ? " of the root unit" : " of " + part;
+    if (detail.phase != 0) words += " in " + std::string(timeline.strings[detail.phase]);
+    words += exposure.blocking_ns > 0 ? ", " + metrics::duration_text(exposure.blocking_ns) : ", blocks nothing";
+    if (detail.source.known()) {
+      const std::string line = timeline::line_text(timeline, detail.source);
+      words += ", " + line.substr(line.rfind('/') + 1);
+    }
+    kinds.push_back({exposure.span, words});
+    if (kinds.size() == 4) break;
+  }
+  return kinds;
+}
+
+// One line of them: what does not fit is left to N.
+Intents draw_kinds(const Scene& scene, float width) {
+  Intents intents;
+  constexpr const char* title = "Blocks longest of its kind:";
+  ui::dim_line(title);
+  const float left = ImGui::GetCursorPosX(), gap = px(16);
+  float x = ui::measure().width(title, page::FontKind::small) + gap;
+  for (const LongestOfKind& kind : longest_of_kinds(scene)) {
+    const float wide = ui::measure().width(kind.words, page::FontKind::body);
+    if (x + wide > width) break;
+    ImGui::SameLine(left + x, 0);
+    if (ui::link(kind.words, "Select it")) {
+      intents.push_back({"select", scene::span_name(scene, kind.span)});
+      intents.push_back({"view.center", ""});
+    }
+    x += wide + gap;
+  }
+  return intents;
+}
+
+// Lines of the sentence, of the kinds, and one of links.
+float headline_height(const Scene& scene, const PlotState& plot, float width) {
+  const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
+  const float wide = ui::measure().width(headline(scene, plot), page::FontKind::body);
+  // A line is not filled to its end where words are not cut.
+  return (std::ceil(wide * 1.02f / std::max(width, px(40))) + (scene.exposures().empty() ? 1 : 2)) * line + px(6);
+}
+
 // What to look at, why, and the one key to press.
 Intents draw_headline(const Scene& scene, const PlotState& plot) {
   Intents intents;
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
-  std::string words;
-  if (exposure != nullptr) {
-    const int place = scene::place_of(scene, plot.selected);
-    words = (place == 0 ? "The longest blocking exposure: " : std::to_string(place + 1) + " of " + std::to_string(scene.exposures().size()) + " exposed: ") +
-            metrics::sentence(scene.timeline(), *exposure) + ".";
-  } else if (scene.exposures().empty()) {
-    words = "No communication is exposed: compute covers all of it.";
-  } else {
-    words = metrics::exposure_sentence(scene.timeline(), scene.path().window) + ".";
-  }
-  ui::paragraph(words);
+  ui::paragraph(headline(scene, plot));
+  if (!scene.exposures().empty()) intents = draw_kinds(scene, ImGui::GetContentRegionAvail().x);
   if (!scene.exposures().empty()) {
     if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
     ImGui::SameLine(0, px(18));
@@ -121,30 +192,39 @@ Shares shares_of(const scene::RankScene& rank, metrics::Window window) {
   return shares;
 }
 
-float overview_height(const Scene& scene) {
-  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + words_units + 22);
+float overview_height(const Scene& scene, const PlotState& plot, float width) {
+  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, plot, width - px(24));
 }
 
 Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
   Intents intents;
   ui::begin_pane("overview", {0, height}, false);
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
+  // Where there is not room for all bars, there are fewer; the sentence is never cut.
+  const float room = height - headline_height(scene, plot, ImGui::GetWindowWidth() - px(24)) - px(title_units);
+  const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);
   ImGui::SetCursorPos({px(10), px(5)});
   ui::dim_line("Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) + " · " +
                metrics::duration_text(step.window.length()) +
-               (scene.ranks().size() > most_bars ? " · the " + std::to_string(most_bars) + " ranks with the most exposed time" : ""));
+               (scene.ranks().size() > most ? " · of " + std::to_string(scene.ranks().size()) + " ranks the " + std::to_string(most) + " with the most exposed time" : ""));
 
   // Bars.
   const float name_width = px(76), right = ImGui::GetWindowWidth() - px(10);
-  for (const scene::RankScene* rank : ranks_with_bars(scene, step.window)) {
+  for (const scene::RankScene* rank : ranks_with_bars(scene, step.window, most)) {
     const ImVec2 window = ImGui::GetWindowPos();
     const float y = ImGui::GetCursorScreenPos().y;
-    ImGui::SetCursorScreenPos({window.x + px(10), y});
+    ImGui::SetCursorScreenPos({window.x + px(10), y + px(1)});
     const bool late = scene.straggler() == rank->rank;
     if (ui::link("rank " + std::to_string(rank->rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
       intents.push_back({"rank.show", std::to_string(rank->rank)});
     }
-    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right, y + px(bar_units(scene) - 2)});
+    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right - px(figures_units), y + px(bar_units(scene) - 2)});
+    // A small share has no room for words in the bar: it stands beside it.
+    ImFont* small = ui::font(page::FontKind::small);
+    const std::string figures = percent(shares_of(*rank, step.window).exposed, step.window.length()) + " exposed";
+    const float wide = small->CalcTextSizeA(small->FontSize, 1e9f, 0, figures.c_str()).x;
+    ImGui::GetWindowDrawList()->AddText(small, small->FontSize, {window.x + right - wide, std::floor(y + (px(bar_units(scene) - 1) - small->FontSize) / 2)},
+                                        theme().text, figures.c_str());
     ImGui::SetCursorScreenPos({window.x + px(10), y + px(bar_units(scene))});
   }
   ImGui::SetCursorPos({px(10), ImGui::GetCursorPosY() + px(3)});

@@ -2,6 +2,7 @@
 #include <cctype>
 #include <sstream>
 
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/keys.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/views/views.hpp"
@@ -28,7 +29,7 @@ bool fits(const Palette::Choice& choice, const std::string& query) {
   return true;
 }
 
-bool pressed(const char* key) { return ImGui::IsKeyPressed(ui::key_code(key)); }
+bool pressed(const char* key) { return ui::is_key_pressed(ui::key_code(key)); }
 
 }  // namespace
 
