@@ -5,9 +5,9 @@
 
 #include <functional>
 #include <string>
-#include <utility>
 
 #include "viewer/ui/fonts.hpp"
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/keys.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/ui/widgets.hpp"
@@ -23,13 +23,7 @@ class Screen {
     io.DisplaySize = {width, height};
     io.DeltaTime = 1.0F / 60;
     // As the window does it.
-    for (const auto& [key, name] : {std::pair{ImGuiKey_Tab, "Tab"}, {ImGuiKey_LeftArrow, "Left"}, {ImGuiKey_RightArrow, "Right"},
-                                    {ImGuiKey_UpArrow, "Up"}, {ImGuiKey_DownArrow, "Down"}, {ImGuiKey_Home, "Home"}, {ImGuiKey_End, "End"},
-                                    {ImGuiKey_Delete, "Delete"}, {ImGuiKey_Backspace, "Backspace"}, {ImGuiKey_Space, "Space"},
-                                    {ImGuiKey_Enter, "Enter"}, {ImGuiKey_Escape, "Escape"}, {ImGuiKey_A, "A"}, {ImGuiKey_C, "C"},
-                                    {ImGuiKey_V, "V"}, {ImGuiKey_X, "X"}, {ImGuiKey_Y, "Y"}, {ImGuiKey_Z, "Z"}}) {
-      io.KeyMap[key] = key_code(name);
-    }
+    prepare_keys();
     set_theme(false, scale);
     fonts_ = build_fonts(scale).ok();
   }
@@ -55,11 +49,8 @@ class Screen {
   }
 
   void hold(const Chord& chord, bool down) {
-    ImGuiIO& io = ImGui::GetIO();
-    io.KeyCtrl = down && chord.ctrl;
-    io.KeyShift = down && chord.shift;
-    io.KeyAlt = down && chord.alt;
-    if (chord.key >= 0) io.KeysDown[chord.key] = down;
+    feed_held(down && chord.ctrl, down && chord.shift, down && chord.alt);
+    feed_key(chord.key, down);
   }
 
   const Spot* spot(const std::string& label) const {

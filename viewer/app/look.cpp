@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "viewer/ui/fonts.hpp"
-#include "viewer/ui/keys.hpp"
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/theme.hpp"
 
 namespace shardbook::app {
@@ -29,13 +29,7 @@ void prepare_imgui() {
   io.LogFilename = nullptr;
   io.ConfigInputTextCursorBlink = false;
   io.ConfigWindowsMoveFromTitleBarOnly = true;
-  constexpr std::pair<ImGuiKey_, const char*> keys[] = {
-      {ImGuiKey_Tab, "Tab"}, {ImGuiKey_LeftArrow, "Left"}, {ImGuiKey_RightArrow, "Right"}, {ImGuiKey_UpArrow, "Up"},
-      {ImGuiKey_DownArrow, "Down"}, {ImGuiKey_PageUp, "PageUp"}, {ImGuiKey_PageDown, "PageDown"}, {ImGuiKey_Home, "Home"},
-      {ImGuiKey_End, "End"}, {ImGuiKey_Insert, "Insert"}, {ImGuiKey_Delete, "Delete"}, {ImGuiKey_Backspace, "Backspace"},
-      {ImGuiKey_Space, "Space"}, {ImGuiKey_Enter, "Enter"}, {ImGuiKey_Escape, "Escape"}, {ImGuiKey_A, "A"}, {ImGuiKey_C, "C"},
-      {ImGuiKey_V, "V"}, {ImGuiKey_X, "X"}, {ImGuiKey_Y, "Y"}, {ImGuiKey_Z, "Z"}};
-  for (const auto& [key, name] : keys) io.KeyMap[key] = ui::key_code(name);
+  ui::prepare_keys();
 }
 
 }  // namespace shardbook::app

@@ -13,6 +13,7 @@
 #include "engine/base/check.hpp"
 #include "engine/base/nearest.hpp"
 #include "viewer/app/script_lines.hpp"
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/keys.hpp"
 #include "viewer/ui/widgets.hpp"
 
@@ -108,19 +109,15 @@ base::Result<ImVec2> Runner::place_of(const std::string& label) const {
 base::Status Runner::press_keys(const std::string& keys) {
   const auto rows = ui::chords_of(keys);
   if (rows.size() != 1) return base::Error{base::text("'", keys, "' is no key")};
-  ImGuiIO& io = ImGui::GetIO();
   for (const ui::Chord& chord : rows[0]) {
     if (chord.key < 0) return base::Error{base::text("there is no key called '", keys, "'")};
     // Down for one frame, with what is held beside it; a field that is typed into gets the sign as well.
-    io.KeyCtrl = io.KeysDown[ui::key_code("Ctrl")] = chord.ctrl;
-    io.KeyShift = io.KeysDown[ui::key_code("Shift")] = chord.shift;
-    io.KeyAlt = io.KeysDown[ui::key_code("Alt")] = chord.alt;
-    io.KeysDown[chord.key] = true;
-    if (chord.typed != 0) io.AddInputCharacter(chord.typed);
+    ui::feed_held(chord.ctrl, chord.shift, chord.alt);
+    ui::feed_key(chord.key, true);
+    if (chord.typed != 0) ImGui::GetIO().AddInputCharacter(chord.typed);
     frames(1);
-    io.KeysDown[chord.key] = false;
-    io.KeyCtrl = io.KeyShift = io.KeyAlt = false;
-    for (const char* held : {"Ctrl", "Shift", "Alt"}) io.KeysDown[ui::key_code(held)] = false;
+    ui::feed_key(chord.key, false);
+    ui::feed_held(false, false, false);
     frames(1);
   }
   return settle();

@@ -18,6 +18,7 @@
 #include "engine/base/check.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/stage.hpp"
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/theme.hpp"
 
 namespace shardbook::app {
@@ -144,8 +145,7 @@ void draw_frame(Session& session, Desk& desk, Look& look, float scale) {
 
 bool anything_is_held() {
   const ImGuiIO& io = ImGui::GetIO();
-  return std::any_of(std::begin(io.KeysDown), std::end(io.KeysDown), [](bool down) { return down; }) ||
-         std::any_of(std::begin(io.MouseDown), std::end(io.MouseDown), [](bool down) { return down; });
+  return ui::is_any_key_down() || std::any_of(std::begin(io.MouseDown), std::end(io.MouseDown), [](bool down) { return down; });
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ base::Status run_window(Desk& desk, float scale) {
   Look look;
   std::string title;
   double awake_until = 0;
-  constexpr double frame_time = 1.0 / 60, nap = 0.5, settle = 0.6;   // seconds; `settle` is longer than a hint waits
+  constexpr double frame_time = 1.0 / 60, nap = 1.0, settle = 0.6;   // seconds; `settle` is longer than a hint waits
   while (glfwWindowShouldClose(session.window) == GLFW_FALSE && !desk.wants_to_quit()) {
     const bool awake = glfwGetTime() < awake_until || !desk.idle() || anything_is_held();
     const bool hidden = glfwGetWindowAttrib(session.window, GLFW_ICONIFIED) == GLFW_TRUE;

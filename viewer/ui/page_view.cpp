@@ -11,6 +11,7 @@
 
 #include "viewer/page/diagram.hpp"
 #include "viewer/ui/fonts.hpp"
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/keys.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/ui/widgets.hpp"
@@ -199,8 +200,8 @@ std::string PageView::Impl::keys() {
     if (id == "scroll.page_down") ImGui::SetScrollY(view_top + 0.9F * view_height);
   }
   if (ImGui::GetIO().WantTextInput) return "";
-  if (ImGui::IsKeyPressed(key_code("Tab")) && !ImGui::GetIO().KeyCtrl) next_link(ImGui::GetIO().KeyShift ? -1 : 1);
-  const bool follows = tabbed >= 0 && tabbed < static_cast<int>(layout.boxes.size()) && ImGui::IsKeyPressed(key_code("Enter"), false);
+  if (is_key_pressed(key_code("Tab")) && !ImGui::GetIO().KeyCtrl) next_link(ImGui::GetIO().KeyShift ? -1 : 1);
+  const bool follows = tabbed >= 0 && tabbed < static_cast<int>(layout.boxes.size()) && is_key_pressed(key_code("Enter"), false);
   return follows ? layout.links[layout.boxes[tabbed].link] : "";
 }
 
