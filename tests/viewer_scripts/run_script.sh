@@ -2,7 +2,7 @@
 # Runs one script of the viewer in a fresh folder that holds copies of measured runs, so that nothing of the
 # project or the user is written to.   run_script.sh VIEWER SCRIPT PROJECT
 set -euo pipefail
-viewer=$1 script=$2 project=$3
+viewer=$(realpath "$1") script=$(realpath "$2") project=$(realpath "$3")
 folder=$(mktemp -d)
 trap 'chmod -R u+w "$folder"; rm -rf "$folder"' EXIT
 cd "$folder"
