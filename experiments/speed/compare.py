@@ -77,7 +77,9 @@ def load(folder):
                 continue
             number = int(name.split("#")[1])
             if number in steps:
-                steps[number]["window"] = (event["ts"], event["ts"] + event["dur"])
+                # When its work ran on the device; the row itself is when the host issued it.
+                args = event.get("args", {})
+                steps[number]["window"] = (args["device_start_ns"] / 1000, args["device_end_ns"] / 1000)
         ranks[rank] = dict(steps)
     return ranks
 
