@@ -41,7 +41,7 @@ std::string exposed_text(const scene::Scene& scene, const Row& row, const scene:
                                std::min(whole.end, static_cast<base::Nanoseconds>(view.end))};
   if (rank == nullptr || seen.length() <= 0) return "";
   char words[32];
-  std::snprintf(words, sizeof words, "%.1f %% exposed", 100.0 * static_cast<double>(rank->exposed.busy(seen)) / static_cast<double>(seen.length()));
+  std::snprintf(words, sizeof words, "%.1f %% exposed here", 100.0 * static_cast<double>(rank->exposed.busy(seen)) / static_cast<double>(seen.length()));
   return words;
 }
 
@@ -293,6 +293,8 @@ std::string short_label(const scene::Timeline& timeline, SpanRef span) {
   const timeline::Detail& detail = timeline.detail(span);
   if (detail.op == 0) return std::string(timeline.label(span));
   std::string words(timeline.strings[detail.op]);
+  // A unit of FSDP is a layer, or the root: what stands outside the layers.
+  if (detail.part != 0 && timeline.strings[detail.part] == "fsdp_unit") return words + (detail.layer >= 0 ? " · L" + std::to_string(detail.layer) : " · root unit");
   if (detail.part != 0 && timeline.strings[detail.part] != timeline.strings[detail.op]) words += " " + std::string(timeline.strings[detail.part]);
   if (detail.layer >= 0) words += " · L" + std::to_string(detail.layer);
   return words;

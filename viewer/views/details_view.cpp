@@ -47,7 +47,8 @@ Intents draw_collective(const Scene& scene, SpanRef span) {
   Intents intents;
   const metrics::MatchedCollective* match = scene.collective_of(span);
   if (match == nullptr || match->spans.size() < 2) return intents;
-  ui::heading("On all its ranks");
+  const timeline::Group& group = scene.timeline().groups[match->group];
+  ui::heading("On the ranks of its group" + (group.name != 0 ? ", " + std::string(scene.timeline().strings[group.name]) : ""));
   std::vector<std::vector<std::string>> cells;
   int selected = -1;
   for (const SpanRef other : match->spans) {

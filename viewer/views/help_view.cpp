@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include "viewer/lanes/paint.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/keys.hpp"
 #include "viewer/ui/theme.hpp"
@@ -22,7 +23,7 @@ void draw_group(const char* group) {
     ImGui::TextUnformatted(*command.keys ? command.keys : "palette");
     ImGui::PopStyleColor();
     ImGui::PopFont();
-    ImGui::SetCursorScreenPos({at.x + px(150), at.y});
+    ImGui::SetCursorScreenPos({at.x + px(126), at.y});
     ImGui::PushTextWrapPos(0);
     ImGui::TextUnformatted(command.what);
     ImGui::PopTextWrapPos();
@@ -31,13 +32,30 @@ void draw_group(const char* group) {
   ImGui::Spacing();
 }
 
-// What each look means, in words.
+// What each look means: a sample, and words.
 void draw_legend() {
   ui::heading("How to read the picture");
+  const std::pair<scene::Paint, const char*> samples[] = {{scene::Paint::compute, "compute"}, {scene::Paint::communication, "communication"},
+                                                          {scene::Paint::wait, "waiting for a rank"}, {scene::Paint::exposed, "exposed"},
+                                                          {scene::Paint::memory, "copies"}, {scene::Paint::idle, "idle"}};
+  lanes::Hatch hatch(px(6));
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float line = px(20), column = ImGui::GetContentRegionAvail().x * 0.47f;
+  for (std::size_t i = 0; i < std::size(samples); ++i) {
+    const float x = at.x + (i % 2 ? column : 0), y = at.y + static_cast<float>(i / 2) * line;
+    scene::Item item;
+    item.paint = samples[i].first;
+    item.x1 = px(44);
+    lanes::draw_item(ImGui::GetWindowDrawList(), item, {x, y + px(2), y + px(16)}, hatch);
+    ImGui::SetCursorScreenPos({x + px(52), y});
+    ImGui::TextUnformatted(samples[i].second);
+  }
+  ImGui::SetCursorScreenPos({at.x, at.y + 3 * line + px(4)});
   ui::paragraph("A row is a stream of a rank. Plain blocks compute, hatched ones communicate; the pale first part of a collective waits for its slowest rank. "
                 "Where blocks would be too small, a column is as high as the share of its time that was busy.");
-  ui::paragraph("Exposed: communication that no compute covers (cross-hatched row). Blocking: exposed, and the step waited for it. Idle: nothing runs. "
-                "The straggler is the rank that waits least: the others wait for it.");
+  ui::paragraph("Exposed: communication that no compute of its rank covers. Blocking: exposed, and its transfer lies on the critical path, the chain of work that "
+                "decided how long the step is; time spent waiting for a late rank belongs to what that rank did. The straggler is the rank that waits least "
+                "in collectives: the others wait for it. FSDP's root unit holds the parameters outside the layers.");
   ui::paragraph("Wheel zooms, right-drag moves, drag measures an area, a click selects, two show it in full width.");
 }
 
@@ -45,24 +63,28 @@ void draw_legend() {
 
 Intents draw_help(ImVec2 size) {
   Intents intents;
-  const ImVec2 box{std::min(size.x - px(60), px(1120)), std::min(size.y - px(60), px(760))};
+  const ImVec2 box{std::min(size.x - px(60), px(1200)), std::min(size.y - px(60), px(760))};
   ImGui::SetCursorPos({(size.x - box.x) / 2, (size.y - box.y) / 2});
   ImGui::PushStyleColor(ImGuiCol_ChildBg, theme().raised);
   ui::begin_pane("help", box, true);
   if (ui::small_button("Close", "Esc")) intents.push_back({"up", ""});
   ImGui::SameLine(0, px(12));
   ui::dim_line("Every action is here, and in the palette (Ctrl+Shift+P).");
-  const float column = (ImGui::GetContentRegionAvail().x - px(24)) / 2;
+  // Three columns of about one height.
+  const float gap = px(20), column = (ImGui::GetContentRegionAvail().x - 2 * gap) / 3;
   ImGui::PushStyleColor(ImGuiCol_ChildBg, IM_COL32_BLACK_TRANS);
   ImGui::BeginChild("left", {column, 0});
   draw_legend();
+  draw_group("Text");
+  ImGui::EndChild();
+  ImGui::SameLine(0, gap);
+  ImGui::BeginChild("middle", {column, 0});
   draw_group("Move");
   draw_group("Show");
   ImGui::EndChild();
-  ImGui::SameLine(0, px(24));
+  ImGui::SameLine(0, gap);
   ImGui::BeginChild("right", {column, 0});
   draw_group("Select");
-  draw_group("Text");
   draw_group("Window");
   ImGui::EndChild();
   ImGui::PopStyleColor();

@@ -19,7 +19,7 @@ using ui::theme;
 namespace {
 
 constexpr std::size_t most_bars = 8;
-constexpr float title_units = 24, figures_units = 118;
+constexpr float title_units = 24, figures_units = 168;
 // Many bars are thinner, so that the timeline keeps its room.
 float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 16 : 20; }
 
@@ -108,6 +108,7 @@ const std::vector<LongestOfKind>& longest_of_kinds(const Scene& scene) {
     if (detail.layer >= 0) words += " of layer " + std::to_string(detail.layer);
     else if (!part.empty()) words += part == "fsdp_unit" ? " of the root unit" : " of " + part;
     if (detail.phase != 0) words += " in " + std::string(timeline.strings[detail.phase]);
+    words += ", rank " + std::to_string(timeline.rank(exposure.span));
     words += exposure.blocking_ns > 0 ? ", " + metrics::duration_text(exposure.blocking_ns) : ", blocks nothing";
     if (detail.source.known()) {
       const std::string line = timeline::line_text(timeline, detail.source);
@@ -139,18 +140,62 @@ Intents draw_kinds(const Scene& scene, float width) {
   return intents;
 }
 
+// Who is late, how late, and what that rank did meanwhile. Made once a scene: it looks at every collective.
+const std::string& straggler_words(const Scene& scene) {
+  static const Scene* made_of = nullptr;
+  static std::string words;
+  if (made_of == &scene) return words;
+  made_of = &scene;
+  words.clear();
+  const std::vector<metrics::RankWait> waits = metrics::rank_waits(scene.timeline(), scene.collectives());
+  if (waits.size() < 2) return words;
+  const auto [least, most] = std::minmax_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.wait_ns < b.wait_ns; });
+  const base::Nanoseconds whole = scene.whole().length();
+  const std::optional<base::Rank> straggler = scene.straggler();
+  // Below a hundredth of the time nobody waits for anybody.
+  if (!straggler || (most->wait_ns - least->wait_ns) * 100 < whole) {
+    words = "No rank is clearly late: in collectives each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
+            " of " + metrics::duration_text(whole) + " for another.";
+    return words;
+  }
+  base::Nanoseconds second = most->wait_ns, own_compute = 0, others_compute = 0, others = 0;
+  for (const metrics::RankWait& wait : waits) {
+    if (wait.rank != least->rank) second = std::min(second, wait.wait_ns);
+  }
+  for (const scene::RankScene& rank : scene.ranks()) {
+    const base::Nanoseconds compute = rank.compute.busy(scene.whole());
+    if (rank.rank == least->rank) own_compute = compute;
+    else others_compute += compute, ++others;
+  }
+  words = "Rank " + std::to_string(least->rank) + " is the straggler: in collectives the others waited " + metrics::duration_text(second) +
+          (second == most->wait_ns ? "" : " to " + metrics::duration_text(most->wait_ns)) + " of " + metrics::duration_text(whole) + ", it waited " +
+          metrics::duration_text(least->wait_ns) + ".";
+  if (others > 0 && others_compute > 0) {
+    char ratio[96];
+    std::snprintf(ratio, sizeof ratio, " Its compute took %.2f times as long as theirs.", static_cast<double>(own_compute * others) / static_cast<double>(others_compute));
+    words += ratio;
+  }
+  return words;
+}
+
+int lines_of(const std::string& words, float width) {
+  if (words.empty()) return 0;
+  // A line is not filled to its end where words are not cut.
+  return static_cast<int>(std::ceil(ui::measure().width(words, page::FontKind::body) * 1.02f / std::max(width, px(40))));
+}
+
 // Lines of the sentence, of the kinds, and one of links.
 float headline_height(const Scene& scene, const PlotState& plot, float width) {
   const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
-  const float wide = ui::measure().width(headline(scene, plot), page::FontKind::body);
-  // A line is not filled to its end where words are not cut.
-  return (std::ceil(wide * 1.02f / std::max(width, px(40))) + (scene.exposures().empty() ? 1 : 2)) * line + px(6);
+  const int lines = lines_of(headline(scene, plot), width) + lines_of(straggler_words(scene), width) + (scene.exposures().empty() ? 1 : 2);
+  return static_cast<float>(lines) * line + px(6);
 }
 
 // What to look at, why, and the one key to press.
 Intents draw_headline(const Scene& scene, const PlotState& plot) {
   Intents intents;
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
+  if (!straggler_words(scene).empty()) ui::paragraph(straggler_words(scene));
   ui::paragraph(headline(scene, plot));
   if (!scene.exposures().empty()) intents = draw_kinds(scene, ImGui::GetContentRegionAvail().x);
   if (!scene.exposures().empty()) {
@@ -162,12 +207,6 @@ Intents draw_headline(const Scene& scene, const PlotState& plot) {
     ImGui::SameLine(0, px(18));
   }
   if (ui::link("C: critical path")) intents.push_back({"show.critical", ""});
-  if (const std::optional<base::Rank> straggler = scene.straggler()) {
-    ImGui::SameLine(0, px(18));
-    if (ui::link("Straggler: rank " + std::to_string(*straggler), "The rank that waits least in collectives: the others wait for it")) {
-      intents.push_back({"rank.show", std::to_string(*straggler)});
-    }
-  }
   return intents;
 }
 
@@ -204,7 +243,8 @@ Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
   const float room = height - headline_height(scene, plot, ImGui::GetWindowWidth() - px(24)) - px(title_units);
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);
   ImGui::SetCursorPos({px(10), px(5)});
-  ui::dim_line("Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) + " · " +
+  ui::dim_line("Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) +
+               (scene.steps().size() > 1 ? " (" + std::to_string(scene.steps().size()) + " steps are recorded: keys 1 to " + std::to_string(std::min<std::size_t>(9, scene.steps().size())) + ")" : "") + " · " +
                metrics::duration_text(step.window.length()) +
                (scene.ranks().size() > most ? " · of " + std::to_string(scene.ranks().size()) + " ranks the " + std::to_string(most) + " with the most exposed time" : ""));
 
@@ -221,7 +261,8 @@ Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
     draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right - px(figures_units), y + px(bar_units(scene) - 2)});
     // A small share has no room for words in the bar: it stands beside it.
     ImFont* small = ui::font(page::FontKind::small);
-    const std::string figures = percent(shares_of(*rank, step.window).exposed, step.window.length()) + " exposed";
+    const std::string figures = percent(shares_of(*rank, step.window).exposed, step.window.length()) + " exposed, " +
+                                metrics::duration_text(shares_of(*rank, step.window).exposed);
     const float wide = small->CalcTextSizeA(small->FontSize, 1e9f, 0, figures.c_str()).x;
     ImGui::GetWindowDrawList()->AddText(small, small->FontSize, {window.x + right - wide, std::floor(y + (px(bar_units(scene) - 1) - small->FontSize) / 2)},
                                         theme().text, figures.c_str());
