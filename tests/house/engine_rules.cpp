@@ -1,4 +1,4 @@
-// Rules on what pages say of the engine: spans, rooms, arrows, commands, tests.
+// Rules on what pages say of the engine: spans, commands, tests.
 #include <algorithm>
 #include <filesystem>
 #include <regex>
@@ -33,7 +33,8 @@ std::string meant_by(const std::string& page, const Link& link) {
   return (std::filesystem::path(folder_of(page)) / link.target.substr(0, link.target.find('#'))).lexically_normal().generic_string();
 }
 
-// Where each span is, and what is wrong with their marks.
+}  // namespace
+
 std::map<std::string, std::string> find_spans(const Tree& tree, Problems& problems) {
   static const std::regex begin(R"(^\s*//@ ([a-z_0-9.]+): (\S.*)$)"), end(R"(^\s*//@end\s*$)"), mark(R"(^\s*//@)");
   std::map<std::string, std::string> files;
@@ -64,32 +65,6 @@ std::map<std::string, std::string> find_spans(const Tree& tree, Problems& proble
   return files;
 }
 
-// What CMake is told of a room.
-struct Room {
-  std::string floor;
-  std::set<std::string> uses;
-};
-
-std::map<std::string, Room> find_rooms(const Tree& tree) {
-  static const std::regex call(R"(shardbook_room\(\s*(\w+)\s+FLOOR\s+(\d+)([^)]*)\))");
-  std::map<std::string, Room> rooms;
-  for (const auto& [path, content] : tree.texts) {
-    std::smatch match;
-    if (!path.starts_with("engine/") || !path.ends_with("CMakeLists.txt") || !std::regex_search(content, match, call)) continue;
-    Room& room = rooms[match[1]];
-    room.floor = match[2];
-    bool in_uses = false;
-    for (const std::string& word : words_of(match[3])) {
-      if (word == "SOURCES" || word == "LIBRARIES") in_uses = false;
-      else if (word == "USES") in_uses = true;
-      else if (in_uses) room.uses.insert(word);
-    }
-  }
-  return rooms;
-}
-
-}  // namespace
-
 Problems broken_spans(const Tree& tree) {
   Problems problems;
   const std::map<std::string, std::string> files = find_spans(tree, problems);
@@ -108,87 +83,6 @@ Problems broken_spans(const Tree& tree) {
       });
       if (!linked) problems.push_back(text(where, "no link to ", file, " stands before the span ", fence.content[0]));
     }
-  }
-  return problems;
-}
-
-Problems missing_rooms(const Tree& tree) {
-  Problems problems;
-  const std::map<std::string, Room> rooms = find_rooms(tree);
-  const std::string index = tree.texts.contains("notes/README.md") ? tree.texts.at("notes/README.md") : "";
-  for (const auto& [name, room] : rooms) {
-    const std::string path = "notes/rooms/" + name + ".md";
-    if (!tree.texts.contains(path)) {
-      problems.push_back(text("room ", name, " has no page ", path));
-      continue;
-    }
-    const std::string& page = tree.texts.at(path);
-    const std::string floor = text("\n\nFloor ", room.floor, ", [engine/", name, "](../../engine/", name, ").\n");
-    if (!page.starts_with(text("# ", name, ": ")) || page.find(floor) != page.find('\n')) {
-      problems.push_back(text(path, " must begin with its name and question, then floor ", room.floor, " and its folder"));
-    }
-    const std::string row = text("| ", room.floor, " |");
-    const std::size_t line = index.find(row), link = index.find(text("[", name, "](rooms/", name, ".md)"));
-    const std::size_t next = index.find('\n', std::min(line, index.size()));
-    if (line == std::string::npos || link == std::string::npos || link < line || link > next) {
-      problems.push_back(text("notes/README.md: ", name, " is missing from floor ", room.floor));
-    }
-  }
-  for (const std::string& page : tree.pages()) {
-    if (!page.starts_with("notes/rooms/")) continue;
-    const std::string name = std::filesystem::path(page).stem().string();
-    if (!rooms.contains(name)) problems.push_back(text(page, ": there is no room ", name));
-  }
-  return problems;
-}
-
-Problems upward_includes(const Tree& tree) {
-  static const std::regex include(R"re(^\s*#\s*include\s+"engine/(\w+)/[^"]*")re");
-  const std::map<std::string, Room> rooms = find_rooms(tree);
-  Problems problems;
-  for (const auto& [name, room] : rooms) {
-    for (const std::string& used : room.uses) {
-      const auto below = rooms.find(used);
-      if (below == rooms.end() || std::stoi(below->second.floor) >= std::stoi(room.floor)) {
-        problems.push_back(text("room ", name, " on floor ", room.floor, " may not use ", used));
-      }
-    }
-  }
-  for (const auto& [path, content] : tree.texts) {
-    if (!path.starts_with("engine/")) continue;
-    const auto room = rooms.find(room_of(path));
-    int number = 0;
-    for (const std::string& line : lines_of(content)) {
-      ++number;
-      std::smatch match;
-      if (room == rooms.end() || !std::regex_search(line, match, include)) continue;
-      if (match[1] != room->first && !room->second.uses.contains(match[1])) {
-        problems.push_back(text(path, ":", number, ": room ", room->first, " includes ", match[1].str(), ", which it does not use"));
-      }
-    }
-  }
-  return problems;
-}
-
-Problems false_arrows(const Tree& tree) {
-  const std::string page = "notes/map.md";
-  const std::map<std::string, Room> rooms = find_rooms(tree);
-  if (!tree.texts.contains(page)) return {page + " is missing"};
-  const Markdown markdown = parse_markdown(tree.texts.at(page));
-  const auto diagram = std::find_if(markdown.fences.begin(), markdown.fences.end(), [](const Fence& fence) { return fence.info == "mermaid"; });
-  if (diagram == markdown.fences.end()) return {page + " has no diagram"};
-
-  Problems problems;
-  std::set<std::string> drawn;
-  for (const std::string& line : diagram->content) {
-    const std::vector<std::string> words = words_of(line);
-    if (words.size() != 3 || words[1] != "-->") continue;
-    drawn.insert({words[0], words[2]});
-    const auto room = rooms.find(words[0]);
-    if (room == rooms.end() || !room->second.uses.contains(words[2])) problems.push_back(text(page, ": ", words[0], " does not use ", words[2]));
-  }
-  for (const auto& [name, room] : rooms) {
-    if (name != "base" && !drawn.contains(name)) problems.push_back(text(page, ": the room ", name, " is not on the map"));
   }
   return problems;
 }

@@ -1,8 +1,7 @@
-// Rules on pages alone: links, fences, titles, paths, translations.
+// Rules on pages alone: fences, titles, paths, translations.
 #include "tests/house/note_rules.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <regex>
 
 #include "engine/base/check.hpp"
@@ -12,39 +11,8 @@ namespace shardbook::tests {
 
 using base::text;
 
-namespace {
-
-template <class Range, class Value>
-bool holds(const Range& range, const Value& value) {
-  return std::find(range.begin(), range.end(), value) != range.end();
-}
-
-bool is_elsewhere(const std::string& target) { return target.find("://") != std::string::npos || target.starts_with("mailto:"); }
-
-}  // namespace
-
-Problems broken_links(const Tree& tree) {
-  Problems problems;
-  for (const std::string& page : tree.pages()) {
-    for (const Link& link : parse_markdown(tree.texts.at(page)).links) {
-      if (is_elsewhere(link.target)) continue;
-      const std::size_t hash = std::min(link.target.find('#'), link.target.size());
-      const std::string file = link.target.substr(0, hash);
-      const std::string anchor = hash < link.target.size() ? link.target.substr(hash + 1) : "";
-      std::string path = file.empty() ? page : (std::filesystem::path(page).parent_path() / file).lexically_normal().generic_string();
-      if (path.ends_with("/")) path.pop_back();
-      if (!tree.paths.contains(path)) {
-        problems.push_back(text(page, ":", link.line, ": the link to ", link.target, " leads nowhere"));
-      } else if (!anchor.empty() && path.ends_with(".md") && !holds(parse_markdown(tree.texts.at(path)).anchors(), anchor)) {
-        problems.push_back(text(page, ":", link.line, ": ", path, " has no anchor ", anchor));
-      }
-    }
-  }
-  return problems;
-}
-
 Problems broken_fences(const Tree& tree) {
-  static const std::set<std::string> kinds{"flowchart", "sequenceDiagram"};
+  static const std::set<std::string> kinds{"flowchart", "sequenceDiagram", "gantt"};
   Problems problems;
   for (const std::string& page : tree.pages()) {
     for (const Fence& fence : parse_markdown(tree.texts.at(page)).fences) {

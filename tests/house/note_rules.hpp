@@ -13,7 +13,7 @@
 namespace shardbook::tests {
 
 struct Tree {
-  std::map<std::string, std::string> texts;   // by path from the root: all .md, engine/, tests/, labs/
+  std::map<std::string, std::string> texts;   // by path from the root: all .md; sources of engine/, viewer/, tests/
   std::set<std::string> paths;                // every file and folder
   std::set<std::string> options;              // names of options that a training command takes
 
@@ -23,22 +23,31 @@ struct Tree {
   std::vector<std::string> pages() const;
 };
 
-// Everything below root but builds, runs, third parties and what begins with a dot.
+// Everything below root but what git ignores (builds, runs, third parties, node_modules) and what begins with a dot.
 Tree read_tree(const std::string& root);
 
 using Problems = std::vector<std::string>;
 
-// Every relative link leads to a file or folder, and its anchor to a heading or id.
+// Every relative link leads to a file or folder, and its anchor to a heading or id. Every link of the viewer
+// (trace: lab: note: room: span: source:) leads to a run, pack, page, span or line.
 Problems broken_links(const Tree& tree);
+// On the web a link of the viewer is dead: a plain link or a command of ./shardbook stands in its line, too.
+Problems links_for_the_viewer_alone(const Tree& tree);
+// Where each span of the engine is, by name; what is wrong with their marks is added to the problems.
+std::map<std::string, std::string> find_spans(const Tree& tree, Problems& problems);
 // Spans of the engine (`//@ room.topic: Title.` to `//@end`) have one place each, are closed, and are named by the
 // room they are in. What a note weaves in exists, and a link to its file stands before it.
 Problems broken_spans(const Tree& tree);
-// Every room has its page in notes/rooms/, with its name, floor and question, and the index knows it.
+// Every room of engine/ and viewer/ is named by its folder and has its page in notes/rooms/, with its name, floor
+// and question, and the index knows it.
 Problems missing_rooms(const Tree& tree);
-// Every arrow of the first diagram in notes/map.md is a USES of that room.
+// Every arrow of the first two diagrams in notes/map.md is a USES of that room, and every room is on one of them.
 Problems false_arrows(const Tree& tree);
-// A room includes itself and the rooms that it USES, and those stand on lower floors.
+// A room includes itself and the rooms that it USES, and those stand on lower floors. The viewer's rooms use the
+// engine's pure rooms only, and no room of the engine uses the viewer's.
 Problems upward_includes(const Tree& tree);
+// Libraries that only some rooms know: Dear ImGui, GLFW, OpenGL and EGL, md4c, Graphviz.
+Problems stray_libraries(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
 // What stands after ./shardbook is a command, its options are known, and its lab or note is there.

@@ -3,6 +3,9 @@
 // Each rule is run on the project, and each is shown to fail on a small one that breaks it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "engine/config/config.hpp"
 #include "tests/house/markdown.hpp"
 #include "tests/house/note_rules.hpp"
@@ -44,6 +47,39 @@ TEST(Links, LeadSomewhere) {
   EXPECT_EQ(broken_links(page("# P\n[a](page.md#gone)")).size(), 1u);
   EXPECT_EQ(broken_links(page("# P\n## When it pays: d\n<a id=\"x\"></a>\n[a](#when-it-pays-d) [b](page.md#x) [`c`](page.md)")).size(), 0u);
   EXPECT_EQ(broken_links(page("# P\n`[a](nowhere.md)`\n```text\n[a](nowhere.md)\n```\n[web](https://example.org/x#y)")).size(), 0u);
+}
+
+TEST(Links, OfTheViewerLeadSomewhereToo) {
+  auto problems = [](const std::string& target) {
+    Tree tree = page("# P\n[see](" + target + ")");
+    tree.add("experiments/captured/run.tar.gz", "");
+    tree.add("labs/02_cut/text.md", "# L\n<a id=\"see\"></a>\n");
+    tree.add("notes/03_theory.md", "# N\n## The cost\n");
+    tree.add("notes/rooms/fsdp.md", "# R\n");
+    tree.add("engine/fsdp/schedule.cpp", "//@ fsdp.use: Use it.\nuse();\n//@end\n");
+    return broken_links(tree).size();
+  };
+  for (const char* right : {"trace:experiments/captured/run.tar.gz", "trace:experiments/captured/run.tar.gz?sel=next-exposed",
+                            "trace:?t=1.2ms..1.9ms&open=r0&pin=r0.s20&pin=r1.exposed&sel=r0.s20/117", "lab:02", "lab:02#see", "lab:02_cut",
+                            "note:03#the-cost", "room:fsdp", "span:fsdp.use", "source:engine/fsdp/schedule.cpp:3",
+                            "source:engine/fsdp/schedule.cpp"}) {
+    EXPECT_EQ(problems(right), 0u) << right;
+  }
+  for (const char* wrong : {"trace:experiments/captured/gone.tar.gz", "trace:experiments/02/runs/mine", "trace:?t=1.2..1.9", "trace:?zoom=2",
+                            "trace:?sel=first", "lab:07", "lab:0", "lab:02#gone", "note:04", "note:03#gone", "note:rooms/fsdp", "room:cellar",
+                            "span:fsdp.gone", "source:engine/fsdp/gone.cpp", "source:engine/fsdp/schedule.cpp:4",
+                            "source:engine/fsdp/schedule.cpp:0"}) {
+    EXPECT_EQ(problems(wrong), 1u) << wrong;
+  }
+}
+
+TEST(Links, OfTheViewerStandBesideWhatTheWebCanFollow) {
+  EXPECT_EQ(listed(links_for_the_viewer_alone(project())), "");
+
+  EXPECT_EQ(links_for_the_viewer_alone(page("# P\nLook: [see](trace:a.tar.gz), or `./shardbook view a.tar.gz`.")).size(), 0u);
+  EXPECT_EQ(links_for_the_viewer_alone(page("# P\n[note](note:03), [plain](03_theory.md)")).size(), 0u);
+  EXPECT_EQ(links_for_the_viewer_alone(page("# P\n[see](trace:a.tar.gz)\n`./shardbook view a.tar.gz`")).size(), 1u) << "in another line";
+  EXPECT_EQ(links_for_the_viewer_alone(page("# P\n[see](trace:a.tar.gz) [note](note:03)")).size(), 2u);
 }
 
 TEST(Spans, HaveOnePlaceAndAreWhatNotesWeaveIn) {
@@ -91,6 +127,17 @@ TEST(Rooms, HaveAPageEach) {
   EXPECT_EQ(missing_rooms(tree).size(), 1u) << "a page without a room";
 }
 
+TEST(Rooms, OfTheViewerHaveAPageEachToo) {
+  Tree tree;
+  tree.add("viewer/scene/CMakeLists.txt", "shardbook_room(viewer_scene FLOOR 4 USES base SOURCES scene.cpp)");
+  tree.add("notes/README.md", "# N\n| 4 | [viewer_scene](rooms/viewer_scene.md) |\n");
+  EXPECT_EQ(missing_rooms(tree).size(), 1u);
+  tree.add("notes/rooms/viewer_scene.md", "# viewer_scene: what?\n\nFloor 4, [viewer/scene](../../viewer/scene).\n");
+  EXPECT_EQ(listed(missing_rooms(tree)), "");
+  tree.add("viewer/scene/CMakeLists.txt", "shardbook_room(scene FLOOR 4 USES base SOURCES scene.cpp)");
+  EXPECT_FALSE(missing_rooms(tree).empty()) << "not named by its folder";
+}
+
 TEST(Rooms, IncludeOnlyWhatStandsBelow) {
   EXPECT_EQ(listed(upward_includes(project())), "");
 
@@ -110,6 +157,72 @@ TEST(Rooms, IncludeOnlyWhatStandsBelow) {
   EXPECT_EQ(upward_includes(tree).size(), 1u) << "two rooms of one floor";
 }
 
+TEST(Rooms, OfTheViewerUseThePureOnesAndTheEngineUsesNoneOfThem) {
+  auto problems = [](const std::string& path, const std::string& content) {
+    Tree tree;
+    tree.add("engine/base/CMakeLists.txt", "shardbook_room(base FLOOR 0 SOURCES base.cpp)");
+    tree.add("engine/device/CMakeLists.txt", "shardbook_room(device FLOOR 3 USES base SOURCES device.cpp)");
+    tree.add("engine/cli/CMakeLists.txt", "shardbook_room(cli FLOOR 10 USES base device SOURCES cli.cpp)");
+    tree.add("viewer/scene/CMakeLists.txt", "shardbook_room(viewer_scene FLOOR 4 USES base\n  SOURCES scene.cpp)");
+    tree.add("viewer/ui/CMakeLists.txt", "if(X)\n  return()\nendif()\nshardbook_room(viewer_ui FLOOR 5 USES base viewer_scene\n  SOURCES ui.cpp)");
+    tree.add(path, content);
+    return upward_includes(tree).size();
+  };
+  EXPECT_EQ(problems("viewer/ui/ui.cpp", "#include <imgui.h>\n#include \"viewer/scene/scene.hpp\"\n#include \"engine/base/result.hpp\"\n"), 0u);
+  EXPECT_EQ(problems("viewer/scene/scene.cpp", "#include \"viewer/ui/ui.hpp\"\n"), 1u) << "upward";
+  EXPECT_EQ(problems("viewer/scene/scene.cpp", "#include \"engine/device/device.hpp\"\n"), 1u) << "not pure";
+  EXPECT_EQ(problems("engine/cli/cli.cpp", "#include \"viewer/scene/scene.hpp\"\n"), 1u) << "from the engine";
+  EXPECT_EQ(problems("engine/cli/CMakeLists.txt", "shardbook_room(cli FLOOR 10 USES base viewer_scene SOURCES cli.cpp)"), 1u);
+  EXPECT_EQ(problems("viewer/scene/CMakeLists.txt", "shardbook_room(viewer_scene FLOOR 4 USES base device SOURCES scene.cpp)"), 1u);
+}
+
+TEST(Libraries, AreKnownWhereTheyBelongAlone) {
+  EXPECT_EQ(listed(stray_libraries(project())), "");
+
+  auto problems = [](const std::string& path, const std::string& header) {
+    Tree tree;
+    tree.add(path, "#include <" + header + ">\n");
+    return stray_libraries(tree).size();
+  };
+  EXPECT_EQ(problems("viewer/ui/theme.hpp", "imgui.h"), 0u);
+  EXPECT_EQ(problems("viewer/ui/keys.cpp", "GLFW/glfw3.h"), 0u);
+  EXPECT_EQ(problems("viewer/app/window_glfw.cpp", "backends/imgui_impl_opengl3.h"), 0u);
+  EXPECT_EQ(problems("viewer/scene/scene.hpp", "imgui.h"), 1u);
+  EXPECT_EQ(problems("engine/report/page.cpp", "imgui_internal.h"), 1u);
+  EXPECT_EQ(problems("viewer/ui/widgets.cpp", "GLFW/glfw3.h"), 1u);
+  EXPECT_EQ(problems("viewer/lanes/paint.cpp", "GL/gl.h"), 1u);
+  EXPECT_EQ(problems("viewer/views/overview.cpp", "EGL/egl.h"), 1u);
+  EXPECT_EQ(problems("viewer/page/flow.cpp", "md4c.h"), 1u);
+  EXPECT_EQ(problems("viewer/ui/picture_view.cpp", "gvc.h"), 1u);
+}
+
+TEST(TreeOfTheProject, LeavesOutWhatGitIgnores) {
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "shardbook_house_tree";
+  std::filesystem::remove_all(root);
+  auto put = [&](const std::string& path, const std::string& text) {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  };
+  put(".gitignore", "# what is made\n/build/\n/experiments/*/runs/\n*.tmp\n");
+  put("tests/mermaid/.gitignore", "node_modules/\n");
+  put("README.md", "# R\n");
+  put("tests/mermaid/README.md", "# M\n");
+  put("tests/mermaid/node_modules/a/README.md", "no title\n");
+  put("build/page.md", "no title\n");
+  put("notes/build/page.md", "# P\n");
+  put("experiments/02/runs/mine/page.md", "no title\n");
+  put("experiments/02/README.md", "# E\n");
+  put("page.tmp", "");
+  put(".hidden/page.md", "no title\n");
+
+  const Tree tree = read_tree(root.string());
+  EXPECT_EQ(tree.pages(), (std::vector<std::string>{"README.md", "experiments/02/README.md", "notes/build/page.md", "tests/mermaid/README.md"}));
+  EXPECT_FALSE(tree.paths.contains("build"));
+  EXPECT_FALSE(tree.paths.contains("page.tmp"));
+  EXPECT_TRUE(tree.paths.contains("experiments/02"));
+  std::filesystem::remove_all(root);
+}
+
 TEST(Map, ShowsTheArrowsThatThereAre) {
   EXPECT_EQ(listed(false_arrows(project())), "");
 
@@ -124,6 +237,12 @@ TEST(Map, ShowsTheArrowsThatThereAre) {
   EXPECT_EQ(false_arrows(tree).size(), 1u) << "comm is missing";
   tree.add("notes/map.md", "# M\n");
   EXPECT_EQ(false_arrows(tree).size(), 1u);
+  tree.add("viewer/scene/CMakeLists.txt", "shardbook_room(viewer_scene FLOOR 4 USES mesh SOURCES scene.cpp)");
+  const std::string engine = "# M\n```mermaid\nflowchart TB\n  comm --> mesh\n```\n";
+  tree.add("notes/map.md", engine);
+  EXPECT_EQ(false_arrows(tree).size(), 1u) << "the viewer's room is missing";
+  tree.add("notes/map.md", engine + "```mermaid\nflowchart TB\n  viewer_scene --> mesh\n```\n");
+  EXPECT_EQ(listed(false_arrows(tree)), "");
 }
 
 TEST(Fences, AreClosedAndDiagramsHaveAKind) {
