@@ -99,8 +99,9 @@ bool RankFile::read_distributed_info() {
     std::int64_t value = 0;
     if (key == "rank" || key == "world_size") {
       if (!cursor_.integer(value)) return false;
-      if (key == "rank") provenance_.rank = static_cast<Rank>(value);
-      else provenance_.world_size = static_cast<int>(value);
+      // Said again after the events, a rank comes too late: they have one.
+      if (key == "world_size") provenance_.world_size = static_cast<int>(value);
+      else if (!settled_) provenance_.rank = static_cast<Rank>(value);
       return true;
     }
     return cursor_.skip_value();

@@ -64,7 +64,14 @@ base::Status write_run_info(const RunInfo& info, const std::string& path) {
 base::Result<RunInfo> read_run_info(const std::string& path) {
   std::ifstream file(path);
   if (!file) return base::Error{base::text("cannot read ", path)};
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  // Copying and writing JSON recurse, so what nests too deep is refused before it is kept.
+  constexpr int deepest = 100;
+  bool too_deep = false;
+  const nlohmann::json json = nlohmann::json::parse(file, [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
+    too_deep = too_deep || depth > deepest;
+    return !too_deep;
+  }, false);
+  if (too_deep) return base::Error{base::text(path, " is not the run.json of a run: its values nest deeper than ", deepest, " levels")};
   if (json.is_discarded()) return base::Error{base::text(path, " is not valid JSON")};
   return run_info_from_json(json, path);
 }
