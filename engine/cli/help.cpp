@@ -36,9 +36,10 @@ struct Group {
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
       {"Learn", {"run", "read"}},
-      {"Train, and look at what it left", {"train", "show", "metrics"}},
+      {"Train, and look at what it left", {"train", "view", "show", "metrics"}},
+      {"Take it along, or send it", {"pack", "report"}},
+      {"Diagrams of pages", {"diagram"}},
       {"This machine", {"doctor", "calibrate"}},
-      {"The viewer", {"view", "report", "pack", "diagram"}},
       {"The launcher, ./shardbook at the project's root", {"build", "test", "fetch"}},
   };
   return all;
@@ -60,6 +61,8 @@ const std::map<std::string, std::string>& option_groups() {
 const char* examples = R"(Start with one of these:
   ./shardbook run 02     train a small model cut by tensor parallel and FSDP; see where the time goes
   ./shardbook read 03    why a matmul can be cut over ranks, with the engine's own code
+  ./shardbook view experiments/captured/gpt-1.3b-fsdp4.tar.gz
+                         steps that were measured on four GPUs; to look at them needs none
   ./shardbook train --device meta --model gpt-6.9b --tp 8 --fsdp 8
                          64 GPUs on a laptop: shapes only, times from a machine profile
 )";
@@ -70,7 +73,8 @@ std::string first_steps() {
   return std::string("shardbook ") + built_with::version +
          ": learn how large models are trained on many GPUs, by running it and looking.\n\n"
          "  1. ./shardbook run 02       train a small model cut over 4 ranks (no GPU needed; under a minute)\n"
-         "  2. ./shardbook show FOLDER  the timeline that the run left: what computed, what communicated, what waited\n"
+         "  2. ./shardbook view FOLDER  the timeline that the run left: what computed, what communicated, what waited\n"
+         "                              (./shardbook show FOLDER draws it in the terminal)\n"
          "  3. ./shardbook read 03      why it is so, with the code that did it\n\n"
          "./shardbook --help lists every command; ./shardbook doctor says what works on this machine.\n";
 }
