@@ -77,9 +77,22 @@ views::StatusBar Desk::Impl::status() const {
   return bar;
 }
 
+// Another run is in front: the query stays, what it found does not.
+void Desk::Impl::turn_to_run() {
+  const OpenRun* one = run();
+  if (one == nullptr || panels_of.lock() == one->scene) return;
+  panels_of = one->scene;
+  area = {};
+  marks = {};
+  std::string query = find.query;
+  find = {};
+  find.query = std::move(query);
+}
+
 void Desk::Impl::draw() {
   ++frames;
   take_loaded();
+  turn_to_run();
   dress(settings.dark, settings.scale * screen_scale);
   ui::begin_frame_spots();
   for (const ui::Pressed& pressed : ui::pressed_commands()) queue.push_back({pressed.command->id, pressed.digit > 0 ? std::to_string(pressed.digit) : ""});
@@ -180,10 +193,10 @@ void Desk::Impl::draw_trace(ImVec2 size) {
   const float share = panel == "compare" || panel == "area" ? std::max(settings.drawer_share, 0.46f) : settings.drawer_share;
   const float drawer_height = drawer ? std::clamp(size.y * share, px(150), std::max(px(151), size.y - px(260))) : 0;
   // The bars give way where the window is low.
-  const float wanted = views::overview_height(*one->scene, one->plot, size.x);
+  const float wanted = views::overview_height(*one->scene, one->overview, one->plot, size.x);
   const float overview = std::min(wanted, std::max(px(110), size.y - drawer_height - px(190)));
   ImGui::BeginChild("overview and plot", {size.x, size.y - drawer_height}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-  collect(views::draw_overview(*one->scene, one->plot, overview));
+  collect(views::draw_overview(*one->scene, one->overview, one->plot, overview));
   collect(lanes::draw_plot(*one->scene, one->plot, {size.x, size.y - drawer_height - overview - px(2)}));
   ImGui::EndChild();
   if (!drawer) return;

@@ -25,6 +25,7 @@ int number_of(const std::string& words) { return std::atoi(words.c_str()); }
 
 void Desk::Impl::act(const ui::Intent& intent) {
   hint.clear();
+  turn_to_run();
   if (act_on_window(intent) || act_on_runs(intent) || act_on_text(intent) || act_on_view(intent) || act_on_selection(intent) || act_on_marks(intent)) return;
   fail(text("there is no command '", intent.id, "'"));
 }

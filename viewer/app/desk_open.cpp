@@ -248,14 +248,11 @@ void Desk::Impl::close(int place) {
   area = {};
 }
 
-views::Library Desk::Impl::library() const {
+const views::Library& Desk::Impl::library() {
+  // The folder may be far away.
+  if (options.root.empty() || frames - library_read_at < 60) return library_;
+  library_read_at = frames;
   views::Library library;
-  if (options.root.empty()) return library;
-  // Read once a second at most: the folder may be far away.
-  static views::Library kept;
-  static int kept_at = -1000;
-  if (frames - kept_at < 60) return kept;
-  kept_at = frames;
   for (const std::string& name : book::lab_names(options.root)) {
     const base::Result<book::Lab> lab = book::find_lab(options.root, name);
     const std::string number = name.substr(0, name.find('_'));
@@ -273,8 +270,8 @@ views::Library Desk::Impl::library() const {
     const std::string of = captured ? "captured" : run.parent_path().parent_path().filename().string();
     library.runs.push_back({run.filename().string(), run.string(), of});
   }
-  kept = library;
-  return library;
+  library_ = std::move(library);
+  return library_;
 }
 
 }  // namespace shardbook::app

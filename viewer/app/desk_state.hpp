@@ -23,6 +23,7 @@ struct OpenRun {
   std::string title;
   std::shared_ptr<const scene::Scene> scene;
   lanes::PlotState plot;
+  views::Overview overview;
   std::vector<scene::TimeView> back, forward;
   std::size_t edge = 0;                      // of the selection's edges, which one is followed next
   std::string sidecar_path;
@@ -69,6 +70,7 @@ struct Desk::Impl {
   void draw_overlays(ImVec2 size);
   views::StatusBar status() const;
   void collect(ui::Intents intents);
+  void turn_to_run();                        // what the panels have found belongs to one run
 
   // --- desk_open.cpp: runs come and go ------------------------------------------------------------------
   void open_all(const std::string& lines);    // a path, lab or link a line
@@ -78,7 +80,7 @@ struct Desk::Impl {
   void first_look(OpenRun& run);
   void remember(OpenRun& run);               // writes the sidecar if it has changed
   void close(int place);
-  views::Library library() const;
+  const views::Library& library();            // read anew once a second
 
   // --- desk_act.cpp: what commands do --------------------------------------------------------------------
   void act(const ui::Intent& intent);
@@ -128,6 +130,7 @@ struct Desk::Impl {
   bool quit = false;
   int frames = 0, quiet_frames = 0;
 
+  std::weak_ptr<const scene::Scene> panels_of;       // the run that area, find and marks are about
   views::SourceState source;
   views::AreaState area;
   views::FindState find;
@@ -135,6 +138,8 @@ struct Desk::Impl {
   views::TextState reader;
   views::MarksState marks;
   views::Palette palette;
+  views::Library library_;
+  int library_read_at = -1000;               // a frame
   PagePlace page;
   std::vector<PagePlace> page_back, page_forward;
   std::optional<std::vector<book::Excerpt>> excerpts_;

@@ -83,16 +83,8 @@ std::string headline(const Scene& scene, const PlotState& plot) {
 
 // Of each kind of collective the exposure that blocks longest, for a reader who asks for a gather where a
 // reduce-scatter is the longest of all.
-struct LongestOfKind {
-  scene::SpanRef span;
-  std::string words;
-};
-const std::vector<LongestOfKind>& longest_of_kinds(const Scene& scene) {
-  static const Scene* made_of = nullptr;
-  static std::vector<LongestOfKind> kinds;
-  if (made_of == &scene) return kinds;
-  made_of = &scene;
-  kinds.clear();
+std::vector<Overview::Kind> longest_of_kinds(const Scene& scene) {
+  std::vector<Overview::Kind> kinds;
   std::vector<timeline::CollectiveOp> seen;
   const timeline::Timeline& timeline = scene.timeline();
   for (const metrics::Exposure& exposure : scene.exposures()) {
@@ -121,13 +113,13 @@ const std::vector<LongestOfKind>& longest_of_kinds(const Scene& scene) {
 }
 
 // One line of them: what does not fit is left to N.
-Intents draw_kinds(const Scene& scene, float width) {
+Intents draw_kinds(const Scene& scene, const Overview& overview, float width) {
   Intents intents;
   constexpr const char* title = "Blocks longest of its kind:";
   ui::dim_line(title);
   const float left = ImGui::GetCursorPosX(), gap = px(16);
   float x = ui::measure().width(title, page::FontKind::small) + gap;
-  for (const LongestOfKind& kind : longest_of_kinds(scene)) {
+  for (const Overview::Kind& kind : overview.kinds) {
     const float wide = ui::measure().width(kind.words, page::FontKind::body);
     if (x + wide > width) break;
     ImGui::SameLine(left + x, 0);
@@ -140,23 +132,17 @@ Intents draw_kinds(const Scene& scene, float width) {
   return intents;
 }
 
-// Who is late, how late, and what that rank did meanwhile. Made once a scene: it looks at every collective.
-const std::string& straggler_words(const Scene& scene) {
-  static const Scene* made_of = nullptr;
-  static std::string words;
-  if (made_of == &scene) return words;
-  made_of = &scene;
-  words.clear();
+// Who is late, how late, and what that rank did meanwhile.
+std::string straggler_words(const Scene& scene) {
   const std::vector<metrics::RankWait> waits = metrics::rank_waits(scene.timeline(), scene.collectives());
-  if (waits.size() < 2) return words;
+  if (waits.size() < 2) return "";
   const auto [least, most] = std::minmax_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.wait_ns < b.wait_ns; });
   const base::Nanoseconds whole = scene.whole().length();
   const std::optional<base::Rank> straggler = scene.straggler();
   // Below a hundredth of the time nobody waits for anybody.
   if (!straggler || (most->wait_ns - least->wait_ns) * 100 < whole) {
-    words = "No rank is clearly late: in collectives each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
+    return "No rank is clearly late: in collectives each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
             " of " + metrics::duration_text(whole) + " for another.";
-    return words;
   }
   base::Nanoseconds second = most->wait_ns, own_compute = 0, others_compute = 0, others = 0;
   for (const metrics::RankWait& wait : waits) {
@@ -167,7 +153,7 @@ const std::string& straggler_words(const Scene& scene) {
     if (rank.rank == least->rank) own_compute = compute;
     else others_compute += compute, ++others;
   }
-  words = "Rank " + std::to_string(least->rank) + " is the straggler: in collectives the others waited " + metrics::duration_text(second) +
+  std::string words = "Rank " + std::to_string(least->rank) + " is the straggler: in collectives the others waited " + metrics::duration_text(second) +
           (second == most->wait_ns ? "" : " to " + metrics::duration_text(most->wait_ns)) + " of " + metrics::duration_text(whole) + ", it waited " +
           metrics::duration_text(least->wait_ns) + ".";
   if (others > 0 && others_compute > 0) {
@@ -184,20 +170,28 @@ int lines_of(const std::string& words, float width) {
   return static_cast<int>(std::ceil(ui::measure().width(words, page::FontKind::body) * 1.02f / std::max(width, px(40))));
 }
 
-// Lines of the sentence, of the kinds, and one of links.
-float headline_height(const Scene& scene, const PlotState& plot, float width) {
+// Made once a run: both look at every collective.
+void make(Overview& overview, const Scene& scene) {
+  if (overview.made) return;
+  overview.made = true;
+  overview.straggler = straggler_words(scene);
+  overview.kinds = longest_of_kinds(scene);
+}
+
+// Lines of the sentences, of the kinds, and one of links.
+float headline_height(const Scene& scene, const Overview& overview, const PlotState& plot, float width) {
   const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
-  const int lines = lines_of(headline(scene, plot), width) + lines_of(straggler_words(scene), width) + (scene.exposures().empty() ? 1 : 2);
+  const int lines = lines_of(headline(scene, plot), width) + lines_of(overview.straggler, width) + (scene.exposures().empty() ? 1 : 2);
   return static_cast<float>(lines) * line + px(6);
 }
 
 // What to look at, why, and the one key to press.
-Intents draw_headline(const Scene& scene, const PlotState& plot) {
+Intents draw_headline(const Scene& scene, const Overview& overview, const PlotState& plot) {
   Intents intents;
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
-  if (!straggler_words(scene).empty()) ui::paragraph(straggler_words(scene));
+  if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
   ui::paragraph(headline(scene, plot));
-  if (!scene.exposures().empty()) intents = draw_kinds(scene, ImGui::GetContentRegionAvail().x);
+  if (!scene.exposures().empty()) intents = draw_kinds(scene, overview, ImGui::GetContentRegionAvail().x);
   if (!scene.exposures().empty()) {
     if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
     ImGui::SameLine(0, px(18));
@@ -231,16 +225,18 @@ Shares shares_of(const scene::RankScene& rank, metrics::Window window) {
   return shares;
 }
 
-float overview_height(const Scene& scene, const PlotState& plot, float width) {
-  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, plot, width - px(24));
+float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
+  make(overview, scene);
+  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, overview, plot, width - px(24));
 }
 
-Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
+Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
+  make(overview, scene);
   Intents intents;
   ui::begin_pane("overview", {0, height}, false);
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
-  const float room = height - headline_height(scene, plot, ImGui::GetWindowWidth() - px(24)) - px(title_units);
+  const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth() - px(24)) - px(title_units);
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);
   ImGui::SetCursorPos({px(10), px(5)});
   ui::dim_line("Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) +
@@ -270,7 +266,7 @@ Intents draw_overview(const Scene& scene, const PlotState& plot, float height) {
   }
   ImGui::SetCursorPos({px(10), ImGui::GetCursorPosY() + px(3)});
   ImGui::BeginGroup();
-  for (ui::Intent& intent : draw_headline(scene, plot)) intents.push_back(std::move(intent));
+  for (ui::Intent& intent : draw_headline(scene, overview, plot)) intents.push_back(std::move(intent));
   ImGui::EndGroup();
   ui::end_pane();
   return intents;

@@ -39,8 +39,17 @@ Intents draw_top_bar(const TopBar& state);
 
 // --- overview.cpp: a bar a rank, and one sentence -------------------------------------------------------
 // The window is the step that the view is in, else the whole run. Intents: exposed.next, rank.show R, step N.
-Intents draw_overview(const Scene& scene, const PlotState& plot, float height);
-float overview_height(const Scene& scene, const PlotState& plot, float width);
+struct Overview {
+  bool made = false;
+  std::string straggler;              // who is late, or that nobody is
+  struct Kind {
+    scene::SpanRef span;
+    std::string words;
+  };
+  std::vector<Kind> kinds;            // of each kind of collective the one that blocks longest
+};
+Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height);
+float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width);
 // The step's number and window that the middle of the view lies in; -1 and the whole run if none.
 scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot);
 // Parts of a rank's window; they sum to it exactly.
