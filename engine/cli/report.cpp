@@ -127,7 +127,10 @@ std::string steps_phrase(const timeline::Timeline& timeline) {
 // "./shardbook show x" and what it is good for, in two columns; a long command stands alone.
 std::string next_steps(const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
   std::vector<std::pair<std::string, std::string>> steps;
-  if (!outcome.folder.empty()) steps.emplace_back("./shardbook show " + outcome.folder, "look at the timeline");
+  if (!outcome.folder.empty()) {
+    steps.emplace_back("./shardbook view " + outcome.folder, "look at the timeline, beside the notes");
+    steps.emplace_back("./shardbook show " + outcome.folder, "the same in the terminal");
+  }
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
   steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
   constexpr int command_columns = 56;
