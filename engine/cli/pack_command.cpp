@@ -39,7 +39,7 @@ int pack_run(const Line& line, Console& console) {
   std::error_code ignored;
   console.out << "Pack  " << out << "   " << bytes_text(fs::file_size(out, ignored)) << ", of "
               << count_text(static_cast<long long>(packed.value().files), "file") << " with " << bytes_text(packed.value().bytes) << "\n"
-              << "Next  ./shardbook show " << out << "     on any machine\n";
+              << "Next  ./shardbook view " << out << "     on any machine\n";
   return exit_ok;
 }
 

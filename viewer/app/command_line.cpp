@@ -27,7 +27,7 @@ constexpr const char* diagram_help =
     "Reads a diagram in Mermaid's language: flowchart, sequence diagram or gantt chart. Says what was understood, or\n"
     "line and reason and exit code 2. Of a page (.md), the first one, or that of --number.\n\n"
     "  shardbook diagram map.mmd\n"
-    "  shardbook diagram notes/00_map.md --number 2 --png map.png";
+    "  shardbook diagram notes/map.md --number 2 --png map.png";
 
 // CLI11 speaks of options; users get one sentence with the nearest word.
 std::string sentence_of(const CLI::App& command, const CLI::ParseError& error) {

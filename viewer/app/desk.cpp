@@ -245,9 +245,10 @@ void Desk::Impl::draw_overlays(ImVec2 size) {
   // A window of its own, so that what is below gets no clicks.
   ImGui::SetNextWindowPos({0, 0});
   ImGui::SetNextWindowSize(size);
-  ImGui::SetNextWindowFocus();
   ImGui::PushStyleColor(ImGuiCol_WindowBg, IM_COL32(0, 0, 0, 110));
   ImGui::Begin("over", nullptr, ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNavInputs);
+  // Keys that went below come back; taken in every frame, they would never reach the field.
+  if (!ImGui::IsWindowFocused(ImGuiFocusedFlags_RootAndChildWindows)) ImGui::SetWindowFocus();
   if (show_help) collect(views::draw_help(size));
   if (palette.open) collect(views::draw_palette(palette, size));
   ImGui::End();

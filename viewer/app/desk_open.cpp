@@ -139,7 +139,9 @@ void Desk::Impl::open(const std::string& words) {
 
 void Desk::Impl::open_together(std::vector<std::string> paths) {
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i]->paths == paths) {
+    std::error_code differs;
+    const bool same_file = runs[i]->paths.size() == 1 && paths.size() == 1 && fs::equivalent(runs[i]->paths.front(), paths.front(), differs);
+    if (runs[i]->paths == paths || same_file) {
       current = static_cast<int>(i);
       return;
     }

@@ -120,13 +120,15 @@ void Desk::Impl::follow(const std::string& words) {
   }
   // A view of a run: of the one in front, of one that is open, or of one to be opened.
   if (link.target.empty()) {
-    if (OpenRun* one = run()) apply(link, *one);
+    if (loader || !waiting.empty()) pending_link = link;      // it is about the run that is being opened
+    else if (OpenRun* one = run()) apply(link, *one);
     else fail("this link shows a view of a run, and none is open");
     return;
   }
   const std::string path = fs::path(link.target).is_absolute() || options.root.empty() ? link.target : (fs::path(options.root) / link.target).string();
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (runs[i]->paths.size() != 1 || fs::path(runs[i]->paths.front()).lexically_normal() != fs::path(path).lexically_normal()) continue;
+    std::error_code differs;
+    if (runs[i]->paths.size() != 1 || !fs::equivalent(runs[i]->paths.front(), path, differs)) continue;
     current = static_cast<int>(i);
     apply(link, *runs[i]);
     return;

@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "engine/base/check.hpp"
+#include "viewer/app/images.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/stage.hpp"
 #include "viewer/ui/theme.hpp"
@@ -79,6 +80,7 @@ class EglPicture : public Picture {
   ~EglPicture() override {
     if (imgui_ != nullptr) {
       make_current();
+      forget_images();
       ImGui_ImplOpenGL3_Shutdown();
       ImGui::DestroyContext(imgui_);
     }
@@ -108,6 +110,7 @@ class EglPicture : public Picture {
     ImGui::GetIO().BackendPlatformName = "picture";
     ImGui::GetIO().MousePos = {-1e6F, -1e6F};
     if (!ImGui_ImplOpenGL3_Init("#version 330 core")) return no_egl("ImGui finds no OpenGL functions");
+    show_images_of_pages();
     resize(width, height, screen_scale);
     if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) return no_egl(base::text("a picture of ", width, " x ", height, " cannot be made"));
     return base::Done{};

@@ -16,6 +16,7 @@
 #include <iostream>
 
 #include "engine/base/check.hpp"
+#include "viewer/app/images.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/stage.hpp"
 #include "viewer/ui/imgui_version.hpp"
@@ -43,6 +44,7 @@ struct Session {
   bool drawing = false;
   ~Session() {
     if (drawing) {
+      forget_images();
       ImGui_ImplOpenGL3_Shutdown();
       ImGui_ImplGlfw_Shutdown();
     }
@@ -99,6 +101,7 @@ base::Status open_window(Session& session, Desk& desk) {
   if (!ImGui_ImplGlfw_InitForOpenGL(session.window, true) || !ImGui_ImplOpenGL3_Init("#version 330 core")) {
     return base::Error{"no window can be opened here: there is no OpenGL 3.3; --screenshot OUT.png draws without it"};
   }
+  show_images_of_pages();
   session.drawing = true;
   return base::Done{};
 }

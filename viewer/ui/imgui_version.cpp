@@ -97,6 +97,12 @@ void feed_held(bool ctrl, bool shift, bool alt) {
   feed(ImGuiKey_LeftAlt, alt);
 }
 
+void lead_keys_to_next_item() {
+  // 1.90.1 looks for the item in the focus scope of the window that had the keys before.
+  ImGui::SetWindowFocus();
+  ImGui::SetKeyboardFocusHere();
+}
+
 bool is_character_late() {
   const auto& waiting = ImGui::GetCurrentContext()->InputEventsQueue;
   return std::any_of(waiting.begin(), waiting.end(), [](const ImGuiInputEvent& event) { return event.Type == ImGuiInputEventType_Text; });
@@ -141,6 +147,8 @@ void feed_held(bool ctrl, bool shift, bool alt) {
   io.KeyShift = io.KeysDown[GLFW_KEY_LEFT_SHIFT] = shift;
   io.KeyAlt = io.KeysDown[GLFW_KEY_LEFT_ALT] = alt;
 }
+
+void lead_keys_to_next_item() { ImGui::SetKeyboardFocusHere(); }
 
 bool is_character_late() { return false; }
 

@@ -89,6 +89,7 @@ struct PageView::Impl {
   void draw_decorations(std::string& clicked);
   void draw_decoration(const Decoration& one, std::string& clicked);
   void draw_image(const Decoration& one, ImVec2 low, ImVec2 high);
+  std::optional<Image> image_of(const std::string& target) const;
   void draw_marks(std::uint32_t from, std::uint32_t to, ImU32 colour, bool outlined);
   void draw_code_grounds();
   void draw_text_boxes();
@@ -96,9 +97,31 @@ struct PageView::Impl {
   Range selection() const { return std::minmax(mark, cursor); }
 };
 
+namespace {
+
+ImageLoader& image_loader() {
+  static ImageLoader loader;
+  return loader;
+}
+
+}  // namespace
+
+void set_image_loader(ImageLoader loader) { image_loader() = std::move(loader); }
+
 // --- Layout ---------------------------------------------------------------------------------------
+std::optional<Image> PageView::Impl::image_of(const std::string& target) const {
+  if (!image_loader() || target.empty()) return std::nullopt;
+  return image_loader()(folder.empty() ? target : folder + "/" + target);
+}
+
 std::pair<float, float> PageView::Impl::size_of(const Block& block, float width) {
-  if (block.kind == Block::Kind::image) return {std::min(width, px(420)), px(90)};
+  if (block.kind == Block::Kind::image) {
+    // As large as it is, but no wider than the page.
+    const std::optional<Image> image = image_of(block.target);
+    if (!image) return {std::min(width, px(420)), px(90)};
+    const float shown = std::min(width, image->width * scale());
+    return {shown, shown * image->height / image->width};
+  }
   Diagram made;
   page::LayoutOptions options;
   options.width = width;
@@ -267,13 +290,18 @@ void PageView::Impl::look() {
 }
 
 void PageView::Impl::draw_image(const Decoration& one, ImVec2 low, ImVec2 high) {
-  // Pictures are not read here: the place says which one it is.
+  if (const std::optional<Image> image = image_of(one.name)) {
+    ImGui::GetWindowDrawList()->AddImage(image->texture, low, high);
+    ImGui::GetWindowDrawList()->AddRect(low, high, theme().border);
+    return;
+  }
+  // What cannot be shown is named.
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(low, high, theme().raised, px(4));
   list->AddRect(low, high, theme().border, px(4));
   const std::string title = one.block != nullptr && !one.block->title.empty() ? one.block->title : "a picture";
   draw_text(list, FontKind::body, {low.x + px(14), low.y + px(20)}, theme().text, title);
-  draw_text(list, FontKind::small, {low.x + px(14), low.y + px(46)}, theme().dim, folder.empty() ? one.name : folder + "/" + one.name);
+  draw_text(list, FontKind::small, {low.x + px(14), low.y + px(46)}, theme().dim, one.name);
 }
 
 void PageView::Impl::draw_decoration(const Decoration& one, std::string& clicked) {
@@ -474,6 +502,7 @@ std::string PageView::draw() {
 void PageView::scroll_to(const std::string& anchor) {
   impl_->wanted_anchor = anchor;
   if (anchor.empty()) impl_->wanted_y = 0;
+  else impl_->wanted_y.reset();        // a page that was just set would begin at its top
 }
 void PageView::scroll_to_offset(std::size_t text_offset) { impl_->wanted_offset = text_offset; }
 

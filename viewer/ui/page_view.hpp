@@ -10,7 +10,9 @@
 #include <imgui.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "viewer/page/diagram_layout.hpp"
@@ -18,6 +20,16 @@
 #include "viewer/page/flow.hpp"
 
 namespace shardbook::ui {
+
+// A picture that a page shows, ready to be drawn; pixels as in its file.
+struct Image {
+  ImTextureID texture{};
+  float width = 0, height = 0;
+};
+// Who can make one of a file: the stage, which has the graphics. Called again for the same path, it returns the
+// same. Without a loader, or where it finds none, a box with the path is drawn.
+using ImageLoader = std::function<std::optional<Image>(const std::string& path)>;
+void set_image_loader(ImageLoader loader);
 
 class PageView {
  public:

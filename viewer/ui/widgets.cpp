@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "viewer/ui/fonts.hpp"
+#include "viewer/ui/imgui_version.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/ui/widgets_state.hpp"
 
@@ -280,7 +281,7 @@ bool row(const std::string& label, bool selected, const std::string& right) {
 }
 
 bool text_field(const std::string& label, std::string* text, float width, bool take_focus) {
-  if (take_focus) ImGui::SetKeyboardFocusHere();
+  if (take_focus) lead_keys_to_next_item();
   ImGui::SetNextItemWidth(width);
   ImGui::PushID(label.c_str());
   const bool entered = ImGui::InputTextWithHint("##field", label.c_str(), text, ImGuiInputTextFlags_EnterReturnsTrue);
