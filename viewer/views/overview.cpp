@@ -41,12 +41,15 @@ std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics
   return ranks;
 }
 
-void draw_bar(const scene::RankScene& rank, const Shares& shares, metrics::Window window, ImVec2 from, ImVec2 to) {
+void draw_bar(const scene::RankScene& rank, const Shares& shares, base::Nanoseconds waiting, metrics::Window window, ImVec2 from, ImVec2 to) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   lanes::Hatch hatch(px(6));
-  const std::array<std::pair<Paint, base::Nanoseconds>, 4> parts{
-      {{Paint::compute, shares.compute}, {Paint::exposed, shares.exposed}, {Paint::memory, shares.memory}, {Paint::idle, shares.idle}}};
-  const char* names[] = {"compute", "exposed", "copies", "idle"};
+  const std::array<std::pair<Paint, base::Nanoseconds>, 5> parts{{{Paint::compute, shares.compute},
+                                                                  {Paint::exposed, shares.exposed - waiting},
+                                                                  {Paint::wait, waiting},
+                                                                  {Paint::memory, shares.memory},
+                                                                  {Paint::idle, shares.idle}}};
+  const char* names[] = {"compute", "exposed", "waiting", "copies", "idle"};
   float x = from.x;
   const auto whole = static_cast<float>(std::max<base::Nanoseconds>(window.length(), 1));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -57,7 +60,7 @@ void draw_bar(const scene::RankScene& rank, const Shares& shares, metrics::Windo
       item.x0 = x;
       item.x1 = x + width;
       lanes::draw_item(list, item, {0, from.y, to.y}, hatch);
-      const bool pale = parts[i].first == Paint::idle;
+      const bool pale = parts[i].first == Paint::idle || parts[i].first == Paint::wait;
       lanes::draw_label(list, std::string(names[i]) + " " + percent(parts[i].second, window.length()), x, x + width, {0, from.y, to.y},
                         pale ? theme().text : theme().paint_text[static_cast<std::size_t>(parts[i].first)],
                         parts[i].first == Paint::exposed ? theme().paint[static_cast<std::size_t>(Paint::exposed)] : 0);
@@ -104,7 +107,7 @@ std::vector<Overview::Kind> longest_of_kinds(const Scene& scene) {
     words += exposure.blocking_ns > 0 ? ", " + metrics::duration_text(exposure.blocking_ns) : ", blocks nothing";
     if (detail.source.known()) {
       const std::string line = timeline::line_text(timeline, detail.source);
-      words += ", " + line.substr(line.rfind('/') + 1);
+      words += ", at " + line.substr(line.rfind('/') + 1);
     }
     kinds.push_back({exposure.span, words});
     if (kinds.size() == 4) break;
@@ -139,10 +142,12 @@ std::string straggler_words(const Scene& scene) {
   const auto [least, most] = std::minmax_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.wait_ns < b.wait_ns; });
   const base::Nanoseconds whole = scene.whole().length();
   const std::optional<base::Rank> straggler = scene.straggler();
-  // Below a hundredth of the time nobody waits for anybody.
-  if (!straggler || (most->wait_ns - least->wait_ns) * 100 < whole) {
-    return "No rank is clearly late: in collectives each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
-            " of " + metrics::duration_text(whole) + " for another.";
+  const std::string over = scene.steps().size() > 1 ? "Over the " + std::to_string(scene.steps().size()) + " recorded steps (" + metrics::duration_text(whole) + ")"
+                                                    : "Over " + metrics::duration_text(whole);
+  // Below three hundredths of the time nobody waits for anybody.
+  if (!straggler || (most->wait_ns - least->wait_ns) * 100 < 3 * whole) {
+    return "No rank is clearly late. " + over + " each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
+            " in collectives for another, under compute or not.";
   }
   base::Nanoseconds second = most->wait_ns, own_compute = 0, others_compute = 0, others = 0;
   for (const metrics::RankWait& wait : waits) {
@@ -153,8 +158,8 @@ std::string straggler_words(const Scene& scene) {
     if (rank.rank == least->rank) own_compute = compute;
     else others_compute += compute, ++others;
   }
-  std::string words = "Rank " + std::to_string(least->rank) + " is the straggler: in collectives the others waited " + metrics::duration_text(second) +
-          (second == most->wait_ns ? "" : " to " + metrics::duration_text(most->wait_ns)) + " of " + metrics::duration_text(whole) + ", it waited " +
+  std::string words = "Rank " + std::to_string(least->rank) + " is the straggler. " + over + " the others waited " + metrics::duration_text(second) +
+          (second == most->wait_ns ? "" : " to " + metrics::duration_text(most->wait_ns)) + " in collectives, under compute or not; it waited " +
           metrics::duration_text(least->wait_ns) + ".";
   if (others > 0 && others_compute > 0) {
     char ratio[96];
@@ -170,10 +175,29 @@ int lines_of(const std::string& words, float width) {
   return static_cast<int>(std::ceil(ui::measure().width(words, page::FontKind::body) * 1.02f / std::max(width, px(40))));
 }
 
-// Made once a run: both look at every collective.
+// The exposed time before the last rank came. Skews below the clocks' error are not claimed.
+std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
+  const timeline::Timeline& timeline = scene.timeline();
+  std::map<base::Rank, std::vector<metrics::Interval>> waits;
+  for (const metrics::MatchedCollective& match : scene.collectives()) {
+    if (!match.complete || !match.skew_is_significant()) continue;
+    for (const scene::SpanRef span : match.spans) {
+      const base::Nanoseconds end = std::min(match.last_start, timeline.end(span));
+      if (timeline.start(span) < end) waits[timeline.rank(span)].push_back({timeline.start(span), end});
+    }
+  }
+  std::map<base::Rank, metrics::Intervals> exposed;
+  for (auto& [rank, intervals] : waits) {
+    exposed[rank] = metrics::subtract(metrics::union_of(std::move(intervals)), metrics::device_sets(timeline, rank).compute);
+  }
+  return exposed;
+}
+
+// Made once a run: all look at every collective.
 void make(Overview& overview, const Scene& scene) {
   if (overview.made) return;
   overview.made = true;
+  overview.waiting = exposed_waiting(scene);
   overview.straggler = straggler_words(scene);
   overview.kinds = longest_of_kinds(scene);
 }
@@ -254,7 +278,9 @@ Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& p
     if (ui::link("rank " + std::to_string(rank->rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
       intents.push_back({"rank.show", std::to_string(rank->rank)});
     }
-    draw_bar(*rank, shares_of(*rank, step.window), step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right - px(figures_units), y + px(bar_units(scene) - 2)});
+    const auto waits = overview.waiting.find(rank->rank);
+    const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, step.window);
+    draw_bar(*rank, shares_of(*rank, step.window), waiting, step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right - px(figures_units), y + px(bar_units(scene) - 2)});
     // A small share has no room for words in the bar: it stands beside it.
     ImFont* small = ui::font(page::FontKind::small);
     const std::string figures = percent(shares_of(*rank, step.window).exposed, step.window.length()) + " exposed, " +

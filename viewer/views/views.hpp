@@ -47,6 +47,8 @@ struct Overview {
     std::string words;
   };
   std::vector<Kind> kinds;            // of each kind of collective the one that blocks longest
+  // When a rank stood in a collective whose last rank had not come, and computed nothing.
+  std::map<base::Rank, metrics::Intervals> waiting;
 };
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height);
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width);
