@@ -9,9 +9,10 @@
 namespace shardbook::timeline {
 namespace {
 
-// Times beyond this are damage, and below it no sum of two overflows (142 years).
-constexpr Nanoseconds farthest = 4'500'000'000'000'000'000;
-bool believable(Nanoseconds time) { return time >= -farthest && time <= farthest; }
+// Times beyond these are damage; the reader leaves none (rank_events.cpp, and what reader.cpp adds). Between them
+// lie 85 years, of which three times as much still fits: a view shows a span and as much before and after it.
+constexpr Nanoseconds earliest = -400'000'000'000'000'000, farthest = 2'300'000'000'000'000'000;
+bool believable(Nanoseconds time) { return time >= earliest && time <= farthest; }
 
 // All values below `count`. Without a way out of the loop, so that the compiler takes many at once.
 bool all_below(const std::vector<std::uint32_t>& column, std::size_t count) {
@@ -23,7 +24,7 @@ bool all_below(const std::vector<std::uint32_t>& column, std::size_t count) {
 bool sound_times(const Track& track) {
   bool sound = true;
   for (std::size_t i = 0; i < track.size(); ++i) {
-    sound &= (track.start[i] >= -farthest) & (track.end[i] <= farthest) & (track.start[i] <= track.end[i]);
+    sound &= (track.start[i] >= earliest) & (track.end[i] <= farthest) & (track.start[i] <= track.end[i]);
   }
   for (std::size_t i = 1; i < track.size(); ++i) sound &= track.start[i - 1] <= track.start[i];
   return sound;
@@ -52,7 +53,9 @@ bool sound_tables(const Timeline& t) {
   for (const Step& s : t.steps) {
     sound &= believable(s.start) && believable(s.end) && believable(s.host_start) && believable(s.host_end);
   }
-  for (const Counter& counter : t.counters) sound &= counter.time.size() == counter.value.size();
+  for (const Counter& counter : t.counters) {
+    sound &= counter.time.size() == counter.value.size() && std::all_of(counter.time.begin(), counter.time.end(), believable);
+  }
   for (const Provenance& p : t.ranks) sound &= p.clock <= Clock::unknown;
   for (std::size_t i = 1; i < t.ranks.size(); ++i) sound &= t.ranks[i - 1].rank < t.ranks[i].rank;
   for (const Track& track : t.tracks) sound &= t.provenance(track.rank) != nullptr;

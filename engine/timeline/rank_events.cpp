@@ -11,10 +11,11 @@ namespace {
 constexpr std::int64_t device_stride = 1'000'000;
 constexpr std::string_view step_name = "ProfilerStep#";
 
-// Times beyond these (63 years from the base, 3 years long) are damage; below them no sum overflows.
+// Times beyond these are damage: 6 years before the base, 63 after it (old traces count from 1970), 3 years long.
+constexpr Nanoseconds earliest = -200'000'000'000'000'000;
 constexpr Nanoseconds farthest = 2'000'000'000'000'000'000;
 constexpr Nanoseconds longest = 100'000'000'000'000'000;
-bool believable(Nanoseconds time) { return time >= -farthest && time <= farthest; }
+bool believable(Nanoseconds time) { return time >= earliest && time <= farthest; }
 
 std::optional<EdgeKind> edge_kind(std::string_view name) {
   for (EdgeKind kind : {EdgeKind::stream, EdgeKind::event, EdgeKind::host, EdgeKind::collective,

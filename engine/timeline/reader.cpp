@@ -2,6 +2,7 @@
 #include "engine/timeline/reader.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -64,7 +65,14 @@ base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<st
       return base::Error{base::text(names[i], " says that it is rank ", rank,
                                     ", which another file already is; give one file a rank")};
     }
-    before[i] = builder.absorb(std::move(file.builder), rank, file.base_ns - base_ns);
+    // Files of one run begin within hours. So all times stay within what columns_check.cpp asks for.
+    constexpr std::int64_t farthest_base_ns = 200'000'000'000'000'000, year_ns = 31'557'600'000'000'000;
+    const std::int64_t shift = file.base_ns - base_ns;
+    if (shift < -farthest_base_ns || shift > farthest_base_ns) {
+      return base::Error{base::text(names[i], " begins ", std::abs(shift) / year_ns, " years ", shift < 0 ? "before " : "after ", names[0],
+                                    ": they are not of one run; open them one at a time")};
+    }
+    before[i] = builder.absorb(std::move(file.builder), rank, shift);
     for (ForeignWait wait : file.waits) {
       wait.mark_number += before[i];
       waits.push_back(wait);

@@ -19,8 +19,8 @@ std::size_t replay(const char* folder, void (*check)(std::string_view)) {
   return files;
 }
 
-TEST(FuzzCorpus, TracesAreReadAndMeasured) { EXPECT_GE(replay("trace", fuzz::check_trace), 11u); }
-TEST(FuzzCorpus, ColumnsAreReadAndMeasured) { EXPECT_GE(replay("columns", fuzz::check_columns), 2u); }
+TEST(FuzzCorpus, TracesAreReadAndMeasured) { EXPECT_GE(replay("trace", fuzz::check_trace), 59u); }
+TEST(FuzzCorpus, ColumnsAreReadAndMeasured) { EXPECT_GE(replay("columns", fuzz::check_columns), 15u); }
 TEST(FuzzCorpus, PacksAreReadAndUnpacked) { EXPECT_GE(replay("pack", fuzz::check_pack), 11u); }
 TEST(FuzzCorpus, RunInfosAreReadAndWritten) { EXPECT_GE(replay("run_info", fuzz::check_run_info), 5u); }
 
@@ -73,6 +73,33 @@ TEST(FuzzCorpus, ARankSaidAgainAfterTheEventsChangesNothing) {
   ASSERT_EQ(read.value().ranks.size(), 1u);
   EXPECT_EQ(read.value().ranks[0].rank, 2);
   EXPECT_EQ(read.value().tracks.at(0).rank, 2);
+}
+
+TEST(FuzzCorpus, FilesThatBeginYearsApartAreNotOneRun) {
+  const auto file = [](const char* name, const char* base) {
+    return NamedBytes{name, std::string(R"({"baseTimeNanoseconds":)") + base + R"(,"traceEvents":[{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":2}]})"};
+  };
+  const auto apart = read_named({file("rank0.json", "1790000000000000000"), file("rank1.json", "0")});
+  ASSERT_FALSE(apart);
+  EXPECT_EQ(apart.error(), "rank1.json begins 56 years before rank0.json: they are not of one run; open them one at a time");
+  EXPECT_TRUE(read_named({file("rank0.json", "1790000000000000000"), file("rank1.json", "1790000000000000123")}));
+}
+
+TEST(FuzzCorpus, ColumnsWithTimesThatCannotBeAddedAreDamage) {
+  constexpr Nanoseconds earliest = -400'000'000'000'000'000, farthest = 2'300'000'000'000'000'000;
+  for (const Nanoseconds beyond : {0, 1}) {
+    const auto sound = [&](Nanoseconds start, Nanoseconds end, Nanoseconds counted) {
+      TimelineBuilder builder;
+      builder.add_rank({.rank = 0});
+      builder.add(builder.track(0, TrackKind::stream, 7), {.start = start, .end = end});
+      builder.add_counter(0, "bytes", counted, 1);
+      return check_indices(builder.finish(), "run.tlb").ok();
+    };
+    EXPECT_EQ(sound(earliest - beyond, farthest, 0), beyond == 0);
+    EXPECT_EQ(sound(earliest, farthest + beyond, 0), beyond == 0);
+    EXPECT_EQ(sound(0, 1, farthest + beyond), beyond == 0);
+    EXPECT_EQ(sound(0, 1, earliest - beyond), beyond == 0);
+  }
 }
 
 TEST(FuzzCorpus, ARunInfoThatNestsTooDeepIsOneSentence) {
