@@ -75,7 +75,8 @@ int metrics_of(const Line& line, Console& console) {
     }
     const nlohmann::json json = {{"tables", metrics::table_json(timeline, rows)},
                                  {"exposure", metrics::exposure_sentence(timeline, common)}};
-    console.out << json.dump(2) << "\n";
+    // Names come from the trace, and need not be UTF-8.
+    console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return exit_ok;
   }
   console.out << metrics::table_text(timeline, rows);

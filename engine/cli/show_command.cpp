@@ -198,7 +198,7 @@ int show(const Line& line, Console& console) {
 
   const Window shown = window.value().value_or(metrics::common_window(timeline));
   if (line.has("json")) {
-    console.out << exposures_json(timeline, shown).dump(2) << "\n";
+    console.out << exposures_json(timeline, shown).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return exit_ok;
   }
   ViewState state;

@@ -1,6 +1,7 @@
 // `metrics` and `show` on traces that were not written here.
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "engine/cli/doctor.hpp"
@@ -16,6 +17,18 @@ TEST(Metrics, OfPyTorchsTracesAreTheIndependentReadersToTheNanosecond) {
   const Spoken spoken = shardbook({"metrics", data + "fsdp_rank0.json.gz", data + "fsdp_rank1.json.gz", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_EQ(spoken.out, content_of(data + "expected.jsonl"));
+}
+
+TEST(Show, ANameThatIsNotUtf8IsStillJson) {
+  const Folder folder;
+  const std::string path = folder / "odd.json";
+  std::ofstream(path) << "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"nccl\xff\",\"pid\":0,\"tid\":7,\"ts\":0,\"dur\":5,"
+                         "\"args\":{\"stream\":7,\"device\":0}}]}";
+  for (const char* command : {"show", "metrics"}) {
+    const Spoken spoken = shardbook({command, path, "--json"});
+    ASSERT_EQ(spoken.code, 0) << spoken.err;
+    EXPECT_TRUE(nlohmann::json::accept(spoken.out)) << spoken.out;
+  }
 }
 
 TEST(Metrics, AsATableTheyNameTheClock) {
