@@ -128,7 +128,7 @@ std::string steps_phrase(const timeline::Timeline& timeline) {
 std::string next_steps(const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
   std::vector<std::pair<std::string, std::string>> steps;
   if (!outcome.folder.empty()) {
-    steps.emplace_back("./shardbook view " + outcome.folder, "look at the timeline, beside the notes");
+    steps.emplace_back("./shardbook view " + outcome.folder, "see it beside the notes");
     steps.emplace_back("./shardbook show " + outcome.folder, "the same in the terminal");
   }
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");

@@ -2,6 +2,7 @@
 #include "viewer/app/command_line.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -34,7 +35,7 @@ void expect_refused(const std::vector<std::string>& words, const std::string& pa
 
 class Diagrams : public testing::Test {
  protected:
-  fs::path folder = fs::temp_directory_path() / "shardbook-diagrams";
+  fs::path folder = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-diagrams");
   void SetUp() override { fs::create_directories(folder); }
   void TearDown() override { fs::remove_all(folder); }
   std::string file(const std::string& name, const std::string& text) {

@@ -1,5 +1,6 @@
 // Is a picture drawn without any display, the same each time, and written whole or not at all?
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <imgui.h>
 
 #include <cstdlib>
@@ -92,7 +93,7 @@ TEST_F(Pictures, are_written_as_png_whole_or_not_at_all) {
   small.width = 2;
   small.height = 1;
   small.rgb = {1, 2, 3, 4, 5, 6};
-  const fs::path path = fs::temp_directory_path() / "shardbook-picture-test.png";
+  const fs::path path = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-picture-test.png");
   ASSERT_TRUE(write_png(small, path.string()).ok());
   std::ifstream file(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -110,7 +111,7 @@ TEST_F(Pictures, over_a_folder_are_refused_and_leave_nothing) {
   Pixels small;
   small.width = small.height = 1;
   small.rgb = {0, 0, 0};
-  const fs::path folder = fs::temp_directory_path() / "shardbook-picture-folder";
+  const fs::path folder = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-picture-folder");
   fs::create_directories(folder / "inside");
   EXPECT_FALSE(write_png(small, folder.string()).ok());
   EXPECT_FALSE(fs::exists(folder.string() + ".tmp"));

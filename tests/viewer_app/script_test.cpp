@@ -2,6 +2,7 @@
 #include "viewer/app/script.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -63,7 +64,7 @@ TEST_F(Scripts, nothing_is_typed_where_no_field_is) {
 }
 
 TEST_F(Scripts, shots_have_the_size_and_theme_that_were_asked_for) {
-  const fs::path path = fs::temp_directory_path() / "shardbook-script-shot.png";
+  const fs::path path = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-script-shot.png");
   fs::remove(path);
   EXPECT_EQ(run("size 640 480\ntheme dark\nshot " + path.string() + "\n"), "");
   EXPECT_TRUE(fs::exists(path));

@@ -2,6 +2,7 @@
 #include "viewer/ui/fonts.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,7 @@ TEST(Fonts, where_the_files_are_missing_a_sentence_says_so_and_letters_are_there
 
 TEST(Fonts, a_file_that_is_no_font_is_refused_too) {
   Screen screen;
-  const fs::path folder = fs::temp_directory_path() / "shardbook-no-fonts";
+  const fs::path folder = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-no-fonts");
   fs::create_directories(folder);
   for (const char* name : {"DejaVuSans.ttf", "DejaVuSans-Bold.ttf", "DejaVuSansMono.ttf"}) std::ofstream(folder / name) << "no font at all";
   EXPECT_FALSE(build_fonts(1, folder.string()).ok());
