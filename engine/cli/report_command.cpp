@@ -41,23 +41,32 @@ std::string default_out(const std::string& place) {
   return (fs::path(place).parent_path() / (name_of_place(place) + ".html")).string();
 }
 
-// run.json of a pack, which is unpacked for it and gone again.
-std::optional<timeline::RunInfo> info_of_pack(const std::string& place) {
+using MaybeInfo = std::optional<timeline::RunInfo>;
+
+// The folder's run.json. One that is there and cannot be read is an error: the page would silently lack what it is for.
+base::Result<MaybeInfo> info_in(const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path file = folder / "run.json";
+  if (!fs::exists(file, ignored)) return MaybeInfo{};
+  auto read = timeline::read_run_info(file.string());
+  if (!read) return read.as_error();
+  return MaybeInfo(std::move(read).value());
+}
+
+// That of a pack, which is unpacked for it and gone again.
+base::Result<MaybeInfo> info_of_pack(const std::string& place) {
   std::error_code ignored;
   std::string folder = (fs::temp_directory_path(ignored) / "shardbook-report-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return std::nullopt;
-  std::optional<timeline::RunInfo> info;
-  if (const auto opened = timeline::open_pack(place, folder + "/pack")) {
-    if (auto read = timeline::read_run_info(opened.value().run + "/run.json")) info = std::move(read).value();
-  }
+  if (::mkdtemp(folder.data()) == nullptr) return base::Error{text("cannot unpack ", place, " into ", fs::path(folder).parent_path().string())};
+  const auto opened = timeline::open_pack(place, folder + "/pack");
+  base::Result<MaybeInfo> info = opened ? info_in(opened.value().run) : base::Result<MaybeInfo>(opened.as_error());
   fs::remove_all(folder, ignored);
   return info;
 }
 
-// run.json, if these places are of one run of ours. One that is there and cannot be read is an error: the page
-// would silently lack what it is for.
-base::Result<std::optional<timeline::RunInfo>> info_of(const std::vector<std::string>& places, const Timeline& timeline) {
-  std::optional<timeline::RunInfo> none;
+// run.json, if these places are of one run of ours.
+base::Result<MaybeInfo> info_of(const std::vector<std::string>& places, const Timeline& timeline) {
+  const MaybeInfo none;
   for (const timeline::Provenance& rank : timeline.ranks) {
     if (rank.foreign) return none;
   }
@@ -69,11 +78,7 @@ base::Result<std::optional<timeline::RunInfo>> info_of(const std::vector<std::st
     if (folder && *folder != here) return none;
     folder = here;
   }
-  const fs::path file = *folder / "run.json";
-  if (!fs::exists(file, ignored)) return none;
-  auto read = timeline::read_run_info(file.string());
-  if (!read) return read.as_error();
-  return std::optional<timeline::RunInfo>(std::move(read).value());
+  return info_in(*folder);
 }
 
 }  // namespace

@@ -9,14 +9,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A short run on meta.
-std::string made_run(const Folder& folder) {
-  const std::string run = folder / "first";
-  const Spoken trained = shardbook({"train", "--device", "meta", "--tp", "2", "--out", run});
-  EXPECT_EQ(trained.code, 0) << trained.err;
-  return run;
-}
-
 TEST(Pack, MakesAFileThatOpensLikeTheRun) {
   const Folder folder;
   const std::string run = made_run(folder);

@@ -13,13 +13,6 @@ namespace fs = std::filesystem;
 
 const std::string data = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
 
-std::string made_run(const Folder& folder) {
-  const std::string run = folder / "first";
-  const Spoken trained = shardbook({"train", "--device", "meta", "--tp", "2", "--out", run});
-  EXPECT_EQ(trained.code, 0) << trained.err;
-  return run;
-}
-
 TEST(Report, LiesBesideTheRunWithTheFiguresOfMetrics) {
   const Folder folder;
   const std::string run = made_run(folder);
@@ -59,6 +52,17 @@ TEST(Report, OfAPackIsThatOfTheRun) {
   const Spoken spoken = shardbook({"report", pack});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_NE(content_of(folder / "carried.html").find("shardbook train"), std::string::npos);
+}
+
+TEST(Report, OfAPackWhoseRunJsonIsDamagedIsRefused) {
+  const Folder folder;
+  const std::string run = made_run(folder), pack = folder / ("carried" + timeline::pack_ending());
+  std::ofstream(run + "/run.json") << "{";
+  ASSERT_TRUE(timeline::write_pack(run, "", pack).ok());
+  const Spoken spoken = shardbook({"report", pack});
+  EXPECT_EQ(spoken.code, 2);
+  EXPECT_NE(spoken.err.find("run.json"), std::string::npos) << spoken.err;
+  EXPECT_FALSE(std::filesystem::exists(folder / "carried.html"));
 }
 
 TEST(Report, OfPyTorchsTracesHasTheIndependentReadersFigures) {

@@ -62,4 +62,12 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// A short run on meta.
+inline std::string made_run(const Folder& folder) {
+  const std::string run = folder / "first";
+  const Spoken trained = shardbook({"train", "--device", "meta", "--tp", "2", "--out", run});
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  return run;
+}
+
 }  // namespace shardbook::cli
