@@ -62,6 +62,7 @@ void draw_area(ImDrawList* list, const PlotState& state, const std::vector<Place
   }
   if (bottom <= top) return;
   const float x0 = body.from.x + state.view.x_of(state.area->window.start), x1 = body.from.x + state.view.x_of(state.area->window.end);
+  if (x1 < body.from.x || x0 > body.to.x) return;
   list->PushClipRect(body.from, body.to, true);
   list->AddRectFilled({x0, top}, {x1, bottom}, (theme().accent & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 40));
   list->AddRect({x0, top}, {x1, bottom}, theme().accent, 0, 0, px(1.5f));

@@ -336,6 +336,12 @@ void paragraph(const std::string& text, ImU32 colour) {
     const char* line_end = std::find(from, end, '\n');
     const char* to = face->CalcWordWrapPositionA(1, from, line_end, width);
     if (to == from && from < line_end) to = from + 1;
+    // ImGui also breaks behind a full stop; a path stays whole where it can begin the next line.
+    if (to < line_end && *to != ' ') {
+      const char* blank = to;
+      while (blank > from && *blank != ' ') --blank;
+      if (blank > from) to = blank;
+    }
     const std::string_view line(from, static_cast<std::size_t>(to - from));
     widest = std::max(widest, draw_text(ImGui::GetWindowDrawList(), FontKind::body, {at.x, at.y + y + (step - face->FontSize) / 2},
                                         colour != 0 ? colour : theme().text, line));
