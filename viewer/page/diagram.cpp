@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "engine/base/check.hpp"
+#include "viewer/page/diagram_limits.hpp"
 #include "viewer/page/diagram_source.hpp"
 #include "viewer/page/flowchart_parser.hpp"
 #include "viewer/page/gantt_parser.hpp"
@@ -17,6 +18,22 @@ namespace {
 constexpr std::size_t longest_diagram = 2u << 20;
 
 bool begins_with(std::string_view text, std::string_view word) { return text.substr(0, word.size()) == word; }
+
+// The border of all three parsers: of a diagram that is wrong, its kind and the error are all that is left.
+Diagram read(DiagramKind kind, void (*reader)(const DiagramSource&, Diagram&), const DiagramSource& source) {
+  Diagram diagram;
+  try {
+    diagram.title = source.title;
+    reader(source, diagram);
+    diagram.ok = true;
+  } catch (const DiagramError& error) {
+    diagram = Diagram{};
+    diagram.error_line = error.line;
+    diagram.error = error.reason;
+  }
+  diagram.kind = kind;
+  return diagram;
+}
 
 }  // namespace
 
@@ -35,9 +52,9 @@ Diagram parse_diagram(std::string_view text) {
   }
   none.error_line = source.line_at(first);
   const std::string_view body = std::string_view(source.text).substr(first);
-  if (begins_with(body, "graph") || begins_with(body, "flowchart")) return parse_flowchart(source);
-  if (begins_with(body, "sequenceDiagram")) return parse_sequence(source);
-  if (begins_with(body, "gantt")) return parse_gantt(source);
+  if (begins_with(body, "graph") || begins_with(body, "flowchart")) return read(DiagramKind::flowchart, read_flowchart, source);
+  if (begins_with(body, "sequenceDiagram")) return read(DiagramKind::sequence, read_sequence, source);
+  if (begins_with(body, "gantt")) return read(DiagramKind::gantt, read_gantt, source);
 
   std::size_t end = 0;
   while (end < body.size() && (std::isalnum(static_cast<unsigned char>(body[end])) != 0 || body[end] == '-')) ++end;

@@ -9,7 +9,7 @@ namespace shardbook::page {
 inline constexpr int most_nesting = 64;
 inline constexpr std::size_t most_parts = 20000;
 
-// Thrown inside a parser, caught at its border; `reason` is one clause that follows "line N: ".
+// Thrown inside a parser, caught by parse_diagram alone; `reason` is one clause that follows "line N: ".
 struct DiagramError {
   int line = 0;
   std::string reason;

@@ -6,14 +6,11 @@
 #include <unordered_set>
 #include <vector>
 
-#include "engine/base/check.hpp"
-#include "viewer/page/diagram_limits.hpp"
 #include "viewer/page/flowchart_lexer.hpp"
 #include "viewer/page/flowchart_parser.hpp"
+#include "viewer/page/word_cursor.hpp"
 
 namespace shardbook::page::flowchart {
-
-using Kind = FlowToken;
 
 struct Label {
   bool given = false;
@@ -28,9 +25,9 @@ struct LinkKind {
 };
 
 // Throws a DiagramError where the text is wrong.
-class Parser {
+class Parser : WordCursor<FlowWord> {
  public:
-  Parser(const DiagramSource& source, Diagram& out) : source_(source), out_(out), words_(flowchart_words(source.text)) {}
+  Parser(const DiagramSource& source, Diagram& out) : WordCursor(source, flowchart_words(source.text)), out_(out) {}
 
   void run() {
     header();
@@ -41,23 +38,6 @@ class Parser {
   }
 
  private:
-  // --- Words -----------------------------------------------------------------------------------------
-  const FlowWord& word() const { return words_[std::min(at_, words_.size() - 1)]; }
-  bool is(Kind kind) const { return word().kind == kind; }
-  bool take(Kind kind) {
-    if (!is(kind)) return false;
-    ++at_;
-    return true;
-  }
-  std::string_view expect(Kind kind, const char* what) {
-    if (!is(kind)) wrong(what);
-    return words_[at_++].text;
-  }
-  [[noreturn]] void wrong(const std::string& expected) const {
-    if (is(Kind::invalid)) throw DiagramError{source_.line_at(word().offset), base::text("the sign ", description_of(word()), " has no meaning here; ", expected, " was expected")};
-    throw DiagramError{source_.line_at(word().offset), base::text(description_of(word()), " was found where ", expected, " was expected")};
-  }
-  int line() const { return source_.line_at(word().offset); }
   bool spaces() {
     const std::size_t before = at_;
     while (take(Kind::space)) {}
@@ -91,10 +71,7 @@ class Parser {
   void set_class(const std::string& ids, const std::string& name);
   void settle_subgraphs();
 
-  const DiagramSource& source_;
   Diagram& out_;
-  std::vector<FlowWord> words_;
-  std::size_t at_ = 0;
   std::vector<int> open_lines_;          // where the subgraphs began that are open
   int unnamed_ = 0;
   std::unordered_map<std::string, std::size_t> node_at_;

@@ -1,6 +1,6 @@
 // page/flowchart_parser: the grammar of flowcharts; see flowchart_parser.hpp.
 //
-// Recursive descent over the words of flowchart_lexer. Errors unwind by an exception that does not leave parse_flowchart.
+// Recursive descent over the words of flowchart_lexer. Errors unwind by a DiagramError, which parse_diagram catches.
 // Styles, classes, clicks and what all of it means are in flowchart_statements.cpp.
 // Facts of the grammar and of what it means: mermaid 11.17.2, flow.jison and flowDb.ts.
 #include "viewer/page/flowchart_parser.hpp"
@@ -249,7 +249,7 @@ std::string Parser::vertex() {
 void Parser::shape_data(const std::string& id) {
   const int begin = line();
   std::string text;
-  while (is(Kind::shape_data)) text += words_[at_++].text;
+  while (is(Kind::shape_data)) text += next().text;
   std::vector<std::pair<std::string, std::string>> fields;
   if (text.rfind("@{", 0) != 0 || !read_shape_data(std::string_view(text).substr(2), fields)) {
     throw DiagramError{begin, "the fields in @{ } cannot be read: they look like shape: rect, label: \"text\""};
@@ -266,12 +266,12 @@ LinkKind Parser::link() {
   LinkKind kind;
   if (is(Kind::start_link)) {
     // -- text -->: where the begin names a head, both ends have it.
-    const std::string_view start = trimmed(words_[at_++].text);
+    const std::string_view start = trimmed(next().text);
     std::string label;
     bool any = false, markdown = false;
     while (is(Kind::edge_text) || is(Kind::unicode) || (!any && (is(Kind::string) || is(Kind::markdown)))) {
       markdown = markdown || is(Kind::markdown);
-      label += words_[at_++].text;
+      label += next().text;
       any = true;
     }
     if (!any) wrong("the link's text");
@@ -296,7 +296,7 @@ Label Parser::text(const char* where) {
   bool markdown = false;
   while (is(Kind::text) || is(Kind::unicode) || (!label.given && (is(Kind::string) || is(Kind::markdown)))) {
     markdown = markdown || is(Kind::markdown);
-    raw += words_[at_++].text;
+    raw += next().text;
     label.given = true;
   }
   if (!label.given) wrong(where);
@@ -319,20 +319,6 @@ std::string Parser::id_string(const char* what) {
 
 }  // namespace flowchart
 
-Diagram parse_flowchart(const DiagramSource& source) {
-  Diagram diagram;
-  diagram.kind = DiagramKind::flowchart;
-  diagram.title = source.title;
-  try {
-    flowchart::Parser(source, diagram).run();
-    diagram.ok = true;
-  } catch (const DiagramError& error) {
-    diagram = Diagram{};
-    diagram.kind = DiagramKind::flowchart;
-    diagram.error_line = error.line;
-    diagram.error = error.reason;
-  }
-  return diagram;
-}
+void read_flowchart(const DiagramSource& source, Diagram& out) { flowchart::Parser(source, out).run(); }
 
 }  // namespace shardbook::page

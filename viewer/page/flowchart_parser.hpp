@@ -6,8 +6,8 @@
 
 namespace shardbook::page {
 
-// Fills kind, ok and what belongs to flowcharts, or the error.
-Diagram parse_flowchart(const DiagramSource& source);
+// Fills what belongs to flowcharts. Throws a DiagramError; `out` is then half made.
+void read_flowchart(const DiagramSource& source, Diagram& out);
 
 // `@{ shape: cyl, label: "x" }`: the fields of one brace, as text. false if it cannot be read.
 bool read_shape_data(std::string_view text, std::vector<std::pair<std::string, std::string>>& fields);

@@ -15,7 +15,7 @@ std::string Parser::style_text() {
   std::string text;
   do {
     if (!is_part()) wrong("a style such as fill:#eef");
-    while (is_part()) text += words_[at_++].text;
+    while (is_part()) text += next().text;
     if (is(Kind::comma)) text += ',';
   } while (take(Kind::comma));
   return text;
@@ -88,12 +88,12 @@ void Parser::class_statement() {
 }
 
 void Parser::click() {
-  const std::string ids(words_[at_++].text);
+  const std::string ids(next().text);
   std::string target, tooltip;
   const auto text_and_target = [&] {
     if (!take(Kind::space)) return;
     if (is(Kind::string)) {
-      tooltip = label_text(words_[at_++].text);
+      tooltip = label_text(next().text);
       if (!take(Kind::space)) return;
       expect(Kind::target, "_self, _blank, _parent or _top");
     } else {

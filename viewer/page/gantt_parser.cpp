@@ -334,20 +334,6 @@ std::optional<std::int64_t> Parser::over_excluded(std::int64_t begin, std::int64
 
 }  // namespace
 
-Diagram parse_gantt(const DiagramSource& source) {
-  Diagram diagram;
-  diagram.kind = DiagramKind::gantt;
-  diagram.title = source.title;
-  try {
-    Parser(source, diagram).run();
-    diagram.ok = true;
-  } catch (const DiagramError& error) {
-    diagram = Diagram{};
-    diagram.kind = DiagramKind::gantt;
-    diagram.error_line = error.line;
-    diagram.error = error.reason;
-  }
-  return diagram;
-}
+void read_gantt(const DiagramSource& source, Diagram& out) { Parser(source, out).run(); }
 
 }  // namespace shardbook::page

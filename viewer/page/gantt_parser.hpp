@@ -6,8 +6,9 @@
 
 namespace shardbook::page {
 
-// Fills kind, ok and what belongs to gantt charts, or the error. Times are those of the text, without time zones.
+// Fills what belongs to gantt charts. Times are those of the text, without time zones. Throws a DiagramError; `out`
+// is then half made.
 // Stricter than mermaid in one thing: `after x` and `until x` with no task x is an error (mermaid takes today).
-Diagram parse_gantt(const DiagramSource& source);
+void read_gantt(const DiagramSource& source, Diagram& out);
 
 }  // namespace shardbook::page

@@ -279,4 +279,10 @@ void Lexer::step() {
 
 std::vector<SequenceWord> sequence_words(std::string_view source) { return Lexer(source).run(); }
 
+std::string description_of(const SequenceWord& word) {
+  if (word.kind == SequenceToken::newline) return "the end of the line";
+  if (word.kind == SequenceToken::end_of_file) return "the end of the diagram";
+  return "`" + std::string(word.text.substr(0, 24)) + "`";
+}
+
 }  // namespace shardbook::page

@@ -3,6 +3,7 @@
 // Facts: mermaid 11.17.2, src/diagrams/sequence/parser/sequenceDiagram.jison. Keywords match in any case.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,5 +24,8 @@ struct SequenceWord {
 // All words, the last of them newline and end_of_file. `stray` is a sign without meaning, which mermaid passes over where
 // a line may begin. Work is linear.
 std::vector<SequenceWord> sequence_words(std::string_view source);
+
+// "the end of the line", "`Alice`": for messages.
+std::string description_of(const SequenceWord& word);
 
 }  // namespace shardbook::page

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "viewer/page/diagram_limits.hpp"
 #include "viewer/page/sequence_lexer.hpp"
+#include "viewer/page/word_cursor.hpp"
 
 namespace shardbook::page {
 
 namespace {
 
-using Kind = SequenceToken;
 using ItemKind = SequenceItem::Kind;
 
 // The drawing of an arrow. Half heads are drawn as whole ones, on the side that they stand on.
@@ -44,9 +43,9 @@ std::string message_text(std::string_view raw) {
   return label_text(raw);
 }
 
-class Parser {
+class Parser : WordCursor<SequenceWord> {
  public:
-  Parser(const DiagramSource& source, Diagram& out) : source_(source), out_(out), words_(sequence_words(source.text)) {}
+  Parser(const DiagramSource& source, Diagram& out) : WordCursor(source, sequence_words(source.text)), out_(out) {}
 
   void run() {
     while (take(Kind::newline)) {}
@@ -56,24 +55,7 @@ class Parser {
   }
 
  private:
-  const SequenceWord& word() const { return words_[std::min(at_, words_.size() - 1)]; }
-  bool is(Kind kind) const { return word().kind == kind; }
-  bool take(Kind kind) {
-    if (!is(kind)) return false;
-    ++at_;
-    return true;
-  }
-  std::string_view expect(Kind kind, const char* what) {
-    if (!is(kind)) wrong(what);
-    return words_[at_++].text;
-  }
-  int line() const { return source_.line_at(word().offset); }
   [[noreturn]] void fail(int at_line, const std::string& reason) const { throw DiagramError{at_line, reason}; }
-  [[noreturn]] void wrong(const std::string& expected) const {
-    const std::string found = is(Kind::newline) ? "the end of the line" : is(Kind::end_of_file) ? "the end of the diagram"
-                            : "`" + std::string(word().text.substr(0, 24)) + "`";
-    fail(line(), found + " was found where " + expected + " was expected");
-  }
   void end_of_line(const char* after) {
     if (!take(Kind::newline)) wrong(std::string("the end of ") + after);
   }
@@ -98,10 +80,7 @@ class Parser {
   void check_creation(const SequenceItem& message);
   int participant_of(const std::string& id);
 
-  const DiagramSource& source_;
   Diagram& out_;
-  std::vector<SequenceWord> words_;
-  std::size_t at_ = 0;
   int depth_ = 0;
   int box_ = -1;
   int last_created_ = -1, last_destroyed_ = -1;
@@ -145,7 +124,7 @@ bool Parser::statement() {
       end_of_line("the line");
       return true;
     case Kind::title: {
-      std::string_view text = words_[at_++].text;
+      std::string_view text = next().text;
       text.remove_prefix(text.size() > 5 && text[5] == ':' ? 6 : 5);
       out_.title = label_text(trimmed(text));
       return true;
@@ -217,7 +196,7 @@ void Parser::box() {
 
 void Parser::participant(bool created) {
   const int begin = line();
-  const Kind kind = words_[at_++].kind;
+  const Kind kind = next().kind;
   const std::string id(expect(Kind::actor, "a participant's name"));
   if (kind != Kind::destroy) take(Kind::config);
   std::string label;
@@ -255,7 +234,7 @@ void Parser::participant(bool created) {
 // from arrow to: text
 void Parser::signal() {
   const int begin = line();
-  const std::string from(words_[at_++].text);
+  const std::string from(next().text);
   take(Kind::central);
   SequenceItem item;
   item.kind = ItemKind::message;
@@ -329,7 +308,7 @@ void Parser::autonumber() {
   item.kind = ItemKind::autonumber;
   item.line = begin;
   const auto number = [&] {
-    const std::string digits(words_[at_++].text);
+    const std::string digits(next().text);
     return static_cast<int>(std::clamp(std::strtod(digits.c_str(), nullptr), 0.0, 1e9));
   };
   if (take(Kind::off)) {
@@ -373,20 +352,6 @@ int Parser::participant_of(const std::string& id) {
 
 }  // namespace
 
-Diagram parse_sequence(const DiagramSource& source) {
-  Diagram diagram;
-  diagram.kind = DiagramKind::sequence;
-  diagram.title = source.title;
-  try {
-    Parser(source, diagram).run();
-    diagram.ok = true;
-  } catch (const DiagramError& error) {
-    diagram = Diagram{};
-    diagram.kind = DiagramKind::sequence;
-    diagram.error_line = error.line;
-    diagram.error = error.reason;
-  }
-  return diagram;
-}
+void read_sequence(const DiagramSource& source, Diagram& out) { Parser(source, out).run(); }
 
 }  // namespace shardbook::page

@@ -6,7 +6,7 @@
 
 namespace shardbook::page {
 
-// Fills kind, ok and what belongs to sequence diagrams, or the error.
-Diagram parse_sequence(const DiagramSource& source);
+// Fills what belongs to sequence diagrams. Throws a DiagramError; `out` is then half made.
+void read_sequence(const DiagramSource& source, Diagram& out);
 
 }  // namespace shardbook::page
