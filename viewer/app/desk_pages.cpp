@@ -310,34 +310,12 @@ void Desk::Impl::go_note() {
   if (path.starts_with("engine/") && end != std::string::npos) follow("room:" + path.substr(room + 1, end - room - 1));
 }
 
-bool Desk::Impl::act_on_text(const ui::Intent& intent) {
-  const std::string& id = intent.id;
-  if (id == "follow") follow(intent.argument);
-  else if (id == "go.source") go_source();
-  else if (id == "go.note") go_note();
-  // Where text is in front, or nothing else is open, it is the page that is searched.
-  else if ((id == "find" || id == "find.next" || id == "find.previous") && intent.argument.empty() && !reader.title.empty() &&
-           !show_library && (layout == "read" || run() == nullptr)) {
-    if (id == "find" || !reader.searching) reader.searching = reader.take_focus = true;
-    else reader.page.next_found(id == "find.next" ? 1 : -1);
-  }
-  else if (id == "text.copy") {
-    const std::string chosen = reader.page.selected_text();
-    if (!chosen.empty()) ImGui::SetClipboardText(chosen.c_str());
-  }
-  else if (id == "text.select_all") return true;      // the page takes it itself, where it has the focus
-  else if (id == "text.back" || id == "text.forward") {
-    std::vector<PagePlace>& from = id == "text.back" ? page_back : page_forward;
-    std::vector<PagePlace>& to = id == "text.back" ? page_forward : page_back;
-    if (from.empty()) return true;
-    const PagePlace place = from.back();
-    from.pop_back();
-    to.push_back({page.path, reader.page.top_anchor()});
-    show_page(place.path, place.anchor, false);
-  } else {
-    return false;
-  }
-  return true;
+void Desk::Impl::turn_page(std::vector<PagePlace>& from, std::vector<PagePlace>& to) {
+  if (from.empty()) return;
+  const PagePlace place = from.back();
+  from.pop_back();
+  to.push_back({page.path, reader.page.top_anchor()});
+  show_page(place.path, place.anchor, false);
 }
 
 }  // namespace shardbook::app

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/book/excerpts.hpp"
@@ -82,26 +83,44 @@ struct Desk::Impl {
   void close(int place);
   const views::Library& library();            // read anew once a second
 
-  // --- desk_act.cpp: what commands do --------------------------------------------------------------------
+  // --- desk_act*.cpp: what commands do ------------------------------------------------------------------
+  // Each command by its id: one on the desk with its argument, one on a run with that run.
+  struct OnRun;
+  using DeskActions = std::map<std::string_view, void (*)(Impl& desk, const std::string& argument)>;
+  using RunActions = std::map<std::string_view, void (*)(const OnRun& on)>;
+  static const DeskActions& desk_actions();
+  static const RunActions& view_actions();
+  static const RunActions& row_actions();
+  static const RunActions& selection_actions();
+  static const RunActions& mark_actions();
   void act(const ui::Intent& intent);
-  bool act_on_window(const ui::Intent& intent);
-  bool act_on_runs(const ui::Intent& intent);
-  bool act_on_view(const ui::Intent& intent);
-  bool act_on_selection(const ui::Intent& intent);
-  bool act_on_marks(const ui::Intent& intent);
-  bool act_on_text(const ui::Intent& intent);
+  bool act_on_page(const ui::Intent& intent);      // false: it is no search, or not for the page
   void up();
-  void select(scene::SpanRef span, bool look);
+  void show_panel(const std::string& name);
+  void turn_panel(int direction);
+  void turn_library();
+  void open_palette(bool of_rows);
+  void keep_view();                          // in the history, before a jump
+  void jump(OpenRun& run, metrics::Window window, double air = 0.02);   // air: of the window's length, on each side
+  void center(const OnRun& on);
+  void zoom_selected(const OnRun& on);
+  void show_step(OpenRun& run, int place);
+  void select(scene::SpanRef span, bool look);     // look: and bring it in sight
   void select_exposed(int direction);
+  void select_on_next_row(const OnRun& on, int direction);
+  void select_found(int direction);
   void follow_edge(bool in);
   void open_row_of(scene::SpanRef span);
-  void keep_view();                          // in the history, before a jump
-  void show_panel(const std::string& name);
-  void open_palette(bool of_rows);
+  void set_area(const OnRun& on);
+  void begin_remark();
+  void keep_remark(const OnRun& on);
+  void delete_mark(lanes::PlotState& plot);
+  void show_mark(const OnRun& on, int place);
 
   // --- desk_pages.cpp: text and source --------------------------------------------------------------------
   void follow(const std::string& link);
   void show_page(const std::string& path, const std::string& anchor, bool into_history);
+  void turn_page(std::vector<PagePlace>& from, std::vector<PagePlace>& to);   // between the two sides of the way taken
   void show_source(const std::string& path, int line);
   void show_span(const std::string& name);
   void go_source();
