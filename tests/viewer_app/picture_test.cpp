@@ -61,7 +61,9 @@ TEST_F(Pictures, of_the_same_are_the_same_to_the_last_pixel) {
     auto stage = picture();
     for (int frame = 0; frame < 3; ++frame) stage->frame_of(true, 1, words);
     if (i == 0) first = stage->pixels().rgb;
-    if (i == 1) EXPECT_EQ(first, stage->pixels().rgb);
+    if (i == 1) {
+      EXPECT_EQ(first, stage->pixels().rgb);
+    }
   }
 }
 

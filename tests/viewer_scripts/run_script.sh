@@ -19,5 +19,13 @@ head -c 5000 /dev/urandom > binary.json
 echo '{"traceEvents": 7}' > wrong_type.json
 echo 'shardbook columns 999' > wrong_version.tlb
 head -c 30000 fsdp.tar.gz > cut.tar.gz
+# A viewer that has only some of its fonts beside it, where a script asks for that in a line
+# "# fonts beside the viewer: FILE...".
+if fonts=$(sed -n 's/^# fonts beside the viewer: *//p' "$script") && [ -n "$fonts" ]; then
+  mkdir -p plain/fonts
+  cp "$viewer" plain/
+  for font in $fonts; do cp "$(dirname "$viewer")/fonts/$font" plain/fonts/; done
+  viewer=$folder/plain/$(basename "$viewer")
+fi
 export HOME=$folder XDG_CONFIG_HOME=$folder/config SHARDBOOK_ROOT=$project LP_NUM_THREADS=1
 "$viewer" view --size 1280x800 --script "$script"

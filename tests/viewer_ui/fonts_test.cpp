@@ -91,6 +91,10 @@ TEST(Fonts, where_the_files_are_missing_a_sentence_says_so_and_letters_are_there
   EXPECT_NE(status.error().find("fonts-dejavu-core"), std::string::npos);
   ASSERT_NE(font(FontKind::heading1), nullptr);
   EXPECT_GT(measure().width("words", FontKind::body), 0);
+  EXPECT_TRUE(has_glyph(0x2026)) << "what is cut off does not end in a question mark";
+  EXPECT_EQ(font_problem(), status.error()) << "whoever draws can say it, too";
+  ASSERT_TRUE(build_fonts(1).ok());
+  EXPECT_EQ(font_problem(), "");
 }
 
 TEST(Fonts, a_file_that_is_no_font_is_refused_too) {

@@ -54,6 +54,18 @@ TEST(Widgets, words_with_hashes_and_percent_signs_stay_as_they_are) {
   EXPECT_TRUE(pressed);
 }
 
+TEST(Widgets, a_line_of_words_has_the_colour_that_was_pushed) {
+  Screen screen;
+  ImU32 drawn = 0;
+  screen.frame([&] {
+    ImGui::PushStyleColor(ImGuiCol_Text, theme().bad);
+    words_line("the run cannot be read");
+    ImGui::PopStyleColor();
+    drawn = ImGui::GetWindowDrawList()->VtxBuffer.back().col;
+  });
+  EXPECT_EQ(drawn, theme().bad);
+}
+
 TEST(Widgets, toggles_tabs_and_links_answer) {
   Screen screen;
   bool on = false, chosen = false, followed = false;

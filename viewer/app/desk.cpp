@@ -66,7 +66,7 @@ void Desk::Impl::collect(ui::Intents intents) {
 
 views::StatusBar Desk::Impl::status() const {
   views::StatusBar bar;
-  bar.problem = shown_problem;
+  if (!said_problem().empty()) bar.problem = said_problem() + " · Esc";
   bar.hint = hint.empty() ? "N next exposed · F1 all keys" : hint;
   if (const OpenRun* one = run()) {
     bar.provenance = views::provenance_text(*one->scene);
@@ -94,6 +94,10 @@ void Desk::Impl::draw() {
   take_loaded();
   turn_to_run();
   dress(settings.dark, settings.scale * screen_scale);
+  if (!asked_for_fonts) {
+    asked_for_fonts = true;
+    font_problem = ui::font_problem();
+  }
   ui::begin_frame_spots();
   for (const ui::Pressed& pressed : ui::pressed_commands()) queue.push_back({pressed.command->id, pressed.digit > 0 ? std::to_string(pressed.digit) : ""});
 

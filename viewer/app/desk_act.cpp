@@ -97,6 +97,7 @@ void Desk::Impl::up() {
   else if (marks.writing) marks.writing = false;
   else if (reader.searching) reader.searching = false;
   else if (!shown_problem.empty()) shown_problem.clear();
+  else if (!font_problem.empty()) font_problem.clear();
   else if (one != nullptr && one->plot.area) one->plot.area.reset();
   else if (one != nullptr && one->plot.temporary) one->plot.temporary.reset();
   else if (one != nullptr && !one->plot.marked.empty()) { one->plot.marked.clear(); find = {}; }

@@ -133,6 +133,7 @@ struct Desk::Impl {
   OpenRun* run() { return current >= 0 ? runs[static_cast<std::size_t>(current)].get() : nullptr; }
   const OpenRun* run() const { return current >= 0 ? runs[static_cast<std::size_t>(current)].get() : nullptr; }
   void fail(const std::string& sentence);    // shown, and kept for problem()
+  const std::string& said_problem() const { return shown_problem.empty() ? font_problem : shown_problem; }
 
   DeskOptions options;
   Settings settings;
@@ -165,6 +166,10 @@ struct Desk::Impl {
   std::optional<PageIndex> pages_;
 
   std::string shown_problem, unasked_problem, hint;
+  // Letters that are plain spoil nothing that was asked for, so no picture or script fails of it: it is said until it
+  // is dismissed, whatever is opened, and once.
+  std::string font_problem;
+  bool asked_for_fonts = false;
   std::string picture_wanted;
   std::vector<ui::Intent> queue;
 };

@@ -85,7 +85,7 @@ std::optional<std::string> Desk::value(const std::string& name) const {
   if (name == "source") return desk.source.path.empty() ? "" : desk.source.path + ":" + std::to_string(desk.source.line);
   if (name == "source.changed") return desk.source.changed ? "yes" : "no";
   if (name == "source.span") return desk.source.span;
-  if (name == "problem") return desk.shown_problem;
+  if (name == "problem") return desk.said_problem();
   if (name == "hint") return desk.hint;
   if (name == "writing") return desk.marks.writing ? "yes" : "no";
   if (name == "quit") return desk.quit ? "yes" : "no";

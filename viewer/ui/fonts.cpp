@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <utility>
 
 #include "engine/base/check.hpp"
 
@@ -65,6 +66,11 @@ std::array<ImFont*, face_count>& built() {
   return fonts;
 }
 
+std::string& last_problem() {
+  static std::string sentence;
+  return sentence;
+}
+
 // Where the files are: beside the program, or where this build put them.
 std::string folder_of_fonts() {
   namespace fs = std::filesystem;
@@ -115,13 +121,20 @@ class AtlasMeasure : public page::Measure {
   }
 };
 
-// The atlas without files: one font for everything.
-void use_own_font(ImFontAtlas& atlas, float scale) {
+// The atlas without files: one font for everything. `why`: a sentence.
+base::Error use_own_font(ImFontAtlas& atlas, float scale, std::string why) {
   atlas.Clear();
   ImFontConfig config;
   config.SizePixels = std::round(13 * scale);
-  built().fill(atlas.AddFontDefault(&config));
+  ImFont* plain = atlas.AddFontDefault(&config);
+  built().fill(plain);
   atlas.Build();
+  // It has Latin only. What is cut off must not look like a question, nor an arrow.
+  if (plain->FindGlyphNoFallback(plain->EllipsisChar) != nullptr) plain->AddRemapChar(0x2026, plain->EllipsisChar);
+  plain->AddRemapChar(0x2192, '>');
+  plain->AddRemapChar(0x2190, '<');
+  last_problem() = why;
+  return base::Error{std::move(why)};
 }
 
 }  // namespace
@@ -135,9 +148,8 @@ base::Status build_fonts(float scale, const std::string& folder) {
   for (const Face& face : faces) {
     const fs::path path = from / face.file;
     if (!bytes_of(path).empty()) continue;
-    use_own_font(atlas, scale);
-    return base::Error{base::text("the font ", path.string(), " is missing or no font, so letters are plain: install ",
-                                  "fonts-dejavu-core, then ./shardbook build")};
+    return use_own_font(atlas, scale, base::text("letters are plain: install fonts-dejavu-core, then ./shardbook build; ", path.string(),
+                                                 " is missing or no font"));
   }
 
   // A face each; signs that it lacks come from Sans.
@@ -159,8 +171,7 @@ base::Status build_fonts(float scale, const std::string& folder) {
     if (faces[i].file != std::string_view(faces[body_face].file)) add(faces[body_face].file, size, true);
   }
   if (!atlas.Build()) {
-    use_own_font(atlas, scale);
-    return base::Error{base::text("the fonts in ", from.string(), " cannot be drawn, so letters are plain: install fonts-dejavu-core again")};
+    return use_own_font(atlas, scale, base::text("letters are plain: install fonts-dejavu-core again; the fonts in ", from.string(), " cannot be drawn"));
   }
 
   // An empty box, not a question mark, for what is missing.
@@ -169,8 +180,11 @@ base::Status build_fonts(float scale, const std::string& folder) {
     font->FallbackGlyph = nullptr;
     font->BuildLookupTable();
   }
+  last_problem().clear();
   return base::Done{};
 }
+
+const std::string& font_problem() { return last_problem(); }
 
 ImFont* font(FontKind kind) { return built()[face_of(kind)]; }
 

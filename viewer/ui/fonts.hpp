@@ -20,6 +20,8 @@ namespace shardbook::ui {
 // anew. `folder`: of the font files; "": beside the program, else of the build. Errors: a font file is missing (its
 // path, the package that has it); ImGui's own font is then used, so that the sentence can be read.
 base::Status build_fonts(float scale, const std::string& folder = "");
+// The sentence of the last build_fonts that had to do without the files; "" where it had them.
+const std::string& font_problem();
 // A null pointer before build_fonts. Italics are the upright fonts: draw_text leans them.
 ImFont* font(page::FontKind kind);
 // In every font of the atlas.

@@ -322,7 +322,7 @@ void line_of(const std::string& text, FontKind kind, ImU32 colour, float above =
 }  // namespace
 
 void heading(const std::string& text) { line_of(text, FontKind::heading3, theme().text, px(4)); }
-void words_line(const std::string& text) { line_of(text, FontKind::body, theme().text); }
+void words_line(const std::string& text) { line_of(text, FontKind::body, ImGui::GetColorU32(ImGuiCol_Text)); }
 void dim_line(const std::string& text) { line_of(text, FontKind::small, theme().dim); }
 
 void paragraph(const std::string& text, ImU32 colour) {

@@ -58,7 +58,7 @@ bool row(const std::string& label, bool selected, const std::string& right = "")
 bool text_field(const std::string& label, std::string* text, float width, bool take_focus = false);
 bool tab(const std::string& label, bool selected);
 void heading(const std::string& text);
-void words_line(const std::string& text);            // body text in one line, cut with … and a hint if too long
+void words_line(const std::string& text);            // body text in ImGui's colour, in one line, cut with … and a hint if too long
 void paragraph(const std::string& text, ImU32 colour = 0);   // wrapped
 void dim_line(const std::string& text);
 // "name   value" with the values in a column; the value can be copied by a click.
