@@ -230,8 +230,21 @@ class Reader {
     if (value >= bound) throw Damaged{base::text(what, " ", value, " is not below ", bound)};
     return value;
   }
-  // How many of something that takes at least a byte each.
-  std::size_t count(const char* what) { return below(rest_.size() + 1, what); }
+  // How many of something that takes at least `least` bytes each: so what is set aside for them is a small multiple
+  // of the file, whatever it claims.
+  std::size_t count(const char* what, std::size_t least = 1) {
+    const std::uint64_t value = number();          // read first: what is left is counted behind it
+    if (value > rest_.size() / least) throw Damaged{base::text(what, " ", value, " is more than what follows can hold")};
+    return value;
+  }
+  // A time that stands as a difference from another. Those allowed are 73 years around 0, so that any two can be
+  // subtracted.
+  base::Nanoseconds time_after(base::Nanoseconds last) {
+    constexpr base::Nanoseconds farthest = base::Nanoseconds{1} << 61;
+    base::Nanoseconds time = 0;
+    if (__builtin_add_overflow(last, signed_number(), &time) || time < -farthest || time > farthest) throw Damaged{"a time is out of range"};
+    return time;
+  }
   template <class Small>
   Small small(const char* what) {
     const std::int64_t value = signed_number();
@@ -266,13 +279,13 @@ Catalogue read_catalogue(Reader& from) {
   for (StreamInfo& stream : catalogue.streams) stream.name = from.text();
   catalogue.events.resize(from.count("number of events"));
   for (std::string& event : catalogue.events) event = from.text();
-  catalogue.buffers.resize(from.count("number of buffers"));
+  catalogue.buffers.resize(from.count("number of buffers", 3));
   for (BufferInfo& buffer : catalogue.buffers) {
     buffer.name = from.text();
     buffer.kind = static_cast<MemoryKind>(from.below(static_cast<int>(MemoryKind::input) + 1, "kind of memory"));
     buffer.bytes = from.signed_number();
   }
-  catalogue.groups.resize(from.count("number of groups"));
+  catalogue.groups.resize(from.count("number of groups", 2));
   for (GroupInfo& group : catalogue.groups) {
     group.axis = from.text();
     group.ranks.resize(from.count("size of a group"));
@@ -345,15 +358,17 @@ Command read_command(Reader& from, const Catalogue& catalogue, std::size_t ops) 
 }
 
 std::vector<TimeSpan> read_spans(Reader& from, std::size_t expected, base::Nanoseconds last) {
-  std::vector<TimeSpan> spans(from.count("number of times"));
+  std::vector<TimeSpan> spans(from.count("number of times", 2));
   if (spans.size() != expected) throw Damaged{base::text("a step has ", spans.size(), " times, not ", expected)};
   for (TimeSpan& span : spans) {
-    span.start = last + from.signed_number();
-    span.end = span.start + from.signed_number();
+    span.start = from.time_after(last);
+    span.end = from.time_after(span.start);
     last = span.start;
   }
   return spans;
 }
+
+constexpr std::size_t least_bytes_of_an_op = 25, least_bytes_of_a_command = 8;
 
 Record read_record(std::string_view content) {
   Record record;
@@ -362,21 +377,21 @@ Record read_record(std::string_view content) {
   record.rank = from.small<base::Rank>("rank");
   record.world_size = from.small<int>("number of ranks");
   record.catalogue = read_catalogue(from);
-  record.programs.resize(from.count("number of programs"));
+  record.programs.resize(from.count("number of programs", 2));
   for (std::unique_ptr<Program>& program : record.programs) {
     program = std::make_unique<Program>();
-    const std::size_t ops = from.count("number of ops");
+    const std::size_t ops = from.count("number of ops", least_bytes_of_an_op);
     program->ops.reserve(ops);
     for (std::size_t op = 0; op < ops; ++op) program->ops.push_back(read_op(from, record.catalogue));
-    program->commands.resize(from.count("number of commands"));
+    program->commands.resize(from.count("number of commands", least_bytes_of_a_command));
     for (Command& command : program->commands) command = read_command(from, record.catalogue, ops);
   }
-  record.steps.resize(from.count("number of steps"));
+  record.steps.resize(from.count("number of steps", 6));
   for (StepTimes& times : record.steps) {
     times.step = from.signed_number();
     times.program = static_cast<std::uint32_t>(from.below(record.programs.size(), "program"));
-    times.window.start = from.signed_number();
-    times.window.end = times.window.start + from.signed_number();
+    times.window.start = from.time_after(0);
+    times.window.end = from.time_after(times.window.start);
     const Program& program = *record.programs[times.program];
     times.issued = read_spans(from, program.commands.size(), times.window.start);
     times.ran = read_spans(from, program.ops.size(), times.window.start);
