@@ -2,6 +2,7 @@
 #include "engine/timeline/builder.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <tuple>
 
@@ -10,25 +11,67 @@
 namespace shardbook::timeline {
 namespace {
 
-// Spans of a lane nest. A lane is kept as the ends of the spans that are open in it, outermost first.
-using OpenEnds = std::vector<Nanoseconds>;
+// The lanes of a track while its spans are dealt, which come in the order of their starts. Spans of a lane nest: it
+// is kept as the ends of those that are open in it, outermost first.
+//
+// Over the innermost ends stands a tree of the latest and the earliest, so that the first lane with room is found
+// in O(log lanes). Ends that have passed are taken out only where they are met: each once.
+class Lanes {
+ public:
+  // The first lane in which this span nests; it is open there from now on.
+  std::size_t deal(Nanoseconds start, Nanoseconds end) {
+    while (true) {
+      const std::size_t lane = first_with_room(start, end);
+      if (lane == open_.size()) grow();
+      std::vector<Nanoseconds>& ends = open_[lane];
+      while (!ends.empty() && ends.back() <= start) ends.pop_back();
+      const bool nests = ends.empty() || end <= ends.back();
+      if (nests) ends.push_back(end);
+      update(lane);
+      if (nests) return lane;
+    }
+  }
 
-bool fits(OpenEnds& lane, Nanoseconds start, Nanoseconds end) {
-  while (!lane.empty() && lane.back() <= start) lane.pop_back();
-  return lane.empty() || end <= lane.back();
-}
+ private:
+  static constexpr Nanoseconds never = std::numeric_limits<Nanoseconds>::max();
+  struct Ends {
+    Nanoseconds latest = std::numeric_limits<Nanoseconds>::min(), earliest = never;
+  };
+  // Has room, or may have it: something in it has ended.
+  static bool may_have_room(const Ends& ends, Nanoseconds start, Nanoseconds end) { return ends.latest >= end || ends.earliest <= start; }
 
-// The lane of each span, in the order given: the first where it nests.
+  std::size_t first_with_room(Nanoseconds start, Nanoseconds end) const {
+    if (!may_have_room(tree_[1], start, end)) return open_.size();
+    std::size_t node = 1;
+    while (node < leaves()) node = may_have_room(tree_[2 * node], start, end) ? 2 * node : 2 * node + 1;
+    return node - leaves();
+  }
+  std::size_t leaves() const { return tree_.size() / 2; }
+  void update(std::size_t lane) {
+    std::size_t node = leaves() + lane;
+    const Nanoseconds innermost = open_[lane].empty() ? never : open_[lane].back();
+    tree_[node] = {innermost, innermost};
+    for (node /= 2; node > 0; node /= 2) {
+      const Ends &a = tree_[2 * node], &b = tree_[2 * node + 1];
+      tree_[node] = {std::max(a.latest, b.latest), std::min(a.earliest, b.earliest)};
+    }
+  }
+  void grow() {
+    open_.emplace_back();
+    if (open_.size() <= leaves()) return;
+    tree_.assign(4 * leaves(), Ends{});
+    for (std::size_t lane = 0; lane < open_.size(); ++lane) update(lane);
+  }
+
+  std::vector<std::vector<Nanoseconds>> open_;
+  std::vector<Ends> tree_ = std::vector<Ends>(2);        // the root is 1, the children of n are 2 n and 2 n + 1
+};
+
+// The lane of each span, in the order given.
 std::vector<std::int32_t> deal_lanes(const Track& track, const std::vector<std::uint32_t>& order) {
   std::vector<std::int32_t> lane_of(track.size(), 0);
-  std::vector<OpenEnds> lanes;
-  for (std::uint32_t i : order) {
-    std::size_t lane = 0;
-    while (lane < lanes.size() && !fits(lanes[lane], track.start[i], track.end[i])) ++lane;
-    if (lane == lanes.size()) lanes.emplace_back();
-    lanes[lane].push_back(track.end[i]);
-    lane_of[i] = static_cast<std::int32_t>(lane);
-  }
+  Lanes lanes;
+  for (std::uint32_t i : order) lane_of[i] = static_cast<std::int32_t>(lanes.deal(track.start[i], track.end[i]));
   return lane_of;
 }
 
@@ -36,6 +79,13 @@ template <class T>
 void take(std::vector<T>& column, const std::vector<T>& from, const std::vector<std::uint32_t>& order) {
   column.resize(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) column[i] = from[order[i]];
+}
+
+// Columns that grew entry by entry have room for up to as many again.
+void without_slack(Track& track) {
+  track.start.shrink_to_fit(), track.end.shrink_to_fit(), track.label.shrink_to_fit(), track.correlation.shrink_to_fit();
+  track.detail.shrink_to_fit(), track.collective.shrink_to_fit(), track.step.shrink_to_fit();
+  track.cls.shrink_to_fit(), track.flags.shrink_to_fit();
 }
 
 Track taken(const Track& from, const std::vector<std::uint32_t>& order, std::int32_t lane) {
@@ -107,12 +157,10 @@ std::uint32_t TimelineBuilder::detail(const Detail& detail) {
 }
 
 std::uint32_t TimelineBuilder::group(std::string_view name, std::vector<Rank> ranks) {
-  const Group wanted{intern(name), std::move(ranks)};
-  for (std::size_t i = 1; i < timeline_.groups.size(); ++i) {
-    if (timeline_.groups[i] == wanted) return static_cast<std::uint32_t>(i);
-  }
-  timeline_.groups.push_back(wanted);
-  return static_cast<std::uint32_t>(timeline_.groups.size() - 1);
+  const std::uint32_t id = intern(name);
+  const auto [found, is_new] = group_keys_.try_emplace({id, ranks}, static_cast<std::uint32_t>(timeline_.groups.size()));
+  if (is_new) timeline_.groups.push_back({id, std::move(ranks)});
+  return found->second;
 }
 
 std::uint32_t TimelineBuilder::collective(const Collective& collective) {
@@ -141,13 +189,13 @@ void TimelineBuilder::add_edge(SpanNumber from, SpanNumber to, EdgeKind kind) { 
 void TimelineBuilder::add_step(const Step& step) { timeline_.steps.push_back(step); }
 
 void TimelineBuilder::add_counter(Rank rank, std::string_view name, Nanoseconds time, std::int64_t value) {
-  auto found = std::find_if(timeline_.counters.begin(), timeline_.counters.end(),
-                            [&](const Counter& counter) { return counter.rank == rank && counter.name == name; });
-  if (found == timeline_.counters.end()) {
-    found = timeline_.counters.insert(found, Counter{rank, std::string(name), {}, {}});
+  auto found = counter_keys_.find(std::pair(rank, name));
+  if (found == counter_keys_.end()) {
+    found = counter_keys_.emplace(std::pair(rank, std::string(name)), timeline_.counters.size()).first;
+    timeline_.counters.push_back({rank, std::string(name), {}, {}});
   }
-  found->time.push_back(time);
-  found->value.push_back(value);
+  timeline_.counters[found->second].time.push_back(time);
+  timeline_.counters[found->second].value.push_back(value);
 }
 
 TimelineBuilder::SpanNumber TimelineBuilder::absorb(TimelineBuilder&& other, Rank rank, Nanoseconds shift) {
@@ -204,6 +252,7 @@ TimelineBuilder::SpanNumber TimelineBuilder::absorb(TimelineBuilder&& other, Ran
   for (Counter& counter : from.counters) {
     counter.rank = rank;
     for (Nanoseconds& time : counter.time) time += shift;
+    counter_keys_.emplace(std::pair(rank, counter.name), timeline_.counters.size());
     timeline_.counters.push_back(std::move(counter));
   }
   from.ranks[0].rank = rank;
@@ -239,6 +288,7 @@ Timeline TimelineBuilder::finish(std::vector<SpanRef>* where) {
     }
     if (sorted && lanes == 1) {
       tracks.push_back(std::move(old));
+      without_slack(tracks.back());
     } else {
       for (std::int32_t lane = 0; lane < lanes; ++lane) tracks.push_back(taken(old, of_lane[static_cast<std::size_t>(lane)], lane));
     }
@@ -272,6 +322,8 @@ Timeline TimelineBuilder::finish(std::vector<SpanRef>* where) {
   };
   std::sort(timeline_.edges.begin(), timeline_.edges.end(), edge_order);
   timeline_.edges.erase(std::unique(timeline_.edges.begin(), timeline_.edges.end()), timeline_.edges.end());
+  for (Counter& counter : timeline_.counters) counter.time.shrink_to_fit(), counter.value.shrink_to_fit();
+  timeline_.details.shrink_to_fit(), timeline_.collectives.shrink_to_fit(), timeline_.edges.shrink_to_fit();
   std::sort(timeline_.steps.begin(), timeline_.steps.end(), [](const Step& a, const Step& b) {
     return std::tie(a.rank, a.number) < std::tie(b.rank, b.number);
   });

@@ -2,12 +2,15 @@
 //
 // Add tracks, spans and edges as they come; finish() deals spans that overlap without nesting to
 // further lanes, sorts all, and maps the edges. A span is named by the number that add() returned
-// until then. Details are interned: equal ones are stored once.
+// until then. Details are interned: equal ones are stored once. Each call costs O(log n), and finish()
+// O(n log n), whatever overlaps and however many names, threads and counters there are.
 #pragma once
 
 #include <map>
+#include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/timeline/timeline.hpp"
@@ -70,8 +73,19 @@ class TimelineBuilder {
     friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
   };
 
+  // By (rank, name), whether the name is a string or a view.
+  struct CounterOrder {
+    using is_transparent = void;
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return a.first != b.first ? a.first < b.first : std::string_view(a.second) < std::string_view(b.second);
+    }
+  };
+
   Timeline timeline_;
   std::map<TrackKey, std::uint32_t> track_keys_;
+  std::map<std::pair<Rank, std::string>, std::size_t, CounterOrder> counter_keys_;
+  std::map<std::pair<std::uint32_t, std::vector<Rank>>, std::uint32_t> group_keys_;
   std::vector<Place> places_;                                       // of each span number
   std::vector<Pending> edges_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> details_;   // hash -> index

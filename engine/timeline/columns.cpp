@@ -2,6 +2,7 @@
 #include "engine/timeline/columns.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstring>
 #include <functional>
@@ -120,7 +121,7 @@ class Reading {
       : file_(file), mapped_(mapped), head_(file_.substr(head_at, head_bytes)), at_(aligned(head_at + head_bytes)) {}
 
   struct Task {
-    std::size_t at;                          // of its column in the file
+    std::size_t at, bytes;                   // of its column in the file
     std::function<bool()> copy;              // false if the checksum is another
   };
   std::vector<Task> tasks;
@@ -158,7 +159,7 @@ class Reading {
   void column(std::vector<T>& values, std::uint64_t count) {
     const std::optional<Source> source = next_column(count, sizeof(T));
     if (!source) return;
-    tasks.push_back({source->at, [&values, count, source = *source, this] {
+    tasks.push_back({source->at, count * sizeof(T), [&values, count, source = *source, this] {
       values.clear();
       values.reserve(count);
       return in_pieces<T>(source, count, [&](std::span<const T> some) { values.insert(values.end(), some.begin(), some.end()); });
@@ -172,7 +173,7 @@ class Reading {
       using Value = std::remove_reference_t<decltype(field(rows[0]))>;
       const std::optional<Source> source = next_column(count, sizeof(Value));
       if (!source) return;
-      tasks.push_back({source->at, [&rows, field, count, source = *source, this] {
+      tasks.push_back({source->at, count * sizeof(Value), [&rows, field, count, source = *source, this] {
         T* row = rows.data();
         return in_pieces<Value>(source, count, [&](std::span<const Value> some) {
           for (const Value& value : some) field(*row++) = value;
@@ -276,7 +277,7 @@ base::Status write_columns(const Timeline& timeline, const std::string& path) {
   return out.commit();
 }
 
-static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes* mapped, const std::string& path) {
+static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes* mapped, const std::string& path, const Heard& heard) {
   ColumnsHeader header;
   if (bytes.size() >= sizeof header) std::memcpy(&header, bytes.data(), sizeof header);
   if (base::Status fine = check_header(header, bytes, path); !fine) return fine.as_error();
@@ -288,7 +289,14 @@ static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes*
   describe(reading, timeline, strings);
   if (!reading.whole()) return base::Error{base::text(path, " is damaged: its columns do not fill its ", bytes.size(), " bytes")};
   std::vector<char> fits(reading.tasks.size());
-  on_all_cores(reading.tasks.size(), [&](std::size_t i) { fits[i] = reading.tasks[i].copy(); });
+  Meter meter(heard, static_cast<std::int64_t>(bytes.size()));
+  std::atomic<bool> stopped{false};
+  on_all_cores(reading.tasks.size(), [&](std::size_t i) {
+    if (stopped) return;
+    fits[i] = reading.tasks[i].copy();
+    if (!meter.add(static_cast<std::int64_t>(reading.tasks[i].bytes))) stopped = true;
+  });
+  if (stopped) return base::Error{base::text("reading ", path, " was stopped")};
   const auto damaged = std::find(fits.begin(), fits.end(), 0);
   if (damaged != fits.end()) {
     const std::size_t at = reading.tasks[static_cast<std::size_t>(damaged - fits.begin())].at;
@@ -309,14 +317,14 @@ static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes*
   return timeline;
 }
 
-base::Result<Timeline> read_columns(const std::string& path) {
+base::Result<Timeline> read_columns(const std::string& path, const Heard& heard) {
   const base::Result<FileBytes> file = FileBytes::open(path);
   if (!file) return file.as_error();
-  return read_from(file.value().view(), &file.value(), path);
+  return read_from(file.value().view(), &file.value(), path, heard);
 }
 
 base::Result<Timeline> read_columns_bytes(std::string_view bytes, const std::string& name) {
-  return read_from(bytes, nullptr, name);
+  return read_from(bytes, nullptr, name, {});
 }
 
 bool keeps_columns(std::size_t spans) { return spans > 2'000'000; }

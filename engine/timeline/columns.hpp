@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "engine/base/result.hpp"
+#include "engine/timeline/progress.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::timeline {
@@ -28,7 +29,8 @@ constexpr const char* columns_name = "run.tlb";      // in the folder of a run
 base::Status write_columns(const Timeline& timeline, const std::string& path);
 
 // The same timeline, index by index; Provenance::path becomes `path`. On as many threads as there are cores.
-base::Result<Timeline> read_columns(const std::string& path);
+// `heard` hears how far it is (progress.hpp), up to 0.9.
+base::Result<Timeline> read_columns(const std::string& path, const Heard& heard = {});
 
 // The same from bytes in memory; `name` stands for the file in messages. REQUIRES: bytes aligned to 8.
 base::Result<Timeline> read_columns_bytes(std::string_view bytes, const std::string& name);

@@ -49,12 +49,12 @@ base::Result<FileBytes> FileBytes::open_as_it_is(const std::string& path) {
   return bytes;
 }
 
-base::Result<FileBytes> FileBytes::open(const std::string& path) {
+base::Result<FileBytes> FileBytes::open(const std::string& path, const std::function<bool(std::size_t)>& told) {
   base::Result<FileBytes> bytes = open_as_it_is(path);
   // The first bytes decide, not the file's name.
   if (!bytes || !begins_like_gzip(bytes.value().view())) return bytes;
   bool cut_off = false;
-  base::Result<std::string> unpacked = gunzip(bytes.value().view(), path, &cut_off);
+  base::Result<std::string> unpacked = gunzip(bytes.value().view(), path, &cut_off, told);
   if (!unpacked) return unpacked.as_error();
   FileBytes plain;
   plain.unpacked_ = std::move(unpacked).value();

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -15,7 +16,8 @@ namespace shardbook::timeline {
 class FileBytes {
  public:
   // One sentence if the file is missing, a folder, unreadable, or not valid gzip.
-  static base::Result<FileBytes> open(const std::string& path);
+  // `told` as of gunzip().
+  static base::Result<FileBytes> open(const std::string& path, const std::function<bool(std::size_t)>& told = {});
   // The same, but gzip is left as it is.
   static base::Result<FileBytes> open_as_it_is(const std::string& path);
 
@@ -35,6 +37,8 @@ class FileBytes {
   void let_go(std::int64_t offset, std::int64_t size) const;
   // The packed file ended early; view() is what could be unpacked.
   bool cut_off() const { return cut_off_; }
+  // view() is not the file's own bytes.
+  bool was_packed() const { return map_ == nullptr; }
 
  private:
   FileBytes() = default;
@@ -47,8 +51,18 @@ class FileBytes {
   std::int64_t let_go_ = 0;        // bytes before it are
 };
 
-// Unpacks gzip; sets *cut_off if the packed bytes end before their stream does.
-base::Result<std::string> gunzip(std::string_view packed, const std::string& name, bool* cut_off);
+// What gunzip() makes of so many packed bytes at most: it is all held in memory, and may come from anyone. Traces
+// are packed to a tenth or a twentieth; nothing can be packed to less than a thousandth (zlib's "technical details").
+constexpr std::size_t most_unpacked(std::size_t packed) {
+  constexpr std::size_t least = std::size_t{16} << 20, most = std::size_t{4} << 30, times = 100;
+  return packed > most / times ? most : packed * times < least ? least : packed * times;
+}
+
+// Unpacks gzip; sets *cut_off if the packed bytes end before their stream does. `told`, if given, hears the packed
+// bytes that were read since it was told last; false from it ends the unpacking, with an error.
+// Errors: damaged, or more than most_unpacked() bytes.
+base::Result<std::string> gunzip(std::string_view packed, const std::string& name, bool* cut_off,
+                                 const std::function<bool(std::size_t)>& told = {});
 // Whether this build can.
 bool can_gunzip();
 

@@ -92,6 +92,7 @@ void infer_event_edges(Timeline& timeline, const std::vector<ForeignWait>& waits
     }
   }
   timeline.edges.insert(timeline.edges.end(), found.begin(), found.end());
+  timeline.edges.shrink_to_fit();
   std::sort(timeline.edges.begin(), timeline.edges.end(), [](const Edge& a, const Edge& b) {
     return std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind);
   });

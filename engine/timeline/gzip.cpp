@@ -11,9 +11,11 @@ namespace shardbook::timeline {
 
 bool can_gunzip() { return true; }
 
-base::Result<std::string> gunzip(std::string_view packed, const std::string& name, bool* cut_off) {
-  constexpr std::size_t piece = std::size_t{1} << 24;
+base::Result<std::string> gunzip(std::string_view packed, const std::string& name, bool* cut_off,
+                                 const std::function<bool(std::size_t)>& told) {
+  constexpr std::size_t piece = std::size_t{1} << 22;
   constexpr int gzip_window = 15 + 16;
+  const std::size_t most = most_unpacked(packed.size());
   *cut_off = false;
   z_stream stream{};
   if (inflateInit2(&stream, gzip_window) != Z_OK) return base::Error{base::text("zlib could not start on ", name)};
@@ -26,12 +28,21 @@ base::Result<std::string> gunzip(std::string_view packed, const std::string& nam
     const std::size_t offered = std::min(piece, packed.size() - read);
     stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data() + read));
     stream.avail_in = static_cast<uInt>(offered);
-    if (out.size() - written < piece) out.resize(std::max(written + piece, out.size() * 2));
+    if (out.size() - written < piece) out.resize(std::max(written + piece, std::min(out.size() * 2, most)));
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
     stream.avail_out = static_cast<uInt>(piece);
     state = inflate(&stream, Z_NO_FLUSH);
     read += offered - stream.avail_in;
     written += piece - stream.avail_out;
+    if (written > most) {
+      inflateEnd(&stream);
+      return base::Error{base::text(name, " unpacks to more than ", most >> 20, " MiB, which is more than its ", packed.size(),
+                                    " bytes may become in memory; if it is a trace, unpack it with gunzip and open what comes out")};
+    }
+    if (told && !told(offered - stream.avail_in)) {
+      inflateEnd(&stream);
+      return base::Error{base::text("unpacking ", name, " was stopped")};
+    }
     if (state == Z_STREAM_END) {
       if (read == packed.size() || inflateReset(&stream) != Z_OK) break;
       continue;                              // gzip files may follow each other in one file
@@ -98,6 +109,8 @@ base::Result<std::size_t> Inflater::read(char* to, std::size_t count) {
   }
   return done;
 }
+
+std::size_t Inflater::left() const { return state_->packed.size(); }
 
 struct Deflater::State {
   Output* out;

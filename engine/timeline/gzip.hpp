@@ -22,6 +22,8 @@ class Inflater {
   ~Inflater();
   // Fills `to`; fewer than `count` bytes only where the packed bytes end. Errors: damaged, or no zlib.
   base::Result<std::size_t> read(char* to, std::size_t count);
+  // How many packed bytes are still to be read.
+  std::size_t left() const;
 
  private:
   struct State;

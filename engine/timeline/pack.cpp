@@ -123,7 +123,7 @@ base::Result<About> read_about(TarReader& reader, const std::string& path) {
   return About{entry.value().name.substr(0, entry.value().name.find('/')), content.value()};
 }
 
-base::Status unpack_file(TarReader& reader, const TarReader::Entry& entry, const fs::path& to) {
+base::Status unpack_file(TarReader& reader, const TarReader::Entry& entry, const fs::path& to, const Heard& heard) {
   std::error_code failure;
   fs::create_directories(to.parent_path(), failure);
   if (failure) return base::Error{base::text("cannot make the folder ", to.parent_path().string(), ": ", failure.message())};
@@ -136,12 +136,13 @@ base::Status unpack_file(TarReader& reader, const TarReader::Entry& entry, const
     if (!bytes) return bytes.as_error();
     file << bytes.value();
     done += bytes.value().size();
+    if (heard && !heard(reader.share_read())) return base::Error{base::text("unpacking ", entry.name, " was stopped")};
   }
   if (!file.flush()) return base::Error{base::text("cannot write ", to.string(), ": ", std::strerror(errno))};
   return base::Done{};
 }
 
-base::Result<std::string> unpack(const std::string& path, const fs::path& folder) {
+base::Result<std::string> unpack(const std::string& path, const fs::path& folder, const Heard& heard) {
   base::Result<TarReader> reader = TarReader::open(path);
   if (!reader) return reader.as_error();
   const base::Result<About> about = read_about(reader.value(), path);
@@ -159,7 +160,7 @@ base::Result<std::string> unpack(const std::string& path, const fs::path& folder
     if (!entry.value().name.starts_with(name + "/")) {
       return base::Error{base::text(path, " holds ", entry.value().name, " outside of its folder ", name, "; it is not opened")};
     }
-    if (base::Status unpacked = unpack_file(reader.value(), entry.value(), folder / entry.value().name); !unpacked) return unpacked.as_error();
+    if (base::Status unpacked = unpack_file(reader.value(), entry.value(), folder / entry.value().name, heard); !unpacked) return unpacked.as_error();
   }
   if (base::Result<std::vector<std::string>> ranks = rank_files((folder / name / "run").string()); !ranks) {
     return base::Error{base::text(path, " holds no rank files")};
@@ -199,7 +200,7 @@ base::Result<PackSize> write_pack(const std::string& run_folder, const std::stri
   return size;
 }
 
-base::Result<OpenedPack> open_pack(const std::string& path, const std::string& target_folder) {
+base::Result<OpenedPack> open_pack(const std::string& path, const std::string& target_folder, const Heard& heard) {
   std::error_code failure;
   fs::path target = fs::absolute(target_folder).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();
@@ -213,7 +214,7 @@ base::Result<OpenedPack> open_pack(const std::string& path, const std::string& t
   if (::mkdtemp(beside.data()) == nullptr) {
     return base::Error{base::text("cannot make a folder beside ", target_folder, ": ", std::strerror(errno))};
   }
-  base::Result<std::string> name = unpack(path, beside);
+  base::Result<std::string> name = unpack(path, beside, heard);
   if (name) {
     fs::permissions(beside, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec | fs::perms::others_read | fs::perms::others_exec, failure);
     fs::rename(beside, target, failure);
@@ -223,6 +224,7 @@ base::Result<OpenedPack> open_pack(const std::string& path, const std::string& t
     fs::remove_all(beside, failure);
     return name.as_error();
   }
+  if (heard) heard(1);
   const std::string root = (target / name.value()).string();
   return OpenedPack{root, root + "/run"};
 }

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "engine/base/result.hpp"
+#include "engine/timeline/progress.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::timeline {
@@ -40,7 +41,8 @@ struct OpenedPack {
 
 // Unpacks below target_folder, which is made and must be empty or not there; if anything is wrong nothing is
 // left of it. Errors: no pack, cut off, damaged, of another version, names or sizes that no pack has.
-base::Result<OpenedPack> open_pack(const std::string& path, const std::string& target_folder);
+// `heard` hears how far it is (progress.hpp).
+base::Result<OpenedPack> open_pack(const std::string& path, const std::string& target_folder, const Heard& heard = {});
 
 // The timeline of a pack without unpacking it to the disk; timeline::read() does so for pack names.
 base::Result<Timeline> read_pack(const std::string& path);

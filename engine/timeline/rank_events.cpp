@@ -67,6 +67,8 @@ RankFile::Outcome RankFile::read_events() {
     ++events_;
     take_event();
     if (bytes_ != nullptr) bytes_->read_up_to(cursor_.offset());
+    stopped_ = !meter_.at(cursor_.offset(), static_cast<std::int64_t>(cursor_.text().size()));
+    if (stopped_) return Outcome::failed;
   } while (cursor_.take(','));
   return cursor_.take(']') ? Outcome::done : Outcome::failed;
 }
@@ -185,15 +187,14 @@ std::uint32_t RankFile::track_of(RowKind kind) {
     name_tid = id;
     if (event_.args.device != absent && first_device_ == absent) first_device_ = event_.args.device;
     // One process may drive several devices, whose streams have the same numbers.
-    auto device = std::find(device_pids_.begin(), device_pids_.end(), pid);
-    if (device == device_pids_.end()) device = device_pids_.insert(device, pid);
-    const std::int64_t ordinal = device - device_pids_.begin();
+    const std::int64_t ordinal = device_pids_.try_emplace(pid, static_cast<std::int64_t>(device_pids_.size())).first->second;
     if (ordinal > 0 && believable(id)) id += ordinal * device_stride;
   }
-  for (const LocalTrack& track : tracks_) {
-    if (track.id == id && track.kind == kind.track && track.pid == pid) return track.index;
-  }
+  const TrackKey key{kind.track, pid, id};
+  const auto found = track_keys_.find(key);
+  if (found != track_keys_.end()) return found->second;
   const std::uint32_t index = builder_.track(provenance_.rank, kind.track, id);
+  track_keys_.emplace(key, index);
   tracks_.push_back({kind.track, pid, id, index, name_tid});
   return index;
 }

@@ -163,6 +163,7 @@ void RankFile::settle_rank() {
 }
 
 base::Status RankFile::finish(Outcome outcome) {
+  if (stopped_) return base::Error{base::text("reading ", name_, " was stopped")};
   if (outcome == Outcome::failed) {
     if (!cursor_.at_end()) {
       return base::Error{base::text(name_, ": malformed JSON at byte ", cursor_.offset(),

@@ -18,6 +18,7 @@
 #include "engine/timeline/file_bytes.hpp"
 #include "engine/timeline/foreign.hpp"
 #include "engine/timeline/kineto.hpp"
+#include "engine/timeline/progress.hpp"
 
 namespace shardbook::timeline {
 
@@ -41,9 +42,9 @@ struct FileEvents {
 
 class RankFile {
  public:
-  // `bytes` may be null; else its pages are let go behind the events that were read.
-  RankFile(FileEvents& out, std::string_view text, std::string name, bool cut_off, FileBytes* bytes)
-      : out_(out), builder_(out.builder), cursor_(text), name_(std::move(name)), cut_off_(cut_off), bytes_(bytes) {}
+  // `bytes` may be null; else its pages are let go behind the events that were read. `meter` hears how far it is.
+  RankFile(FileEvents& out, std::string_view text, std::string name, bool cut_off, FileBytes* bytes, FileMeter meter = {})
+      : out_(out), builder_(out.builder), cursor_(text), name_(std::move(name)), cut_off_(cut_off), bytes_(bytes), meter_(meter) {}
 
   base::Status read();
 
@@ -77,6 +78,8 @@ class RankFile {
   std::string name_;
   bool cut_off_;
   FileBytes* bytes_;
+  FileMeter meter_;
+  bool stopped_ = false;                                   // by who heard
 
   Event event_;
   std::string scratch_;
@@ -86,7 +89,7 @@ class RankFile {
   std::optional<std::int64_t> events_at_;                  // offset of traceEvents' value
   std::map<std::int64_t, std::string> devices_;            // deviceProperties: id -> name
   std::int64_t first_device_ = absent;
-  std::vector<std::int64_t> device_pids_;                  // in order of appearance
+  std::map<std::int64_t, std::int64_t> device_pids_;       // -> in order of appearance
   struct LocalTrack {
     TrackKind kind;
     std::int64_t pid, id;
@@ -94,6 +97,19 @@ class RankFile {
     std::int64_t name_tid;                                 // the tid whose thread_name it bears
   };
   std::vector<LocalTrack> tracks_;
+  struct TrackKey {
+    TrackKind kind;
+    std::int64_t pid, id;
+    friend bool operator==(const TrackKey&, const TrackKey&) = default;
+  };
+  struct HashOfKey {
+    std::size_t operator()(const TrackKey& key) const {
+      constexpr std::uint64_t odd = 0x9e3779b97f4a7c15ull;
+      const std::uint64_t mixed = (static_cast<std::uint64_t>(key.pid) * odd ^ static_cast<std::uint64_t>(key.id)) * odd + static_cast<std::uint64_t>(key.kind);
+      return mixed ^ mixed >> 32;
+    }
+  };
+  std::unordered_map<TrackKey, std::uint32_t, HashOfKey> track_keys_;   // -> LocalTrack::index
   std::map<std::pair<std::int64_t, std::int64_t>, std::string> thread_names_;      // (pid, tid)
   struct StatedTrack {
     TrackKind kind;

@@ -40,10 +40,23 @@ struct ReadFile {
   base::Status status = base::Done{};
 };
 
-void read_file(const std::string& path, ReadFile& file) {
-  base::Result<FileBytes> bytes = FileBytes::open(path);
+// On the disk. What cannot be said is 0: reading it will say why.
+std::int64_t size_of(const std::string& path) {
+  std::error_code failure;
+  const std::uintmax_t size = fs::file_size(path, failure);
+  return failure ? 0 : static_cast<std::int64_t>(size);
+}
+
+void read_file(const std::string& path, ReadFile& file, Meter& meter) {
+  // A packed file is half done when it is unpacked.
+  std::int64_t left = size_of(path);
+  const auto unpacked = [&](std::size_t bytes) {
+    left -= static_cast<std::int64_t>(bytes / 2);
+    return meter.add(static_cast<std::int64_t>(bytes / 2));
+  };
+  base::Result<FileBytes> bytes = FileBytes::open(path, unpacked);
   if (!bytes) file.status = bytes.as_error();
-  else file.status = RankFile(file.events, bytes.value().view(), path, bytes.value().cut_off(), &bytes.value()).read();
+  else file.status = RankFile(file.events, bytes.value().view(), path, bytes.value().cut_off(), &bytes.value(), {meter, left}).read();
 }
 
 // The files, in their order, as one timeline: ranks told apart, one base, edges between them; steps
@@ -140,7 +153,7 @@ static std::string columns_of(const std::string& folder) {
   return path;
 }
 
-base::Result<Timeline> read(const std::vector<std::string>& paths) {
+static base::Result<Timeline> read_any(const std::vector<std::string>& paths, const Heard& heard) {
   // What holds all ranks: a pack, or the form for large runs.
   std::string passed_over;
   if (paths.size() == 1) {
@@ -149,7 +162,7 @@ base::Result<Timeline> read(const std::vector<std::string>& paths) {
     const bool folder = fs::is_directory(paths[0], ignored);
     const std::string columns = folder ? columns_of(paths[0]) : paths[0].ends_with(".tlb") ? paths[0] : "";
     if (!columns.empty()) {
-      base::Result<Timeline> read = read_columns(columns);
+      base::Result<Timeline> read = read_columns(columns, heard);
       if (read || !folder || !rank_files(paths[0])) return read;
       passed_over = base::text(read.error(), "; its rank files were read instead");
     }
@@ -173,9 +186,18 @@ base::Result<Timeline> read(const std::vector<std::string>& paths) {
   if (files.empty()) return base::Error{"no trace was named: give a rank file or the folder of a run"};
 
   std::vector<ReadFile> read(files.size());
-  on_all_cores(files.size(), [&](std::size_t i) { read_file(files[i], read[i]); });
+  std::int64_t bytes = 0;
+  for (const std::string& file : files) bytes += size_of(file);
+  Meter meter(heard, bytes);
+  on_all_cores(files.size(), [&](std::size_t i) { read_file(files[i], read[i], meter); });
   base::Result<Timeline> timeline = joined(read, files);
   if (timeline && !passed_over.empty()) timeline.value().banners.push_back(passed_over);
+  return timeline;
+}
+
+base::Result<Timeline> read(const std::vector<std::string>& paths, const Heard& heard) {
+  base::Result<Timeline> timeline = read_any(paths, heard);
+  if (timeline && heard) heard(1);
   return timeline;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/base/result.hpp"
+#include "engine/timeline/progress.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::timeline {
@@ -24,7 +25,8 @@ namespace shardbook::timeline {
 // A pack of a run (pack.hpp: .tar, .tar.gz, .tgz) is read without unpacking it, and is named alone.
 // A .tlb file (columns.hpp) holds all ranks and is named alone. Of a folder that is named alone its
 // run.tlb is read if no rank file is newer; one that is damaged is passed over, with a banner.
-base::Result<Timeline> read(const std::vector<std::string>& paths);
+// `heard` hears how far it is (progress.hpp); of a pack only that it is done.
+base::Result<Timeline> read(const std::vector<std::string>& paths, const Heard& heard = {});
 inline base::Result<Timeline> read(const std::string& path) { return read(std::vector<std::string>{path}); }
 
 // The same from bytes in memory; `name` stands for the file in messages.

@@ -18,6 +18,8 @@ constexpr std::uint64_t largest_file = (std::uint64_t{1} << 33) - 1;      // ele
 // What an archive that is opened may hold: enough for any run, too little to fill a disk unseen.
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 30;
 constexpr std::uint64_t most_entries = 200'000;
+// A packed archive of a run unpacks to ten or twenty times its size.
+constexpr std::uint64_t most_times_packed = 100, least_most = std::uint64_t{16} << 20;
 
 // The header's fields: POSIX, "ustar Header Block".
 struct Header {
@@ -216,8 +218,10 @@ base::Result<TarReader::Entry> TarReader::parse(const char* bytes) {
   const std::uint64_t most_left = inflater_ ? std::uint64_t{1032} * held : held - at_;
   if (size > most_left) return cut_off();
   total_ += size;
-  if (++entries_ > most_entries || total_ > most_bytes) {
-    return base::Error{base::text(path_, " would unpack to more than ", most_bytes >> 30, " GiB or ", most_entries, " files; it is not opened")};
+  const std::uint64_t most = inflater_ ? std::clamp<std::uint64_t>(most_times_packed * held, least_most, most_bytes) : most_bytes;
+  if (++entries_ > most_entries || total_ > most) {
+    const std::string size = most >= std::uint64_t{1} << 30 ? base::text(most >> 30, " GiB") : base::text(most >> 20, " MiB");
+    return base::Error{base::text(path_, " would unpack to more than ", size, " or ", most_entries, " files; it is not opened")};
   }
   entry.size = size;
   entry.modified = static_cast<std::int64_t>(modified);
@@ -252,6 +256,11 @@ base::Result<TarReader::Entry> TarReader::next() {
     padding_ = (block - left_ % block) % block;
     return entry;
   }
+}
+
+double TarReader::share_read() const {
+  const auto size = static_cast<double>(std::max<std::size_t>(bytes_->view().size(), 1));
+  return inflater_ ? 1 - static_cast<double>(inflater_->left()) / size : std::min(static_cast<double>(at_) / size, 1.0);
 }
 
 base::Result<std::string_view> TarReader::read(std::size_t count) {

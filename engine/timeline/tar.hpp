@@ -52,6 +52,8 @@ class TarReader {
   base::Result<Entry> next();
   // The next bytes of the entry, at most `count`; empty at its end. Good until the next call.
   base::Result<std::string_view> read(std::size_t count);
+  // How much of the archive's file has been gone through, in [0, 1].
+  double share_read() const;
 
  private:
   TarReader() = default;
