@@ -97,6 +97,35 @@ TEST_F(Loading, ReadsARunWithItsInfoOnItsOwnThread) {
   EXPECT_FLOAT_EQ(loader.progress().fraction.load(), 1.0f);
 }
 
+// What a window shows while it waits: read as often as can be, by another thread.
+TEST_F(Loading, TellsHowFarItIsAndNeverLess) {
+  const Timeline timeline = random_run(53, 2, 20'000);
+  for (Rank rank : {0, 1}) ASSERT_TRUE(timeline::write_rank(timeline, rank, path(base::text("rank", rank, ".json"))).ok());
+  ASSERT_GT(std::filesystem::file_size(path("rank0.json")), 4u << 20);
+  Loader loader({folder_.string()});
+  float last = 0;
+  while (!loader.done()) {
+    const float now = loader.progress().fraction.load();
+    ASSERT_GE(now, last);
+    ASSERT_LE(now, 1.0f);
+    last = now;
+  }
+  ASSERT_TRUE(loader.take().ok());
+  EXPECT_FLOAT_EQ(loader.progress().fraction.load(), 1.0f);
+}
+
+TEST_F(Loading, EndsWhileItReadsWhenItIsToStop) {
+  const Timeline timeline = random_run(53, 1, 20'000);
+  ASSERT_TRUE(timeline::write_rank(timeline, 0, path("rank0.json")).ok());
+  Progress progress;
+  progress.stop = true;
+  const auto scene = load({folder_.string()}, &progress);
+  ASSERT_FALSE(scene.ok());
+  EXPECT_EQ(scene.error(), "reading " + path("rank0.json") + " was stopped");
+  EXPECT_GT(progress.fraction.load(), 0.0f);
+  EXPECT_LT(progress.fraction.load(), read_share / 2) << "after the first megabyte";
+}
+
 TEST_F(Loading, UnpacksAPackForAsLongAsItIsOpen) {
   fs::create_directories(folder_ / "run");
   const Timeline timeline = random_run(54, 2, 50);

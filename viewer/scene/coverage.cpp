@@ -16,7 +16,7 @@ constexpr int least_bits = 10, most_bits = 61;
 constexpr Nanoseconds longest_offset = std::numeric_limits<std::uint32_t>::max();
 
 struct Piece {
-  std::uint32_t start, end;            // from the base of its block
+  std::uint32_t start, end;            // from the base of its block; of one that is alone there the end is not read
 };
 struct Block {
   Nanoseconds base, prefix;            // its time; busy time before it
@@ -38,6 +38,9 @@ struct Coverage::Data {
 
   std::size_t count() const { return blocks.size() - 1; }
   Nanoseconds total() const { return blocks.back().prefix; }
+  // The interval that is alone in a block may be longer than an offset can say: its length is the block's busy time.
+  bool alone(std::size_t block) const { return blocks[block + 1].first - blocks[block].first == 1; }
+  Nanoseconds busy_of(std::size_t block) const { return blocks[block + 1].prefix - blocks[block].prefix; }
   // The last block that begins at or before `time`; count() if it is after all, REQUIRES time >= begin of the first.
   std::size_t block_of(Nanoseconds time, std::size_t from = 0) const;
   Nanoseconds before(Nanoseconds time) const;
@@ -50,6 +53,7 @@ struct Coverage::Data {
       if (time <= data_.blocks.front().base) return 0;
       if (time >= data_.blocks[block_ + 1].base) enter(data_.block_of(time, block_ + 1));
       const Nanoseconds offset = time - data_.blocks[block_].base;
+      if (data_.alone(block_)) return data_.blocks[block_].prefix + std::min(offset, data_.busy_of(block_));
       const std::uint32_t last = data_.blocks[block_ + 1].first;
       while (piece_ < last && data_.pieces[piece_].end <= offset) {
         sum_ += data_.pieces[piece_].end - data_.pieces[piece_].start;
@@ -77,22 +81,18 @@ Coverage::Data::Data(const Intervals& busy) {
   pieces.reserve(busy.size());
   blocks.reserve(busy.size() / block_size + 2);
   Nanoseconds sum = 0;
-  for (Interval interval : busy) {
-    // What is longer than an offset can say is kept in parts that touch.
-    while (interval.end > interval.start) {
-      Interval part = interval;
-      if (part.length() > longest_offset) part.end = part.start + longest_offset;
-      const bool fits = !blocks.empty() && pieces.size() - blocks.back().first < block_size &&
-                        part.end - blocks.back().base <= longest_offset;
-      if (!fits) blocks.push_back({part.start, sum, static_cast<std::uint32_t>(pieces.size())});
-      const Nanoseconds base = blocks.back().base;
-      pieces.push_back({static_cast<std::uint32_t>(part.start - base), static_cast<std::uint32_t>(part.end - base)});
-      sum += part.length();
-      interval.start = part.end;
-    }
+  Nanoseconds end = 0;
+  for (const Interval interval : busy) {
+    if (interval.end <= interval.start) continue;
+    const bool fits = !blocks.empty() && pieces.size() - blocks.back().first < block_size && interval.end - blocks.back().base <= longest_offset;
+    if (!fits) blocks.push_back({interval.start, sum, static_cast<std::uint32_t>(pieces.size())});
+    const Nanoseconds base = blocks.back().base;
+    pieces.push_back({static_cast<std::uint32_t>(interval.start - base), static_cast<std::uint32_t>(std::min(interval.end - base, longest_offset))});
+    sum += interval.length();
+    end = interval.end;
   }
   if (pieces.empty()) return;
-  blocks.push_back({blocks.back().base + pieces.back().end, sum, static_cast<std::uint32_t>(pieces.size())});
+  blocks.push_back({end, sum, static_cast<std::uint32_t>(pieces.size())});
   blocks.shrink_to_fit();
   make_levels();
 }
@@ -141,6 +141,8 @@ Nanoseconds Coverage::Data::before(Nanoseconds time) const {
                                       [](Nanoseconds wanted, const Block& block) { return wanted < block.base; });
   const Block& block = *std::prev(after);
   const Nanoseconds offset = time - block.base;
+  const auto at = static_cast<std::size_t>(after - blocks.begin()) - 1;
+  if (alone(at)) return block.prefix + std::min(offset, busy_of(at));
   Nanoseconds sum = block.prefix;
   for (std::uint32_t i = block.first; i < after->first && pieces[i].start < offset; ++i) {
     sum += std::min<Nanoseconds>(pieces[i].end, offset) - pieces[i].start;
@@ -205,7 +207,8 @@ Intervals Coverage::within(Interval window, std::size_t most) const {
   for (; b < data_->count() && data_->blocks[b].base < window.end; ++b) {
     const Block& block = data_->blocks[b];
     for (std::uint32_t i = block.first; i < data_->blocks[b + 1].first; ++i) {
-      const Interval next{block.base + data_->pieces[i].start, block.base + data_->pieces[i].end};
+      const Nanoseconds end = data_->alone(b) ? data_->busy_of(b) : data_->pieces[i].end;
+      const Interval next{block.base + data_->pieces[i].start, block.base + end};
       if (next.end <= window.start) continue;
       if (next.start >= window.end) return out;
       if (!out.empty() && out.back().end == next.start) {

@@ -6,7 +6,7 @@
 // query of any length is exact to the nanosecond.
 //
 // The intervals stand in blocks of at most 64, each with its time and the busy time before it, so that
-// an interval is two 32-bit offsets: 8.4 bytes instead of 24. Level k of the pyramid has slices of
+// an interval is two 32-bit offsets: 8.4 bytes instead of 24. One of more than 4 s has a block of its own. Level k of the pyramid has slices of
 // 2^(base + k) ns that begin at multiples of their length, and holds the busy time before each begin;
 // base is the least (at least 10) at which there are no more slices than one for 16 intervals, so the
 // pyramid costs at most a byte an interval. Columns whose edges are multiples of a slice are read from
@@ -47,7 +47,7 @@ class Coverage {
   void columns(std::span<const Nanoseconds> edges, std::span<Nanoseconds> out) const;
   // The intervals that touch the window, unclipped, in the form of metrics/intervals; at most `most` of them.
   Intervals within(Interval window, std::size_t most = static_cast<std::size_t>(-1)) const;
-  // How many intervals are kept (long ones may be kept in parts).
+  // How many intervals are kept.
   std::size_t intervals() const;
   bool shares_storage_with(const Coverage& other) const { return data_ == other.data_; }
   // Heap bytes; copies that share their storage say the same ones.

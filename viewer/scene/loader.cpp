@@ -31,15 +31,24 @@ std::optional<timeline::RunInfo> info_of(const std::vector<std::string>& paths, 
   return std::nullopt;
 }
 
+// The share of a part of the work, told as a share of [from, to]; false when the loading is to stop.
+timeline::Heard heard_by(Progress* progress, float from, float to) {
+  if (progress == nullptr) return {};
+  return [=](double share) {
+    progress->fraction.store(from + (to - from) * static_cast<float>(share), std::memory_order_relaxed);
+    return !progress->stop.load(std::memory_order_relaxed);
+  };
+}
+
 // A pack below the folder for temporary files, under a name that no other loader has.
-base::Result<std::shared_ptr<const Unpacked>> unpack(const std::string& pack) {
+base::Result<std::shared_ptr<const Unpacked>> unpack(const std::string& pack, const timeline::Heard& heard) {
   static std::atomic<int> number{0};
   std::error_code error;
   const fs::path temporary = fs::temp_directory_path(error);
   if (error) return base::Error{base::text("no folder for temporary files, to unpack ", pack, ": set TMPDIR")};
   const auto out = std::make_shared<Unpacked>();
   out->folder = (temporary / base::text("shardbook-", ::getpid(), "-", number++)).string();
-  base::Result<timeline::OpenedPack> opened = timeline::open_pack(pack, out->folder);
+  base::Result<timeline::OpenedPack> opened = timeline::open_pack(pack, out->folder, heard);
   if (!opened.ok()) return opened.as_error();
   out->root = opened.value().root;
   out->run = opened.value().run;
@@ -55,18 +64,18 @@ Unpacked::~Unpacked() {
 
 base::Result<std::shared_ptr<const Scene>> load(const std::vector<std::string>& paths, Progress* progress) {
   if (paths.empty()) return base::Error{"no run was named: name a run's folder, a trace or a pack"};
-  if (progress != nullptr) progress->stage.store("reading", std::memory_order_relaxed);
   std::error_code ignored;
   std::shared_ptr<const Unpacked> unpacked;
   std::vector<std::string> files = paths;
   if (paths.size() == 1 && timeline::is_pack_name(paths.front()) && !fs::is_directory(paths.front(), ignored)) {
     if (progress != nullptr) progress->stage.store("unpacking", std::memory_order_relaxed);
-    base::Result<std::shared_ptr<const Unpacked>> opened = unpack(paths.front());
+    base::Result<std::shared_ptr<const Unpacked>> opened = unpack(paths.front(), heard_by(progress, 0, unpacked_share));
     if (!opened.ok()) return opened.as_error();
     unpacked = std::move(opened).value();
     files = {unpacked->run};
   }
-  base::Result<Timeline> read = timeline::read(files);
+  if (progress != nullptr) progress->stage.store("reading", std::memory_order_relaxed);
+  base::Result<Timeline> read = timeline::read(files, heard_by(progress, unpacked ? unpacked_share : 0, read_share));
   if (!read.ok()) return read.as_error();
   Timeline timeline = std::move(read).value();
   if (timeline.ranks.empty() || timeline.spans() == 0) return base::Error{base::text(paths.front(), " holds no spans: there is nothing to show")};

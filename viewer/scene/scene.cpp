@@ -20,7 +20,8 @@ namespace {
 void tell(Progress* progress, const char* stage, float fraction) {
   if (progress == nullptr) return;
   progress->stage.store(stage, std::memory_order_relaxed);
-  progress->fraction.store(fraction, std::memory_order_relaxed);
+  // Of several threads the one that is farthest counts.
+  for (float known = progress->fraction.load(); known < fraction && !progress->fraction.compare_exchange_weak(known, fraction);) {}
 }
 
 bool stopped(const Progress* progress) { return progress != nullptr && progress->stop.load(std::memory_order_relaxed); }
@@ -74,7 +75,7 @@ std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeli
   scene->info_ = std::move(info);
   scene->name_ = std::move(name);
   scene->unpacked_ = std::move(unpacked);
-  tell(progress, "indexing rows", 0.6f);
+  tell(progress, "indexing rows", read_share);
   scene->make_indices(progress);
   if (stopped(progress)) return scene;
   scene->make_windows();
@@ -95,7 +96,7 @@ void Scene::make_indices(Progress* progress) {
   timeline::on_all_cores(timeline_.tracks.size(), [&](std::size_t t) {
     if (stopped(progress)) return;
     indices_[t] = TrackIndex(timeline_.tracks[t]);
-    tell(progress, "indexing rows", 0.6f + 0.15f * static_cast<float>(++made) / static_cast<float>(timeline_.tracks.size()));
+    tell(progress, "indexing rows", read_share + 0.15f * static_cast<float>(++made) / static_cast<float>(timeline_.tracks.size()));
   });
   for (const timeline::Provenance& provenance : timeline_.ranks) {
     ranks_.emplace_back().rank = provenance.rank;

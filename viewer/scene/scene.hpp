@@ -39,7 +39,8 @@ using metrics::Window;
 using timeline::SpanRef;
 using timeline::Timeline;
 
-// What a loader tells while it works; fraction of the whole in [0, 1].
+// What a loader tells while it works; fraction of the whole in [0, 1], which only grows. Reading follows the bytes.
+constexpr float unpacked_share = 0.2f, read_share = 0.6f;      // of a pack; then of its files, or of any
 struct Progress {
   std::atomic<float> fraction{0};
   std::atomic<const char*> stage{"reading"};

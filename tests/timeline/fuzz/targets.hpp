@@ -102,18 +102,19 @@ inline void check_opened(const base::Result<Timeline>& read) {
 }
 
 // Rank files: plain or gzip. A byte 0x1e (a record's end in ASCII) ends one plain file and begins the next rank's.
-inline void check_trace(std::string_view bytes) {
+inline base::Result<Timeline> read_trace(std::string_view bytes) {
   constexpr char next_file = '\x1e';
-  if (bytes.starts_with("\x1f\x8b")) return check_opened(read_named({{"packed.json.gz", std::string(bytes)}}));
-  if (bytes.find(next_file) == std::string_view::npos) return check_opened(read_bytes(bytes, "rank0.json"));
+  if (bytes.starts_with("\x1f\x8b")) return read_named({{"packed.json.gz", std::string(bytes)}});
+  if (bytes.find(next_file) == std::string_view::npos) return read_bytes(bytes, "rank0.json");
   std::vector<NamedBytes> files;
   for (std::size_t at = 0; at <= bytes.size() && files.size() < 4;) {
     const std::size_t end = std::min(bytes.find(next_file, at), bytes.size());
     files.push_back({base::text("rank", files.size(), ".json"), std::string(bytes.substr(at, end - at))});
     at = end + 1;
   }
-  check_opened(read_named(std::move(files)));
+  return read_named(std::move(files));
 }
+inline void check_trace(std::string_view bytes) { check_opened(read_trace(bytes)); }
 
 // run.tlb, as it is and with sums that fit.
 inline void check_columns(std::string_view bytes) {
