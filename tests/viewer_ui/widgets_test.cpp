@@ -198,6 +198,35 @@ TEST(Tables, of_a_hundred_thousand_rows_draw_only_those_in_sight) {
   EXPECT_LT(spots().size(), 60U);
 }
 
+// A name and six numbers, as wide as those of an area.
+const std::vector<Column> op_columns = {{"what ran", false, 0}, {"count", true, 60}, {"inside", true, 90}, {"least", true, 76},
+                                        {"median", true, 76}, {"p95", true, 76}, {"most", true, 76}};
+const std::vector<std::vector<std::string>> op_cells = {{"causal_softmax_forward attention", "2", "236 µs", "118 µs", "118 µs", "118 µs", "118 µs"}};
+
+TEST(Tables, in_a_narrow_pane_are_scrolled_sideways_and_cut_no_name) {
+  Screen screen(520, 400);
+  const auto draw = [&] { table("ops", op_columns, op_cells, -1, 200); };
+  screen.frame(draw);
+  screen.frame(draw);
+  const Spot* name = screen.spot("what ran");
+  ASSERT_NE(name, nullptr);
+  EXPECT_GE(name->to.x - name->from.x, measure().width(op_cells[0][0], page::FontKind::body));
+  const Spot* last = screen.spot("most");
+  ASSERT_NE(last, nullptr);
+  EXPECT_GE(last->from.x, last->to.x) << "out of sight until the table is scrolled";
+}
+
+TEST(Tables, in_a_wide_pane_keep_numbers_beside_the_name_of_their_row) {
+  Screen screen(2560, 400);
+  const auto draw = [&] { table("ops", op_columns, op_cells, -1, 200); };
+  screen.frame(draw);
+  screen.frame(draw);
+  const Spot *name = screen.spot("what ran"), *last = screen.spot("most");
+  ASSERT_TRUE(name != nullptr && last != nullptr);
+  EXPECT_LT(name->to.x - name->from.x, 1.5F * measure().width(op_cells[0][0], page::FontKind::body));
+  EXPECT_LT(last->to.x, 1000);
+}
+
 TEST(Panes, are_told_in_order_and_can_be_given_the_keys) {
   Screen screen;
   const auto draw = [&] {

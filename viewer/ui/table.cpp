@@ -50,12 +50,17 @@ double value_of(const std::string& cell) {
 
 using Cells = std::vector<std::vector<std::string>>;
 
-// The order that was last asked for, per table; made anew when it or the contents change.
+// The order that was last asked for, and how wide the columns want to be, per table; made anew when it or the
+// contents change.
 struct Order {
   std::size_t seen = 0;
   int column = -1;
   bool down = false;
   std::vector<int> rows;
+
+  std::size_t measured = 0;      // the contents that `widths` are of
+  float measured_line = 0;       // and the height of a line
+  std::vector<float> widths;
 };
 
 // Of some rows: to notice other contents without reading all of them in each frame.
@@ -68,8 +73,7 @@ std::size_t fingerprint(const Cells& cells) {
   return sum;
 }
 
-void sort(Order& order, const Cells& cells, const std::vector<Column>& columns, int column, bool down) {
-  const std::size_t seen = fingerprint(cells);
+void sort(Order& order, const Cells& cells, std::size_t seen, const std::vector<Column>& columns, int column, bool down) {
   if (order.seen == seen && order.column == column && order.down == down && order.rows.size() == cells.size()) return;
   order.seen = seen;
   order.column = column;
@@ -87,6 +91,28 @@ void sort(Order& order, const Cells& cells, const std::vector<Column>& columns, 
     std::stable_sort(order.rows.begin(), order.rows.end(), [&](int a, int b) { return down ? values[a] > values[b] : values[a] < values[b]; });
   } else {
     std::stable_sort(order.rows.begin(), order.rows.end(), [&](int a, int b) { return down ? cell(a) > cell(b) : cell(a) < cell(b); });
+  }
+}
+
+// How wide each column wants to be: as it was given, else as its title and the widest of some of its cells are.
+void measure_columns(Order& order, const Cells& cells, std::size_t seen, const std::vector<Column>& columns) {
+  const float line = measure().line_height(page::FontKind::body);
+  if (order.measured == seen && order.measured_line == line && order.widths.size() == columns.size()) return;
+  order.measured = seen;
+  order.measured_line = line;
+  order.widths.clear();
+  const float widest = px(420);
+  const std::size_t stride = std::max<std::size_t>(1, cells.size() / 200);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    float width = columns[i].width;
+    if (width <= 0) {
+      width = measure().width(columns[i].title, page::FontKind::bold);
+      for (std::size_t row = 0; row < cells.size(); row += stride) {
+        if (i < cells[row].size()) width = std::max(width, measure().width(cells[row][i], page::FontKind::body));
+      }
+      width = std::min(std::ceil(width) + px(6), widest);
+    }
+    order.widths.push_back(width);
   }
 }
 
@@ -130,21 +156,37 @@ int table(const char* name, const std::vector<Column>& columns, const Cells& cel
   const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SortTristate | ImGuiTableFlags_ScrollY |
                                 ImGuiTableFlags_Resizable | ImGuiTableFlags_NoBordersInBody | ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_PadOuterX;
-  if (columns.empty() || !ImGui::BeginTable(name, static_cast<int>(columns.size()), flags, ImVec2(0, height))) return -1;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  for (const Column& column : columns) {
-    const ImGuiTableColumnFlags width = column.width > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch;
-    const ImGuiTableColumnFlags order = column.number ? ImGuiTableColumnFlags_PreferSortDescending : ImGuiTableColumnFlags_None;
-    ImGui::TableSetupColumn(column.title.c_str(), width | order, column.width);
+  if (columns.empty()) return -1;
+  static std::map<std::string, Order> orders;
+  Order& order = orders[pane + "/" + name];
+  const std::size_t seen = fingerprint(cells);
+  measure_columns(order, cells, seen, columns);
+
+  // Where there is too little room it is scrolled sideways, behind its first column if that leaves room; where there
+  // is much, a number does not stand far away from the name of its row.
+  const float room = ImGui::GetContentRegionAvail().x, bar = ImGui::GetStyle().ScrollbarSize;
+  float wanted = bar, spare = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    wanted += order.widths[i] + 2 * ImGui::GetStyle().CellPadding.x;
+    spare += columns[i].width > 0 ? 0 : px(48);
+  }
+  const bool scrolled = wanted > room;
+  if (scrolled && height > 0) height = std::clamp(ImGui::GetContentRegionAvail().y, height, height + bar);   // the bar hides no row
+  const ImVec2 size(scrolled ? 0 : std::min(room, wanted + spare), height);
+  const ImGuiTableFlags sideways = scrolled ? ImGuiTableFlags_ScrollX : ImGuiTableFlags_None;
+  if (!ImGui::BeginTable(name, static_cast<int>(columns.size()), flags | sideways, size, scrolled ? wanted : 0)) return -1;
+  ImGui::TableSetupScrollFreeze(scrolled && order.widths[0] < room / 2 ? 1 : 0, 1);
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const ImGuiTableColumnFlags width = columns[i].width > 0 ? ImGuiTableColumnFlags_WidthFixed : ImGuiTableColumnFlags_WidthStretch;
+    const ImGuiTableColumnFlags first = columns[i].number ? ImGuiTableColumnFlags_PreferSortDescending : ImGuiTableColumnFlags_None;
+    ImGui::TableSetupColumn(columns[i].title.c_str(), width | first, order.widths[i]);
   }
   head_row(columns);
 
   // As asked for: by a column, or as they came.
-  static std::map<std::string, Order> orders;
-  Order& order = orders[pane + "/" + name];
   const ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs();
   const bool sorted = specs != nullptr && specs->SpecsCount > 0;
-  sort(order, cells, columns, sorted ? specs->Specs[0].ColumnIndex : -1,
+  sort(order, cells, seen, columns, sorted ? specs->Specs[0].ColumnIndex : -1,
        sorted && specs->Specs[0].SortDirection == ImGuiSortDirection_Descending);
 
   // Only the rows in sight.

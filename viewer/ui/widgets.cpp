@@ -5,6 +5,7 @@
 #include <imgui_stdlib.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -94,10 +95,12 @@ bool begin_pane(const char* name, ImVec2 size, bool title) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     list->AddRectFilled(at, {at.x + whole.x, at.y + head}, colours.raised, px(4), ImDrawFlags_RoundCornersTop);
     list->AddLine({at.x, at.y + head}, {at.x + whole.x, at.y + head}, colours.faint);
-    if (focused) list->AddRectFilled({at.x + px(10), at.y + head - px(2)}, {at.x + px(10) + measure().width(name, FontKind::bold), at.y + head}, colours.accent);
+    std::string words = name;
+    if (!words.empty()) words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
+    if (focused) list->AddRectFilled({at.x + px(10), at.y + head - px(2)}, {at.x + px(10) + measure().width(words, FontKind::bold), at.y + head}, colours.accent);
     const float height = font(FontKind::bold) != nullptr ? font(FontKind::bold)->FontSize : ImGui::GetFontSize();
-    draw_text(list, FontKind::bold, {at.x + px(10), at.y + (head - height) / 2}, focused ? colours.text : colours.dim, name);
-    note_words(name);
+    draw_text(list, FontKind::bold, {at.x + px(10), at.y + (head - height) / 2}, focused ? colours.text : colours.dim, words);
+    note_words(words);
   }
 
   // The body scrolls under the head.

@@ -34,7 +34,7 @@ void note_words(const std::string& words);
 const std::vector<std::string>& words();
 
 // --- Panes ----------------------------------------------------------------------------------------
-// A pane is a child window with a name and, if `title`, a head line with it. In a pane that has rows or
+// A pane is a child window with a name and, if `title`, a head line with it, its first letter made large. In a pane that has rows or
 // tables, arrows and Tab go from one thing to the next and Enter presses it; in all others arrows are commands.
 // False: nothing of it can be seen; end_pane comes all the same.
 bool begin_pane(const char* name, ImVec2 size, bool title = true);
