@@ -1,6 +1,7 @@
 #include "viewer/app/desk.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "viewer/app/desk_state.hpp"
@@ -67,7 +68,7 @@ void Desk::Impl::collect(ui::Intents intents) {
 views::StatusBar Desk::Impl::status() const {
   views::StatusBar bar;
   if (!said_problem().empty()) bar.problem = said_problem() + " · Esc";
-  bar.hint = hint.empty() ? "N next exposed · F1 all keys" : hint;
+  bar.hint = !hint.empty() ? hint : run() != nullptr ? "N next exposed · F1 all keys" : "F1 all keys";
   if (const OpenRun* one = run()) {
     bar.provenance = views::provenance_text(*one->scene);
     bar.banners = one->scene->timeline().banners;
@@ -173,17 +174,41 @@ void Desk::Impl::draw_welcome(ImVec2 size) {
     ui::paragraph(std::string(loader->progress().stage.load()) + ": " + loader->paths().front());
     ImGui::ProgressBar(loader->progress().fraction.load(), {std::min(size.x - px(60), px(420)), px(18)});
   } else {
+    const auto gap = [](float units) { ImGui::Dummy({0, px(units)}); };
+    gap(8);
     ui::paragraph("A run is a training step that left its timeline: which rank computed when, what it sent, and what it waited for.");
+    gap(8);
     ui::paragraph("Choose one on the left, or make one in a terminal:");
+    gap(6);
     ImGui::PushFont(ui::font(page::FontKind::mono));
     ImGui::TextUnformatted("./shardbook run 02");
     ImGui::PopFont();
+    gap(6);
     ui::paragraph("It needs no GPU. Traces of torch.profiler open here, too.");
+    gap(16);
+    draw_first_steps();
     if (layout == "trace" && ui::button("Open", "Runs, labs and notes")) queue.push_back({"library", ""});
   }
   ImGui::PopTextWrapPos();
   ImGui::EndGroup();
   ui::end_pane();
+}
+
+// Where a newcomer may begin: the first of each kind, and the page that says how to look.
+void Desk::Impl::draw_first_steps() {
+  const views::Library& all = library();
+  if (all.labs.empty() && all.runs.empty()) return;
+  ui::heading("Or begin here");
+  ImGui::Dummy({0, px(6)});
+  const auto step = [&](const std::string& words, const std::string& label, const ui::Intent& intent) {
+    ui::dim_line(words);
+    if (ui::link(label)) queue.push_back(intent);
+    ImGui::Dummy({0, px(8)});
+  };
+  const auto viewer = std::find_if(all.notes.begin(), all.notes.end(), [](const auto& note) { return note.target == "note:viewer"; });
+  if (!all.runs.empty()) step("A run that is there already:", all.runs.front().title, {"open", all.runs.front().target});
+  if (viewer != all.notes.end()) step("What the screen shows, from top to bottom:", viewer->title, {"follow", viewer->target});
+  if (!all.labs.empty()) step("The first lab:", all.labs.front().title, {"follow", all.labs.front().target});
 }
 
 void Desk::Impl::draw_trace(ImVec2 size) {
@@ -195,13 +220,20 @@ void Desk::Impl::draw_trace(ImVec2 size) {
   const ImVec2 at = ImGui::GetCursorPos();
   // Tables of figures want more room than facts.
   const float share = panel == "compare" || panel == "area" ? std::max(settings.drawer_share, 0.46f) : settings.drawer_share;
-  const float drawer_height = drawer ? std::clamp(size.y * share, px(150), std::max(px(151), size.y - px(260))) : 0;
-  // The bars give way where the window is low.
   const float wanted = views::overview_height(*one->scene, one->overview, one->plot, size.x);
+  // Source shows some lines around the one that matters, where no bar is lost for it.
+  const float of_source = panel == "source" ? std::min(px(320), size.y - wanted - px(190)) : 0;
+  const float most = std::max(px(151), size.y - px(260)), least = std::min(most, std::max(px(150), of_source));
+  const float drawer_height = drawer ? std::clamp(size.y * share, least, most) : 0;
+  // The bars give way where the window is low.
   const float overview = std::min(wanted, std::max(px(110), size.y - drawer_height - px(190)));
   ImGui::BeginChild("overview and plot", {size.x, size.y - drawer_height}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   collect(views::draw_overview(*one->scene, one->overview, one->plot, overview));
-  collect(lanes::draw_plot(*one->scene, one->plot, {size.x, size.y - drawer_height - overview - px(2)}));
+  // The rows got less or more room: what is selected stays in sight.
+  const float rows_height = size.y - drawer_height - overview - px(2);
+  if (std::abs(rows_height - one->rows_height) > 1 && one->plot.selected.valid()) one->plot.reveal = true;
+  one->rows_height = rows_height;
+  collect(lanes::draw_plot(*one->scene, one->plot, {size.x, rows_height}));
   ImGui::EndChild();
   if (!drawer) return;
   ImGui::SetCursorPos({at.x, at.y + size.y - drawer_height});

@@ -25,6 +25,7 @@ struct OpenRun {
   std::shared_ptr<const scene::Scene> scene;
   lanes::PlotState plot;
   views::Overview overview;
+  float rows_height = 0;                     // in the frame before
   std::vector<scene::TimeView> back, forward;
   std::size_t edge = 0;                      // of the selection's edges, which one is followed next
   std::string sidecar_path;
@@ -68,6 +69,7 @@ struct Desk::Impl {
   void draw_trace(ImVec2 size);
   void draw_drawer(ImVec2 size);
   void draw_welcome(ImVec2 size);
+  void draw_first_steps();
   void draw_overlays(ImVec2 size);
   views::StatusBar status() const;
   void collect(ui::Intents intents);
