@@ -190,7 +190,7 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
     if (stream.at == plan.streams[at].size()) {
       ++stream.step;
       stream.at = 0;
-          if (state.host == HostState::drains) awake_hosts_.push_back(rank);
+      if (state.host == HostState::drains) awake_hosts_.push_back(rank);
       continue;
     }
     const Item& item = plan.streams[at][stream.at];

@@ -14,12 +14,14 @@ two traced steps, reading its marks, counts to neither):
     idle      nothing ran
     comm      communication in all, as the sum of its union; overlap is its part under compute
 
-and how many ms the collectives of each name took on average, from their last rank's start to their end. Only the
-standard library is used; the files are those of `./shardbook train`.
+and how many ms the collectives of each name took on average, from their last rank's start to their end; last, what a
+launch cost each rank's host (median, us): hosts that differ are why ranks wait for each other. Only the standard
+library is used; the files are those of `./shardbook train`.
 """
 import glob
 import json
 import os
+import statistics
 import sys
 from collections import defaultdict
 
@@ -84,6 +86,18 @@ def load(folder):
     return ranks
 
 
+def launch_costs(folder):
+    """rank -> median us of a launch call."""
+    costs = {}
+    for path in sorted(glob.glob(os.path.join(folder, "rank*.json"))):
+        with open(path, encoding="utf-8") as file:
+            trace = json.load(file)
+        calls = [event["dur"] for event in trace["traceEvents"] if event.get("name") == "cudaLaunchKernel"]
+        if calls:
+            costs[trace["distributedInfo"]["rank"]] = statistics.median(calls)
+    return costs
+
+
 def rows(ranks):
     last_start = defaultdict(float)
     for steps in ranks.values():
@@ -136,6 +150,9 @@ def main(folders):
                 count[key[0], name] += 1
         for axis, name in sorted(took):
             print(f"  {axis} {name}: {count[axis, name]} of {took[axis, name] / count[axis, name] / 1e3:.4f} ms")
+        costs = launch_costs(folder)
+        if costs:
+            print("  a launch cost the host " + ", ".join(f"{cost:.1f} us (rank {rank})" for rank, cost in costs.items()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-// Collectives over NCCL are exact on integers, whatever stream and order; ranks are threads, a GPU each.
+// Collectives over NCCL are exact on integers, whatever stream and order; ranks are processes, a GPU each.
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -6,7 +6,7 @@
 
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
-#include "engine/world/threads.hpp"
+#include "tests/gpu/gpu_ranks.hpp"
 
 namespace shardbook::comm {
 namespace {
@@ -69,7 +69,7 @@ class Nccl : public ::testing::TestWithParam<bool> {
     if (device::cuda_device_count() < ranks) {
       GTEST_SKIP() << "needs " << ranks << " GPUs, and there are " << device::cuda_device_count();
     }
-    const base::Status ran = world::run_threads(ranks, main);
+    const base::Status ran = gpu_test::on_gpus(ranks, main);
     EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
   }
   NcclOptions options() const { return {GetParam()}; }
@@ -178,7 +178,7 @@ TEST_P(Nccl, WhatComesAfterACollectiveOnItsStreamSeesItsResult) {
 TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
   if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
   const base::Nanoseconds begin = world::now();
-  const base::Status ran = world::run_threads(2, [&](world::World& world) {
+  const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     RankSetup rank(world, options());
     const world::FailureHook stop = world.on_failure([&] { rank.backend->abort(); });
     const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
