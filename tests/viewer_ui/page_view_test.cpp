@@ -182,6 +182,25 @@ TEST_F(Pages, a_diagram_is_drawn_and_its_node_is_a_link) {
   EXPECT_EQ(clicked, "lab:02");
 }
 
+TEST_F(Pages, a_row_of_a_diagram_that_is_too_long_goes_from_top_to_bottom) {
+  const std::string row = "flowchart LR\n  first[the first of them] --> b[a second one] --> c[a third one] --> last[the last of them]\n";
+  const auto last = [&] {
+    const Spot* spot = screen.spot("note:03");
+    return spot != nullptr ? *spot : Spot{};
+  };
+  const std::string linked = row + "  click last \"note:03\"\n";
+  show("```mermaid\n" + linked + "```\n");
+  const Spot beside = last();
+  EXPECT_GT(beside.from.x, 300) << "there is room for it";
+  ImGui::GetIO().DisplaySize.x = 360;
+  frame();
+  frame();
+  const Spot below = last();
+  EXPECT_LT(below.from.x, below.to.x);
+  EXPECT_LT(below.to.x, 360) << "not cut off";
+  EXPECT_GT(below.from.y, beside.from.y + 50);
+}
+
 TEST_F(Pages, a_diagram_that_is_not_understood_says_line_and_reason) {
   show("```mermaid\nflowchart LR\n  A -->\n```\n");
   EXPECT_NE(seen().find("line 2"), std::string::npos) << seen();

@@ -4,6 +4,7 @@
 // top stands there again. Diagrams and pictures say here how large they want to be.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "viewer/page/diagram.hpp"
@@ -23,6 +24,23 @@ ImageLoader& image_loader() {
   return loader;
 }
 
+// Words of a diagram can still be read at this size.
+constexpr float smallest_zoom = 0.7F;
+
+// A row that is too long for the page, as small as it may be, goes from top to bottom where it fits so.
+page::Picture picture_of(const std::string& text, float width) {
+  page::LayoutOptions options;
+  options.width = width;
+  page::Diagram diagram = page::parse_diagram(text);
+  page::Picture picture = page::layout_diagram(diagram, measure(), options);
+  if (!picture.error.empty()) return page::error_picture(picture.error, text, measure());
+  const bool is_row = diagram.kind == page::DiagramKind::flowchart && (diagram.direction == "LR" || diagram.direction == "RL");
+  if (!is_row || picture.width * smallest_zoom <= width) return picture;
+  diagram.direction = "TB";
+  page::Picture column = page::layout_diagram(diagram, measure(), options);
+  return column.error.empty() && column.width * smallest_zoom <= width ? column : picture;
+}
+
 }  // namespace
 
 void set_image_loader(ImageLoader loader) { image_loader() = std::move(loader); }
@@ -40,14 +58,10 @@ std::pair<float, float> PageView::Impl::size_of(const Block& block, float width)
     const float shown = std::min(width, image->width * scale());
     return {shown, shown * image->height / image->width};
   }
-  Diagram made;
-  page::LayoutOptions options;
-  options.width = width;
-  const page::Diagram read = page::parse_diagram(block.text);
-  made.picture = page::layout_diagram(read, measure(), options);
-  if (!made.picture.error.empty()) made.picture = page::error_picture(made.picture.error, block.text, measure());
   // One that is wider than the page is made smaller, as long as it can be read; the rest is scrolled to.
-  made.zoom = std::clamp(width / std::max(1.0F, made.picture.width), 0.7F, 1.0F);
+  Diagram made;
+  made.picture = picture_of(block.text, width);
+  made.zoom = std::clamp(width / std::max(1.0F, made.picture.width), smallest_zoom, 1.0F);
   const std::pair<float, float> size = {made.picture.width * made.zoom, made.picture.height * made.zoom};
   diagrams[&block] = std::move(made);
   return size;

@@ -177,7 +177,8 @@ std::string draw_picture(const Picture& picture, ImVec2 at, float zoom) {
   for (const page::PictureText& text : picture.texts) {
     ImFont* face = font(text.font);
     if (face == nullptr) continue;
-    const ImVec2 where = place({text.x, text.y});
+    // Letters stand in the middle of their line, as in a page.
+    const ImVec2 where = place({text.x, text.y + (measure().line_height(text.font) - face->FontSize) / 2});
     if (zoom == 1) {
       draw_text(list, text.font, where, ink(text.colour), text.text);
     } else {
