@@ -3,6 +3,7 @@
 #include <map>
 
 #include "viewer/lanes/parts.hpp"
+#include "viewer/lanes/sight.hpp"
 #include "viewer/scene/navigate.hpp"
 #include "viewer/ui/theme.hpp"
 
@@ -48,7 +49,7 @@ void draw_arrows(ImDrawList* list, const scene::Scene& scene, const PlotState& s
     const bool of_ranks = arrow.kind == timeline::EdgeKind::collective;
     // A wait ends where its cause ended; ranks of one collective are joined where they start.
     const base::Nanoseconds from = of_ranks || arrow.kind == timeline::EdgeKind::host ? scene.timeline().start(arrow.from) : scene.timeline().end(arrow.from);
-    const float x0 = body.from.x + state.view.x_of(from), x1 = body.from.x + state.view.x_of(scene.timeline().start(arrow.to));
+    const float x0 = body.from.x + near_x(state.view, from), x1 = body.from.x + near_x(state.view, scene.timeline().start(arrow.to));
     const ImU32 colour = colour_of(arrow.kind);
     if (of_ranks) {
       list->AddLine({x0, *y0}, {x1, *y1}, colour, px(1.5f));
@@ -65,24 +66,23 @@ void draw_arrows(ImDrawList* list, const scene::Scene& scene, const PlotState& s
 }
 
 void draw_critical_path(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const std::vector<Placed>& placed, const Frame& body) {
+  // One line along the upper edges of the rows, so that words stay readable; a pixel belongs to the first piece on it.
+  // Of pieces that no row shows, too, not all of a pixel are looked at.
+  constexpr float drawn = 1, not_drawn = 0.125f;
   const std::vector<metrics::PathPiece>& pieces = scene.path().pieces;
-  const auto first = std::lower_bound(pieces.begin(), pieces.end(), state.view.start,
-                                      [](const metrics::PathPiece& piece, double time) { return static_cast<double>(piece.time.end) < time; });
-  // One line along the upper edges of the rows, so that words stay readable; pieces that are narrower than a pixel are passed over.
-  std::map<std::uint32_t, std::optional<float>> middles;
-  list->PushClipRect(body.from, body.to, true);
+  std::map<std::uint32_t, std::optional<float>> heights;
   std::vector<ImVec2> points;
-  float last_x = -1e9f;
-  for (auto piece = first; piece != pieces.end() && static_cast<double>(piece->time.start) <= state.view.end; ++piece) {
-    const float x0 = state.view.x_of(piece->time.start), x1 = state.view.x_of(piece->time.end);
-    if (x1 - last_x < 1 || piece->kind != metrics::PathKind::span || !piece->span.valid()) continue;
-    auto found = middles.find(piece->span.track);
-    if (found == middles.end()) found = middles.emplace(piece->span.track, row_height(state, placed, body, piece->span.track, 0.1f)).first;
-    if (!found->second) continue;
+  const auto add = [&](const metrics::PathPiece& piece, float x0, float x1) {
+    if (piece.kind != metrics::PathKind::span || !piece.span.valid()) return not_drawn;
+    auto found = heights.find(piece.span.track);
+    if (found == heights.end()) found = heights.emplace(piece.span.track, row_height(state, placed, body, piece.span.track, 0.1f)).first;
+    if (!found->second) return not_drawn;
     points.push_back({body.from.x + x0, *found->second});
     points.push_back({body.from.x + x1, *found->second});
-    last_x = x1;
-  }
+    return drawn;
+  };
+  each_in_sight(pieces.begin(), pieces.end(), state.view, [](const metrics::PathPiece& piece) { return piece.time; }, add);
+  list->PushClipRect(body.from, body.to, true);
   const ImU32 colour = theme().paint[static_cast<std::size_t>(scene::Paint::critical)];
   if (points.size() > 1) {
     list->AddPolyline(points.data(), static_cast<int>(points.size()), (theme().ground & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 160), 0, px(4));

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "viewer/lanes/parts.hpp"
+#include "viewer/lanes/sight.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
 
@@ -17,23 +18,7 @@ using ui::theme;
 
 namespace {
 
-float height_of(const Row& row) {
-  switch (row.kind) {
-    case RowKind::rank: return px(26);
-    case RowKind::stream: return px(26);
-    case RowKind::exposed: return px(20);
-    case RowKind::idle: return px(16);
-    case RowKind::critical: return px(18);
-    case RowKind::marks: return px(14);
-    case RowKind::host: return px(4 + 15 * static_cast<float>(std::clamp(row.depth, 1, 6)));
-    case RowKind::memory: return px(48);
-  }
-  return px(20);
-}
-
-float depth_height(const Row& row, const RowRect& rect) { return rect.height() / static_cast<float>(std::clamp(row.depth, 1, 6)); }
-
-// "12 %": of the view, how much of it this rank's communication is exposed.
+// "12.3 % exposed here": of the view's part of the run. "" outside of the run.
 std::string exposed_text(const scene::Scene& scene, const Row& row, const scene::TimeView& view) {
   const scene::RankScene* rank = scene.rank(row.rank);
   const metrics::Interval whole = scene.whole();
@@ -143,14 +128,18 @@ void draw_idle_causes(ImDrawList* list, const scene::Scene& scene, PlotState& st
   if (found == state.idle_gaps.end()) {
     found = state.idle_gaps.emplace(row.rank, metrics::idle_gaps(scene.timeline(), row.rank, scene.whole())).first;
   }
+  struct ByStream {
+    bool operator()(const metrics::IdleGap& gap, std::int64_t stream) const { return gap.stream < stream; }
+    bool operator()(std::int64_t stream, const metrics::IdleGap& gap) const { return stream < gap.stream; }
+  };
   const std::int64_t stream = scene.timeline().tracks[static_cast<std::size_t>(row.track)].id;
-  for (const metrics::IdleGap& gap : found->second) {
-    if (gap.stream != stream || static_cast<double>(gap.gap.end) < state.view.start || static_cast<double>(gap.gap.start) > state.view.end) continue;
-    const float x0 = rect.left + std::max(0.0f, state.view.x_of(gap.gap.start));
-    const float x1 = rect.left + std::min(state.view.width, state.view.x_of(gap.gap.end));
-    if (x1 - x0 < px(26)) continue;
-    draw_label(list, metrics::name_of(gap.cause), x0, x1, rect, theme().dim);
-  }
+  const auto [first, last] = std::equal_range(found->second.begin(), found->second.end(), stream, ByStream{});
+  each_in_sight(first, last, state.view, [](const metrics::IdleGap& gap) { return gap.gap; }, [&](const metrics::IdleGap& gap, float x0, float x1) {
+    x0 = std::max(0.0f, x0);
+    x1 = std::min(state.view.width, x1);
+    if (x1 - x0 >= px(26)) draw_label(list, metrics::name_of(gap.cause), rect.left + x0, rect.left + x1, rect, theme().dim);
+    return 1.0f;
+  });
 }
 
 // The words go on the fill of a span, so they take that fill's own colour.
@@ -159,13 +148,8 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
   items.clear();
   scene.items(row, state.view, items);
   state.items += static_cast<int>(items.size());
-  const float each = depth_height(row, rect);
   for (const Item& item : items) {
-    RowRect part = rect;
-    if (row.depth > 1) {
-      part.top = rect.top + each * static_cast<float>(std::min(item.depth, 5));
-      part.bottom = part.top + each - 1;
-    }
+    const RowRect part = level_of(row, rect, item.depth);
     draw_item(list, item, part, hatch);
     // The waiting part of a collective stands before its transfer.
     if (item.kind == Item::Kind::span && item.wait_ns > 0 && item.span.valid()) {
@@ -207,25 +191,21 @@ void draw_annotations(ImDrawList* list, const PlotState& state, const Row& row, 
 
 // Ticks over what find has found; two of one pixel are one.
 void draw_marked(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Row& row, const RowRect& rect) {
-  const scene::Timeline& timeline = scene.timeline();
-  const auto first = std::lower_bound(state.marked.begin(), state.marked.end(), state.view.start,
-                                      [&](SpanRef span, double time) { return static_cast<double>(timeline.start(span)) < time; });
-  float last = -10;
-  for (auto at = first; at != state.marked.end(); ++at) {
-    const base::Nanoseconds start = timeline.start(*at);
-    if (static_cast<double>(start) > state.view.end) break;
-    if (static_cast<std::int32_t>(at->track) != row.track) continue;
-    const float x = rect.left + state.view.x_of(start);
-    if (x - last < 2) continue;
+  const std::vector<std::uint32_t>& places = state.marked.on(row.track);
+  if (places.empty()) return;
+  const timeline::Track& track = scene.timeline().tracks[static_cast<std::size_t>(row.track)];
+  const auto start_of = [&](std::uint32_t place) { return metrics::Interval{track.start[place], track.start[place]}; };
+  each_in_sight(places.begin(), places.end(), state.view, start_of, [&](std::uint32_t, float start, float) {
+    const float x = rect.left + start;
     list->AddTriangleFilled({x - px(4), rect.top - px(2)}, {x + px(4), rect.top - px(2)}, {x, rect.top + px(5)}, theme().warning);
-    last = x;
-  }
+    return 2.0f;
+  });
 }
 
 void draw_selection(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Row& row, const RowRect& rect) {
   const auto frame = [&](SpanRef span, bool selected) {
     if (!span.valid() || static_cast<std::int32_t>(span.track) != row.track) return;
-    const float x0 = state.view.x_of(scene.timeline().start(span)), x1 = state.view.x_of(scene.timeline().end(span));
+    const float x0 = near_x(state.view, scene.timeline().start(span)), x1 = near_x(state.view, scene.timeline().end(span));
     if (x1 < 0 || x0 > state.view.width) return;
     draw_frame(list, rect.left + std::max(x0, -px(8)), rect.left + std::min(x1, state.view.width + px(8)), rect, selected);
   };
@@ -240,19 +220,6 @@ void draw_selection(ImDrawList* list, const scene::Scene& scene, const PlotState
 
 }  // namespace
 
-std::vector<Placed> place_rows(const std::vector<Row>& rows) {
-  std::vector<Placed> placed;
-  placed.reserve(rows.size());
-  float top = 0;
-  for (const Row& row : rows) {
-    // A little air above each rank.
-    if (row.kind == RowKind::rank && top > 0) top += px(4);
-    placed.push_back({top, height_of(row)});
-    top += placed.back().height;
-  }
-  return placed;
-}
-
 ui::Intents draw_rows(ImDrawList* list, const scene::Scene& scene, PlotState& state, const std::vector<Placed>& placed,
                       const Frame& names, const Frame& body) {
   ui::Intents intents;
@@ -263,7 +230,7 @@ ui::Intents draw_rows(ImDrawList* list, const scene::Scene& scene, PlotState& st
     const Row& row = state.rows[i];
     const float top = body.from.y + placed[i].top - state.scroll, bottom = top + placed[i].height;
     if (bottom <= body.from.y || top >= body.to.y) continue;
-    const RowRect rect{body.from.x, top + px(3), bottom - px(3)};
+    const RowRect rect = rect_of(placed[i], body.from.x, body.from.y - state.scroll);
 
     list->PushClipRect(body.from, body.to, true);
     if (row.kind == RowKind::rank) list->AddRectFilled({body.from.x, top}, {body.to.x, bottom}, theme().raised);

@@ -1,7 +1,7 @@
 // lanes/camera: which stretch of time is looked at?
 //
-// Pure arithmetic on a TimeView, so that keys, wheel, scripts and tests move it alike. The view never
-// gets narrower than 100 ns nor leaves the run by more than half of its own width.
+// Pure arithmetic on a TimeView, so that keys, wheel, scripts and tests move it alike. A view never gets narrower than
+// least_view_ns, nor wider than twice the run, and its middle never leaves the run. REQUIRES: view.start < view.end.
 #pragma once
 
 #include "viewer/scene/items.hpp"
@@ -11,16 +11,21 @@ namespace shardbook::lanes {
 using metrics::Interval;
 using scene::TimeView;
 
-constexpr double least_view_ns = 100;
+// 100 ns; more where a double cannot tell a thousandth of that apart: a trace that counts from 1970 is seen 262 us wide.
+double least_view_ns(Interval whole);
 
-// Zooms so that the time under `at_x` stays there; factor < 1 zooms in.
+// Zooms so that the time under `at_x` stays there, as far as the run reaches; factor < 1 zooms in.
 void zoom(TimeView& view, double factor, float at_x, Interval whole);
 // Moves by a share of the view's width; positive looks later.
 void pan(TimeView& view, double share, Interval whole);
 void pan_pixels(TimeView& view, float pixels, Interval whole);
-// Shows the window with a little air on both sides.
+// Shows the window with this share of its length as air on both sides.
 void show(TimeView& view, Interval window, Interval whole, double air = 0.02);
-// The least move that brings the window to the middle, without zooming unless it is wider than the view.
+// Brings the window to the middle, without zooming unless it is wider than the view.
 void center(TimeView& view, Interval window, Interval whole);
+// Brings this time to the middle, without zooming.
+void look_at(TimeView& view, double time, Interval whole);
+// A view that was read from a file; changes nothing where it already is as the head says.
+void keep_within(TimeView& view, Interval whole);
 
 }  // namespace shardbook::lanes

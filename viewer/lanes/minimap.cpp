@@ -12,7 +12,9 @@ using ui::theme;
 void draw_minimap(ImDrawList* list, const scene::Scene& scene, PlotState& state, const Frame& frame) {
   list->AddRectFilled(frame.from, frame.to, theme().panel);
   const auto columns = static_cast<int>(std::max(1.0f, frame.width()));
-  const std::vector<float> exposed = scene.minimap(columns);
+  // The same in every frame: the run does not change.
+  std::vector<float>& exposed = state.exposed_columns;
+  if (exposed.size() != static_cast<std::size_t>(columns)) exposed = scene.minimap(columns);
   const ImU32 colour = theme().paint[static_cast<std::size_t>(scene::Paint::exposed)];
   for (int column = 0; column < columns;) {
     // Runs of equal columns are one rectangle.
@@ -45,10 +47,7 @@ void draw_minimap(ImDrawList* list, const scene::Scene& scene, PlotState& state,
   if (ImGui::IsItemHovered() && !ImGui::IsItemActive()) ui::hint_on_hover("Exposed communication over the whole run. Press to go there.");
   if (ImGui::IsItemActive()) {
     const double time = static_cast<double>(whole.start) + (ImGui::GetIO().MousePos.x - frame.from.x) / frame.width() * length;
-    const double half = (state.view.end - state.view.start) / 2;
-    state.view.start = time - half;
-    state.view.end = time + half;
-    pan(state.view, 0, whole);
+    look_at(state.view, time, whole);
   }
 }
 

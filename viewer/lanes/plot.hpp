@@ -11,19 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "viewer/lanes/area.hpp"
 #include "viewer/lanes/camera.hpp"
+#include "viewer/lanes/marks.hpp"
 #include "viewer/scene/scene.hpp"
 #include "viewer/scene/sidecar.hpp"
 #include "viewer/ui/widgets.hpp"
 
 namespace shardbook::lanes {
-
-// A time window over the rows between two, by name ("" for all).
-struct Area {
-  metrics::Window window;
-  std::string first_row, last_row;
-  friend bool operator==(const Area&, const Area&) = default;
-};
 
 // What the user has chosen to see; the desk owns one a run.
 struct PlotState {
@@ -40,17 +35,20 @@ struct PlotState {
   std::vector<scene::Range> ranges;         // kept ones
   std::optional<metrics::Window> temporary; // a range that is not kept
   std::vector<scene::Annotation> annotations;
-  std::vector<scene::SpanRef> marked;       // what find has found: ticks above the rows
+  Marks marked;                             // what find has found: ticks above the rows
 
   // The rectangle that is being dragged: where it began.
   struct Drag {
     bool active = false;
     double from_time = 0;
-    int from_row = -1;
+    std::size_t from_row = 0;
   } drag;
 
   // Made when first asked for: why each stream of a rank stood still.
   std::map<base::Rank, std::vector<metrics::IdleGap>> idle_gaps;
+
+  // The minimap's shares; made when its width changes.
+  std::vector<float> exposed_columns;
 
   // Of the frame that was drawn last.
   std::vector<scene::Row> rows;
@@ -58,11 +56,9 @@ struct PlotState {
   float pointer_x = -1;                     // of the mouse over the rows, in pixels of the view; -1 elsewhere
 };
 
-// Draws into the current window's remaining content region of this size. REQUIRES: view.end > view.start.
+// Draws into the current window's remaining content region of this size; nothing if that is too small for one row.
+// REQUIRES: view.end > view.start.
 ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size);
-
-// The rows between the two names of an area, in the order of the picture.
-std::vector<scene::Row> rows_of_area(const std::vector<scene::Row>& rows, const Area& area);
 
 // The words on a span: "all_gather · layer 7", "gemm_qkv", or the label of a foreign trace.
 std::string short_label(const scene::Timeline& timeline, scene::SpanRef span);

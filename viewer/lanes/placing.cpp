@@ -1,0 +1,91 @@
+#include "viewer/lanes/placing.hpp"
+
+#include <algorithm>
+
+#include "viewer/ui/theme.hpp"
+
+namespace shardbook::lanes {
+
+using scene::Row;
+using scene::RowKind;
+using ui::px;
+
+namespace {
+
+constexpr int most_levels = 6;
+
+int levels_of(const Row& row) { return std::clamp(row.depth, 1, most_levels); }
+
+float height_of(const Row& row) {
+  switch (row.kind) {
+    case RowKind::rank: return px(26);
+    case RowKind::stream: return px(26);
+    case RowKind::exposed: return px(20);
+    case RowKind::idle: return px(16);
+    case RowKind::critical: return px(18);
+    case RowKind::marks: return px(14);
+    case RowKind::host: return px(4 + 15 * static_cast<float>(levels_of(row)));
+    case RowKind::memory: return px(48);
+  }
+  return px(20);
+}
+
+float level_height(const Row& row, const RowRect& rect) { return rect.height() / static_cast<float>(levels_of(row)); }
+
+}  // namespace
+
+std::vector<Placed> place_rows(const std::vector<Row>& rows) {
+  std::vector<Placed> placed;
+  placed.reserve(rows.size());
+  float top = 0;
+  for (const Row& row : rows) {
+    if (row.kind == RowKind::rank && top > 0) top += px(4);
+    placed.push_back({top, height_of(row)});
+    top = placed.back().bottom();
+  }
+  return placed;
+}
+
+float whole_height(const std::vector<Placed>& placed) { return placed.empty() ? 0 : placed.back().bottom(); }
+
+int row_at(const std::vector<Placed>& placed, float y) {
+  const auto after = std::partition_point(placed.begin(), placed.end(), [&](const Placed& row) { return row.bottom() <= y; });
+  return after == placed.end() || y < after->top ? -1 : static_cast<int>(after - placed.begin());
+}
+
+std::size_t nearest_row(const std::vector<Placed>& placed, float y) {
+  const auto below = std::partition_point(placed.begin(), placed.end(), [&](const Placed& row) { return row.top <= y; });
+  return below == placed.begin() ? 0 : static_cast<std::size_t>(below - placed.begin()) - 1;
+}
+
+RowRect rect_of(const Placed& placed, float left, float origin) {
+  return {left, origin + placed.top + px(3), origin + placed.bottom() - px(3)};
+}
+
+RowRect level_of(const Row& row, const RowRect& rect, int depth) {
+  if (row.depth <= 1) return rect;
+  const float each = level_height(row, rect), top = rect.top + each * static_cast<float>(std::clamp(depth, 0, levels_of(row) - 1));
+  return {rect.left, top, top + each - 1};
+}
+
+int level_at(const Row& row, const RowRect& rect, float y) {
+  return std::clamp(static_cast<int>((y - rect.top) / level_height(row, rect)), 0, levels_of(row) - 1);
+}
+
+float scroll_to(const Placed& row, float scroll, float pane, float air) {
+  if (row.bottom() > scroll + pane) scroll = row.bottom() + air - pane;
+  if (row.top < scroll) scroll = row.top - air;
+  return std::max(0.0f, scroll);
+}
+
+Handle handle_of(float scroll, float whole, float pane, float least) {
+  const float length = std::max(least, pane * pane / whole);
+  return {scroll / (whole - pane) * (pane - length), length};
+}
+
+float scroll_of_handle(float y, float whole, float pane, float least) {
+  const float length = handle_of(0, whole, pane, least).length;
+  return std::clamp((y - length / 2) / (pane - length), 0.0f, 1.0f) * (whole - pane);
+}
+
+}  // namespace shardbook::lanes

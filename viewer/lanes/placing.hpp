@@ -1,0 +1,46 @@
+// lanes/placing: where does each row stand, and which row is under the hand?
+//
+// Pure arithmetic in pixels from the first row's top. Rows follow each other without gap, but for a little air above each
+// rank. Nested calls have levels of equal height within their row; what lies deeper is drawn on the last of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "viewer/lanes/paint.hpp"
+#include "viewer/scene/rows.hpp"
+
+namespace shardbook::lanes {
+
+struct Placed {
+  float top = 0, height = 0;
+  float bottom() const { return top + height; }
+};
+
+// One for each row.
+std::vector<Placed> place_rows(const std::vector<scene::Row>& rows);
+// Of all rows together.
+float whole_height(const std::vector<Placed>& placed);
+// The row at this height, or -1: above the first, in the air between two, below the last.
+int row_at(const std::vector<Placed>& placed, float y);
+// The row that a drag to this height reaches, wherever it is: the row above an air. REQUIRES: a row.
+std::size_t nearest_row(const std::vector<Placed>& placed, float y);
+
+// What is drawn of a row whose first row's top is at `origin` on the screen: a little ground is left above and below.
+RowRect rect_of(const Placed& placed, float left, float origin);
+// The part of it where spans of this depth are drawn, and the depth of what is drawn at this height of the screen.
+RowRect level_of(const scene::Row& row, const RowRect& rect, int depth);
+int level_at(const scene::Row& row, const RowRect& rect, float y);
+
+// The scroll that shows the row whole, or its top where it is higher than the pane, with the least move.
+float scroll_to(const Placed& row, float scroll, float pane, float air);
+
+// The handle of a scrollbar as long as the pane, for `whole` pixels of rows of which the pane shows some from `scroll`
+// on; and the scroll that puts the handle's middle at `y`. REQUIRES: whole > pane > least.
+struct Handle {
+  float from = 0, length = 0;
+};
+Handle handle_of(float scroll, float whole, float pane, float least);
+float scroll_of_handle(float y, float whole, float pane, float least);
+
+}  // namespace shardbook::lanes
