@@ -1,22 +1,13 @@
 #include <cstdio>
 
 #include "viewer/ui/theme.hpp"
+#include "viewer/views/figures.hpp"
 #include "viewer/views/views.hpp"
 
 namespace shardbook::views {
 
 using metrics::duration_text;
 using ui::px;
-
-namespace {
-
-std::string share(base::Nanoseconds part, base::Nanoseconds whole) {
-  char words[64];
-  std::snprintf(words, sizeof words, "%.6f ms · %.1f %%", static_cast<double>(part) / 1e6, whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
-  return words;
-}
-
-}  // namespace
 
 Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot) {
   Intents intents;
@@ -44,8 +35,8 @@ Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot) {
     const metrics::Partition& part = row.partition;
     char overlap[24];
     std::snprintf(overlap, sizeof overlap, "%.1f %%", 100 * part.overlap().value_or(0));
-    cells.push_back({std::to_string(row.rank), share(part.compute_ns, window), share(part.exposed_communication_ns, window),
-                     share(part.exposed_memory_ns, window), share(part.idle_ns, window), part.overlap() ? overlap : "no communication"});
+    cells.push_back({std::to_string(row.rank), exact_share_text(part.compute_ns, window), exact_share_text(part.exposed_communication_ns, window),
+                     exact_share_text(part.exposed_memory_ns, window), exact_share_text(part.idle_ns, window), part.overlap() ? overlap : "no communication"});
   }
   const float line = px(24);
   ui::table("area ranks", {{"rank", true, px(40)}, {"compute", true}, {"exposed communication", true}, {"exposed memory", true}, {"idle", true}, {"overlap", true, px(110)}},

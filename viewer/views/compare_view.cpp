@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
+#include "viewer/views/figures.hpp"
 #include "viewer/views/views.hpp"
 
 namespace shardbook::views {
@@ -14,19 +14,6 @@ using ui::px;
 using ui::theme;
 
 namespace {
-
-// "+1.2 ms", "−310 µs"; figures of two clocks are not subtracted.
-std::string difference_text(base::Nanoseconds a, base::Nanoseconds b, bool clocks_differ) {
-  if (clocks_differ) return "two clocks";
-  if (a == b) return "0";
-  return (b > a ? "+" : "−") + duration_text(std::abs(b - a));
-}
-
-std::string with_share(base::Nanoseconds part, base::Nanoseconds whole) {
-  char words[64];
-  std::snprintf(words, sizeof words, "%s · %.1f %%", duration_text(part).c_str(), whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
-  return words;
-}
 
 Intents choose(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles) {
   Intents intents;
@@ -86,9 +73,9 @@ void draw_ranks(const Comparison& comparison) {
   std::vector<std::vector<std::string>> cells;
   for (const Comparison::RankDelta& rank : comparison.ranks) {
     const auto& [a, b] = std::pair{rank.a, rank.b};
-    cells.push_back({std::to_string(rank.rank), with_share(a.exposed_communication_ns, a.window.length()), with_share(b.exposed_communication_ns, b.window.length()),
-                     difference_text(a.exposed_communication_ns, b.exposed_communication_ns, comparison.clocks_differ), with_share(a.idle_ns, a.window.length()),
-                     with_share(b.idle_ns, b.window.length()), difference_text(a.window.length(), b.window.length(), comparison.clocks_differ)});
+    cells.push_back({std::to_string(rank.rank), share_text(a.exposed_communication_ns, a.window.length()), share_text(b.exposed_communication_ns, b.window.length()),
+                     difference_text(a.exposed_communication_ns, b.exposed_communication_ns, comparison.clocks_differ), share_text(a.idle_ns, a.window.length()),
+                     share_text(b.idle_ns, b.window.length()), difference_text(a.window.length(), b.window.length(), comparison.clocks_differ)});
   }
   ui::table("compared ranks", {{"rank", true, px(40)}, {"exposed, A", true}, {"exposed, B", true}, {"B − A", true, px(86)}, {"idle, A", true}, {"idle, B", true}, {"step, B − A", true, px(90)}},
             cells, -1, std::min(px(24) * static_cast<float>(cells.size() + 1), px(150)));
@@ -119,7 +106,7 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
   const int last = static_cast<int>(runs.size()) - 1;
   if (state.a < 0 || state.a > last) state.a = std::max(0, last - 1);
   if (state.b < 0 || state.b > last) state.b = last;
-  const auto first_step = [](const Scene& scene, int step) {
+  const auto known_step = [](const Scene& scene, int step) {
     for (const auto& one : scene.steps()) {
       if (one.number == step) return step;
     }
@@ -128,8 +115,8 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
   intents = choose(state, runs, titles);
   const Scene& a = *runs[static_cast<std::size_t>(state.a)];
   const Scene& b = *runs[static_cast<std::size_t>(state.b)];
-  state.step_a = first_step(a, state.step_a);
-  state.step_b = first_step(b, state.step_b);
+  state.step_a = known_step(a, state.step_a);
+  state.step_b = known_step(b, state.step_b);
   if (!state.made || state.made_a != &a || state.made_b != &b || state.made->step_a != state.step_a || state.made->step_b != state.step_b) {
     state.made = scene::compare(a, b, state.step_a, state.step_b);
     state.made_a = &a;

@@ -1,9 +1,9 @@
 #include <algorithm>
-#include <cmath>
 
 #include "viewer/scene/sidecar.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
+#include "viewer/views/figures.hpp"
 #include "viewer/views/views.hpp"
 
 namespace shardbook::views {
@@ -19,14 +19,13 @@ void draw_histogram(FindState& state) {
   const scene::Histogram& histogram = state.found.histogram;
   if (histogram.counts.empty() || state.found.total == 0) return;
   const ImVec2 from = ImGui::GetCursorScreenPos(), size{ImGui::GetContentRegionAvail().x, px(62)};
+  if (size.x < px(40)) return;
   ImGui::InvisibleButton("histogram", size);
   ui::note_spot("histogram", from, {from.x + size.x, from.y + size.y});
   ImDrawList* list = ImGui::GetWindowDrawList();
   list->AddRectFilled(from, {from.x + size.x, from.y + size.y}, theme().ground, px(3));
   const std::int64_t most = std::max<std::int64_t>(1, *std::max_element(histogram.counts.begin(), histogram.counts.end()));
   const float each = size.x / static_cast<float>(histogram.counts.size());
-  const double low = std::log(std::max<double>(1, static_cast<double>(histogram.least))), high = std::log(std::max<double>(2, static_cast<double>(histogram.most)));
-  const auto time_of = [&](float x) { return static_cast<base::Nanoseconds>(std::exp(low + (high - low) * std::clamp((x - from.x) / size.x, 0.0f, 1.0f))); };
   for (std::size_t i = 0; i < histogram.counts.size(); ++i) {
     if (histogram.counts[i] == 0) continue;
     const float height = std::max(px(2), static_cast<float>(histogram.counts[i]) / static_cast<float>(most) * (size.y - px(16)));
@@ -40,15 +39,13 @@ void draw_histogram(FindState& state) {
   list->AddText(small, small->FontSize, {from.x + size.x - width - px(4), from.y + px(2)}, theme().dim, longest.c_str());
 
   if (ImGui::IsItemActive() && ImGui::IsMouseDragging(ImGuiMouseButton_Left, px(3))) {
-    const float a = ImGui::GetIO().MouseClickedPos[0].x, b = ImGui::GetIO().MousePos.x;
-    state.range = {time_of(std::min(a, b)), time_of(std::max(a, b))};
-    state.shown = scene::Found{};
+    const auto share_of = [&](float x) { return static_cast<double>((x - from.x) / size.x); };
+    state.range = lengths_between(histogram, share_of(ImGui::GetIO().MouseClickedPos[0].x), share_of(ImGui::GetIO().MousePos.x));
   }
-  if (state.range) {
-    const auto x_of = [&](base::Nanoseconds time) {
-      return from.x + size.x * static_cast<float>((std::log(std::max<double>(1, static_cast<double>(time))) - low) / std::max(1e-9, high - low));
-    };
-    list->AddRectFilled({x_of(state.range->first), from.y}, {x_of(state.range->second), from.y + size.y}, (theme().accent & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 60));
+  if (state.range && state.range->first <= state.range->second) {
+    const float x0 = from.x + each * static_cast<float>(histogram.bucket_of(state.range->first));
+    const float x1 = from.x + each * static_cast<float>(histogram.bucket_of(state.range->second) + 1);
+    list->AddRectFilled({x0, from.y}, {x1, from.y + size.y}, (theme().accent & ~IM_COL32_A_MASK) | IM_COL32(0, 0, 0, 60));
   }
 }
 
@@ -66,6 +63,7 @@ Intents draw_find(FindState& state, const Scene& scene) {
     state.found = scene::find(scene, state.query, state.host);
     state.shown = state.found;
     state.range.reset();
+    state.narrowed_to.reset();
     state.place = -1;
     intents.push_back({"find.marks", ""});
   }
@@ -74,13 +72,15 @@ Intents draw_find(FindState& state, const Scene& scene) {
     return intents;
   }
   draw_histogram(state);
-  if (state.range && state.shown.total == 0) {
+  if (state.range && state.range != state.narrowed_to) {
+    state.narrowed_to = state.range;
+    state.place = -1;
     state.shown = scene::narrowed(scene, state.found, state.range->first, state.range->second);
     intents.push_back({"find.marks", ""});
   }
   const scene::Found& shown = state.shown;
   if (shown.total == 0) {
-    ui::paragraph("Nothing is called so.");
+    ui::paragraph(state.range ? "Nothing of them takes so long." : "Nothing is called so.");
     return intents;
   }
   ui::words_line(std::to_string(shown.total) + (shown.total == 1 ? " span" : " spans") + " · together " + duration_text(shown.sum) + " · least " +

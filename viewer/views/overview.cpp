@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -8,6 +7,7 @@
 #include "viewer/scene/sidecar.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
+#include "viewer/views/figures.hpp"
 #include "viewer/views/views.hpp"
 
 namespace shardbook::views {
@@ -19,15 +19,9 @@ using ui::theme;
 namespace {
 
 constexpr std::size_t most_bars = 8;
-constexpr float title_units = 24, figures_units = 168;
+constexpr float left_units = 10, title_units = 24, name_units = 76, figures_units = 168;
 // Many bars are thinner, so that the timeline keeps its room.
 float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 16 : 20; }
-
-std::string percent(base::Nanoseconds part, base::Nanoseconds whole) {
-  char words[24];
-  std::snprintf(words, sizeof words, "%.1f %%", whole > 0 ? 100.0 * static_cast<double>(part) / static_cast<double>(whole) : 0.0);
-  return words;
-}
 
 // The ranks that have a bar: all, or those with the most exposed time.
 std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics::Window window, std::size_t most) {
@@ -41,34 +35,21 @@ std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics
   return ranks;
 }
 
-void draw_bar(const scene::RankScene& rank, const Shares& shares, base::Nanoseconds waiting, metrics::Window window, ImVec2 from, ImVec2 to) {
+void draw_bar(const metrics::Partition& partition, base::Nanoseconds waiting, ImVec2 from, ImVec2 to) {
   ImDrawList* list = ImGui::GetWindowDrawList();
   lanes::Hatch hatch(px(6));
-  const std::array<std::pair<Paint, base::Nanoseconds>, 5> parts{{{Paint::compute, shares.compute},
-                                                                  {Paint::exposed, shares.exposed - waiting},
-                                                                  {Paint::wait, waiting},
-                                                                  {Paint::memory, shares.memory},
-                                                                  {Paint::idle, shares.idle}}};
-  const char* names[] = {"compute", "exposed", "waiting", "copies", "idle"};
-  float x = from.x;
-  const auto whole = static_cast<float>(std::max<base::Nanoseconds>(window.length(), 1));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const float width = static_cast<float>(parts[i].second) / whole * (to.x - from.x);
-    if (width > 0) {
-      scene::Item item;
-      item.paint = parts[i].first;
-      item.x0 = x;
-      item.x1 = x + width;
-      lanes::draw_item(list, item, {0, from.y, to.y}, hatch);
-      const bool pale = parts[i].first == Paint::idle || parts[i].first == Paint::wait;
-      lanes::draw_label(list, std::string(names[i]) + " " + percent(parts[i].second, window.length()), x, x + width, {0, from.y, to.y},
-                        pale ? theme().text : theme().paint_text[static_cast<std::size_t>(parts[i].first)],
-                        parts[i].first == Paint::exposed ? theme().paint[static_cast<std::size_t>(Paint::exposed)] : 0);
-    }
-    x += width;
+  for (const BarPart& part : bar_parts(partition, waiting, from.x, to.x)) {
+    if (part.length <= 0) continue;
+    scene::Item item;
+    item.paint = part.paint;
+    item.x0 = part.x0;
+    item.x1 = part.x1;
+    lanes::draw_item(list, item, {0, from.y, to.y}, hatch);
+    const bool pale = part.paint == Paint::idle || part.paint == Paint::wait;
+    lanes::draw_label(list, part.name + (" " + percent_text(part.length, partition.window.length())), part.x0, part.x1, {0, from.y, to.y},
+                      pale ? theme().text : theme().paint_text[static_cast<std::size_t>(part.paint)],
+                      part.paint == Paint::exposed ? theme().paint[static_cast<std::size_t>(Paint::exposed)] : 0);
   }
-  ui::note_words("rank " + std::to_string(rank.rank) + " compute " + percent(shares.compute, window.length()) + " exposed " +
-                 percent(shares.exposed, window.length()) + " idle " + percent(shares.idle, window.length()));
 }
 
 // The one sentence: on the selection if it is exposed, else on the longest.
@@ -169,10 +150,24 @@ std::string straggler_words(const Scene& scene) {
   return words;
 }
 
+// As many as ui::paragraph makes of it: lines break at blanks, and within a word that is longer than a line.
 int lines_of(const std::string& words, float width) {
-  if (words.empty()) return 0;
-  // A line is not filled to its end where words are not cut.
-  return static_cast<int>(std::ceil(ui::measure().width(words, page::FontKind::body) * 1.02f / std::max(width, px(40))));
+  const auto wide = [](std::string_view part) { return ui::measure().width(part, page::FontKind::body); };
+  const float blank = wide(" ");
+  int lines = words.empty() ? 0 : 1;
+  float x = 0;
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    const float word = wide(std::string_view(words).substr(at, end - at));
+    if (x > 0 && x + blank + word > width) {
+      ++lines;
+      x = 0;
+    }
+    x += (x > 0 ? blank : 0) + word;
+    for (; x > width; x -= width) ++lines;
+    at = end + 1;
+  }
+  return lines;
 }
 
 // The exposed time before the last rank came. Skews below the clocks' error are not claimed.
@@ -188,7 +183,9 @@ std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
   }
   std::map<base::Rank, metrics::Intervals> exposed;
   for (auto& [rank, intervals] : waits) {
-    exposed[rank] = metrics::subtract(metrics::union_of(std::move(intervals)), metrics::device_sets(timeline, rank).compute);
+    const metrics::Intervals all = metrics::union_of(std::move(intervals));
+    const scene::RankScene* of = scene.rank(rank);
+    if (of != nullptr) exposed[rank] = metrics::subtract(all, of->compute.within({all.front().start, all.back().end}));
   }
   return exposed;
 }
@@ -202,11 +199,15 @@ void make(Overview& overview, const Scene& scene) {
   overview.kinds = longest_of_kinds(scene);
 }
 
-// Lines of the sentences, of the kinds, and one of links.
-float headline_height(const Scene& scene, const Overview& overview, const PlotState& plot, float width) {
-  const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
-  const int lines = lines_of(headline(scene, plot), width) + lines_of(overview.straggler, width) + (scene.exposures().empty() ? 1 : 2);
-  return static_cast<float>(lines) * line + px(6);
+// The sentences, a line of the kinds and one of links, in a pane of this width: what draw_headline takes.
+float headline_height(const Scene& scene, const Overview& overview, const PlotState& plot, float pane) {
+  const float width = std::max(pane - px(2 * left_units) - 1, px(40)), body = ui::font(page::FontKind::body)->FontSize;
+  const float line = std::round(body * 1.32f), link = body + px(2), between = ImGui::GetStyle().ItemSpacing.y;
+  float height = px(3) + link + px(4);
+  for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
+    if (!words.empty()) height += static_cast<float>(lines_of(words, width)) * line + between;
+  }
+  return scene.exposures().empty() ? height : height + link + between;
 }
 
 // What to look at, why, and the one key to press.
@@ -228,6 +229,41 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
   return intents;
 }
 
+// Of which window the bars are, and of which ranks.
+std::string title_words(const Scene& scene, const scene::Scene::StepWindow& step, std::size_t bars) {
+  const std::size_t steps = scene.steps().size(), ranks = scene.ranks().size();
+  std::string words = "Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number));
+  if (steps > 1) words += " (" + std::to_string(steps) + " steps are recorded: keys 1 to " + std::to_string(std::min<std::size_t>(9, steps)) + ")";
+  words += " · " + metrics::duration_text(step.window.length());
+  if (ranks > bars) words += " · of " + std::to_string(ranks) + " ranks the " + std::to_string(bars) + " with the most exposed time";
+  return words;
+}
+
+// One line: the rank's name, its bar, and the exposed share in words, for which a small part has no room.
+void draw_rank(const Scene& scene, const scene::RankScene& rank, const Overview& overview, metrics::Window window, Intents& intents) {
+  const float left = ImGui::GetWindowPos().x + px(left_units), right = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - px(10);
+  const float y = ImGui::GetCursorScreenPos().y, height = px(bar_units(scene));
+  ImGui::SetCursorScreenPos({left, y + px(1)});
+  const bool late = scene.straggler() == rank.rank;
+  if (ui::link("rank " + std::to_string(rank.rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
+    intents.push_back({"rank.show", std::to_string(rank.rank)});
+  }
+  const auto waits = overview.waiting.find(rank.rank);
+  const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, window);
+  const metrics::Partition partition = rank.partition(window);
+  draw_bar(partition, waiting, {left + px(name_units), y + px(1)}, {right - px(figures_units), y + height - px(2)});
+
+  const auto percent = [&](base::Nanoseconds part) { return percent_text(part, window.length()); };
+  ImFont* small = ui::font(page::FontKind::small);
+  const std::string figures = percent(partition.exposed_communication_ns) + " exposed, " + metrics::duration_text(partition.exposed_communication_ns);
+  const float wide = small->CalcTextSizeA(small->FontSize, 1e9f, 0, figures.c_str()).x;
+  const ImVec2 at{right - wide, std::floor(y + (height - px(1) - small->FontSize) / 2)};
+  ImGui::GetWindowDrawList()->AddText(small, small->FontSize, at, theme().text, figures.c_str());
+  ui::note_words("rank " + std::to_string(rank.rank) + " compute " + percent(partition.compute_ns) + " exposed " +
+                 percent(partition.exposed_communication_ns) + " idle " + percent(partition.idle_ns));
+  ImGui::SetCursorScreenPos({left, y + height});
+}
+
 }  // namespace
 
 scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot) {
@@ -239,19 +275,9 @@ scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot)
   return {-1, scene.whole()};
 }
 
-// K, C \ K, M \ (K u C) and the rest: the same partition as metrics/partition, from the coverage of each set.
-Shares shares_of(const scene::RankScene& rank, metrics::Window window) {
-  Shares shares;
-  shares.compute = rank.compute.busy(window);
-  shares.exposed = rank.exposed.busy(window);
-  shares.memory = rank.busy(window) - shares.compute - shares.exposed;
-  shares.idle = window.length() - rank.busy(window);
-  return shares;
-}
-
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
   make(overview, scene);
-  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, overview, plot, width - px(24));
+  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, overview, plot, width);
 }
 
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
@@ -260,37 +286,12 @@ Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& p
   ui::begin_pane("overview", {0, height}, false);
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
-  const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth() - px(24)) - px(title_units);
+  const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(title_units);
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);
-  ImGui::SetCursorPos({px(10), px(5)});
-  ui::dim_line("Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) +
-               (scene.steps().size() > 1 ? " (" + std::to_string(scene.steps().size()) + " steps are recorded: keys 1 to " + std::to_string(std::min<std::size_t>(9, scene.steps().size())) + ")" : "") + " · " +
-               metrics::duration_text(step.window.length()) +
-               (scene.ranks().size() > most ? " · of " + std::to_string(scene.ranks().size()) + " ranks the " + std::to_string(most) + " with the most exposed time" : ""));
-
-  // Bars.
-  const float name_width = px(76), right = ImGui::GetWindowWidth() - px(10);
-  for (const scene::RankScene* rank : ranks_with_bars(scene, step.window, most)) {
-    const ImVec2 window = ImGui::GetWindowPos();
-    const float y = ImGui::GetCursorScreenPos().y;
-    ImGui::SetCursorScreenPos({window.x + px(10), y + px(1)});
-    const bool late = scene.straggler() == rank->rank;
-    if (ui::link("rank " + std::to_string(rank->rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
-      intents.push_back({"rank.show", std::to_string(rank->rank)});
-    }
-    const auto waits = overview.waiting.find(rank->rank);
-    const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, step.window);
-    draw_bar(*rank, shares_of(*rank, step.window), waiting, step.window, {window.x + px(10) + name_width, y + px(1)}, {window.x + right - px(figures_units), y + px(bar_units(scene) - 2)});
-    // A small share has no room for words in the bar: it stands beside it.
-    ImFont* small = ui::font(page::FontKind::small);
-    const std::string figures = percent(shares_of(*rank, step.window).exposed, step.window.length()) + " exposed, " +
-                                metrics::duration_text(shares_of(*rank, step.window).exposed);
-    const float wide = small->CalcTextSizeA(small->FontSize, 1e9f, 0, figures.c_str()).x;
-    ImGui::GetWindowDrawList()->AddText(small, small->FontSize, {window.x + right - wide, std::floor(y + (px(bar_units(scene) - 1) - small->FontSize) / 2)},
-                                        theme().text, figures.c_str());
-    ImGui::SetCursorScreenPos({window.x + px(10), y + px(bar_units(scene))});
-  }
-  ImGui::SetCursorPos({px(10), ImGui::GetCursorPosY() + px(3)});
+  ImGui::SetCursorPos({px(left_units), px(5)});
+  ui::dim_line(title_words(scene, step, most));
+  for (const scene::RankScene* rank : ranks_with_bars(scene, step.window, most)) draw_rank(scene, *rank, overview, step.window, intents);
+  ImGui::SetCursorPos({px(left_units), ImGui::GetCursorPosY() + px(3)});
   ImGui::BeginGroup();
   for (ui::Intent& intent : draw_headline(scene, overview, plot)) intents.push_back(std::move(intent));
   ImGui::EndGroup();

@@ -50,15 +50,12 @@ struct Overview {
   // When a rank stood in a collective whose last rank had not come, and computed nothing.
   std::map<base::Rank, metrics::Intervals> waiting;
 };
+// Where the height is less than overview_height(), there are fewer bars.
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height);
+// What all bars and sentences take in this width.
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width);
 // The step's number and window that the middle of the view lies in; -1 and the whole run if none.
 scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot);
-// Parts of a rank's window; they sum to it exactly.
-struct Shares {
-  base::Nanoseconds compute = 0, exposed = 0, memory = 0, idle = 0;
-};
-Shares shares_of(const scene::RankScene& rank, metrics::Window window);
 
 // --- details_view.cpp: everything about the selected span ------------------------------------------------
 Intents draw_details(const Scene& scene, const PlotState& plot);
@@ -89,7 +86,7 @@ struct FindState {
   bool host = false, searched_host = false;
   bool take_focus = false;
   scene::Found found, shown;          // shown: narrowed by the histogram
-  std::optional<std::pair<base::Nanoseconds, base::Nanoseconds>> range;
+  std::optional<std::pair<base::Nanoseconds, base::Nanoseconds>> range, narrowed_to;   // of lengths; what `shown` is made for
   int place = -1;
 };
 Intents draw_find(FindState& state, const Scene& scene);
