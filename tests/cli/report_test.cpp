@@ -97,14 +97,7 @@ TEST(Report, OfAFileThatIsCutOffSaysSoInThePage) {
 
 TEST(Report, RefusesInOneSentenceAndLeavesNothing) {
   const Folder folder;
-  const auto refused = [&](std::vector<std::string> words, const std::string& reason) {
-    const Spoken spoken = shardbook(words);
-    EXPECT_EQ(spoken.code, 2);
-    EXPECT_EQ(lines_in(spoken.err), 1) << spoken.err;
-    EXPECT_NE(spoken.err.find(reason), std::string::npos) << spoken.err;
-    EXPECT_EQ(spoken.out, "");
-    EXPECT_TRUE(fs::is_empty(folder.path()));
-  };
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& reason) { expect_refused(words, reason, folder); };
   const std::string trace = data + "fsdp_rank0.json.gz";
   refused({"report"}, "report");
   refused({"report", folder / "missing"}, folder / "missing");

@@ -1,6 +1,7 @@
 // What a command said, and a folder of its own to work in.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,16 @@ class Folder {
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The words must be refused in one sentence that holds `reason`, and leave `folder` empty.
+inline void expect_refused(const std::vector<std::string>& words, const std::string& reason, const Folder& folder) {
+  const Spoken spoken = shardbook(words);
+  EXPECT_EQ(spoken.code, 2);
+  EXPECT_EQ(lines_in(spoken.err), 1) << spoken.err;
+  EXPECT_NE(spoken.err.find(reason), std::string::npos) << spoken.err;
+  EXPECT_EQ(spoken.out, "");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
 // A short run on meta.

@@ -1,6 +1,8 @@
 // Small programs for the resolver's tests, written through the recorder as an engine writes them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <random>
 #include <string>
@@ -143,5 +145,17 @@ struct RandomRanks {
 
   std::vector<TestRank> all;
 };
+
+// The programs must resolve.
+inline Resolved resolved(const std::vector<RankSteps>& ranks, const Machine& machine = {}, const ResolveOptions& options = {}) {
+  base::Result<Resolved> result = resolve(ranks, machine, options);
+  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error());
+  return std::move(result).value();
+}
+
+inline void expect_span(const program::TimeSpan& span, base::Nanoseconds start, base::Nanoseconds end) {
+  EXPECT_EQ(span.start, start);
+  EXPECT_EQ(span.end, end);
+}
 
 }  // namespace shardbook::simulate

@@ -23,14 +23,6 @@ Machine sharing_machine() {
   return machine;
 }
 
-Resolved resolved(const std::vector<RankSteps>& ranks, const Machine& machine, bool drain = false) {
-  ResolveOptions options;
-  options.drain_each_step = drain;
-  base::Result<Resolved> result = resolve(ranks, machine, options);
-  EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error());
-  return std::move(result).value();
-}
-
 class EveryOrder : public ::testing::TestWithParam<Machine::CollectiveOrder> {};
 
 TEST_P(EveryOrder, WithoutContentionEveryOpRunsOnTheLongestPath) {
@@ -40,9 +32,10 @@ TEST_P(EveryOrder, WithoutContentionEveryOpRunsOnTheLongestPath) {
     Machine machine = sharing_machine();
     machine.shares = false;
     machine.order = GetParam();
-    const bool drain = seed % 2 == 1;
-    const Resolved out = resolved(steps, machine, drain);
-    const auto expected = longest_paths(steps, machine, drain);
+    ResolveOptions options;
+    options.drain_each_step = seed % 2 == 1;
+    const Resolved out = resolved(steps, machine, options);
+    const auto expected = longest_paths(steps, machine, options.drain_each_step);
     for (std::size_t rank = 0; rank < steps.size(); ++rank) {
       for (std::size_t step = 0; step < 2; ++step) {
         for (std::size_t op = 0; op < expected[rank][step].size(); ++op) {
