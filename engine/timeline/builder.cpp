@@ -262,6 +262,14 @@ TimelineBuilder::SpanNumber TimelineBuilder::absorb(TimelineBuilder&& other, Ran
   return numbers_before;
 }
 
+Edges in_order(std::vector<Edge> edges) {
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+    return std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind);
+  });
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  return Edges(edges);
+}
+
 Timeline TimelineBuilder::finish(std::vector<SpanRef>* where) {
   // Each track: sort by time, longest first, and deal what does not nest to further lanes.
   std::vector<Track> tracks;
@@ -315,15 +323,12 @@ Timeline TimelineBuilder::finish(std::vector<SpanRef>* where) {
     ref.track = place_of[ref.track];
     return ref;
   };
-  timeline_.edges.reserve(edges_.size());
-  for (const Pending& edge : edges_) timeline_.edges.push_back({now_at(edge.from), now_at(edge.to), edge.kind});
-  const auto edge_order = [](const Edge& a, const Edge& b) {
-    return std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind);
-  };
-  std::sort(timeline_.edges.begin(), timeline_.edges.end(), edge_order);
-  timeline_.edges.erase(std::unique(timeline_.edges.begin(), timeline_.edges.end()), timeline_.edges.end());
+  std::vector<Edge> edges;
+  edges.reserve(edges_.size());
+  for (const Pending& edge : edges_) edges.push_back({now_at(edge.from), now_at(edge.to), edge.kind});
+  timeline_.edges = in_order(std::move(edges));
   for (Counter& counter : timeline_.counters) counter.time.shrink_to_fit(), counter.value.shrink_to_fit();
-  timeline_.details.shrink_to_fit(), timeline_.collectives.shrink_to_fit(), timeline_.edges.shrink_to_fit();
+  timeline_.details.shrink_to_fit(), timeline_.collectives.shrink_to_fit();
   std::sort(timeline_.steps.begin(), timeline_.steps.end(), [](const Step& a, const Step& b) {
     return std::tie(a.rank, a.number) < std::tie(b.rank, b.number);
   });

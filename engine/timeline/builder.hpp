@@ -29,6 +29,9 @@ struct NewSpan {
   bool launch_bound = false;
 };
 
+// As a Timeline has them: by (to, from, kind), each once.
+Edges in_order(std::vector<Edge> edges);
+
 class TimelineBuilder {
  public:
   using SpanNumber = std::uint32_t;

@@ -258,8 +258,9 @@ base::Status write_columns(const Timeline& timeline, const std::string& path) {
   }
   // describe() serves reading too, so it asks for what can be changed; writing changes nothing.
   auto& whole = const_cast<Timeline&>(timeline);
+  std::vector<Edge> edges(timeline.edges.begin(), timeline.edges.end());
   Writing head(nullptr);
-  describe(head, whole, strings);
+  describe(head, whole, strings, edges);
 
   ColumnsHeader header;
   std::memcpy(header.magic, columns_magic, sizeof header.magic);
@@ -273,7 +274,7 @@ base::Status write_columns(const Timeline& timeline, const std::string& path) {
   Output out(path);
   out << std::string_view(reinterpret_cast<const char*>(&header), sizeof header) << head.head;
   Writing columns(&out);
-  describe(columns, whole, strings);
+  describe(columns, whole, strings, edges);
   return out.commit();
 }
 
@@ -285,8 +286,9 @@ static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes*
   // Sizes first, then all columns at once.
   Timeline timeline;
   StoredStrings strings;
+  std::vector<Edge> edges;
   Reading reading(bytes, mapped, sizeof header, header.head_bytes);
-  describe(reading, timeline, strings);
+  describe(reading, timeline, strings, edges);
   if (!reading.whole()) return base::Error{base::text(path, " is damaged: its columns do not fill its ", bytes.size(), " bytes")};
   std::vector<char> fits(reading.tasks.size());
   Meter meter(heard, static_cast<std::int64_t>(bytes.size()));
@@ -302,6 +304,8 @@ static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes*
     const std::size_t at = reading.tasks[static_cast<std::size_t>(damaged - fits.begin())].at;
     return base::Error{base::text(path, " is damaged in the column that begins at byte ", at, "; write it again")};
   }
+
+  timeline.edges = Edges(edges);
 
   // The names, whose numbers must come out as they were.
   std::size_t at = 0;

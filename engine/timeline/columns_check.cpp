@@ -2,6 +2,7 @@
 #include "engine/timeline/columns_check.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "engine/timeline/cores.hpp"
@@ -57,8 +58,25 @@ bool sound_tables(const Timeline& t) {
     sound &= counter.time.size() == counter.value.size() && std::all_of(counter.time.begin(), counter.time.end(), believable);
   }
   for (const Provenance& p : t.ranks) sound &= p.clock <= Clock::unknown;
+  return sound;
+}
+
+// Who looks something up bisects, so what is out of order or there twice would not be found.
+bool in_order(const Timeline& t) {
+  bool sound = true;
   for (std::size_t i = 1; i < t.ranks.size(); ++i) sound &= t.ranks[i - 1].rank < t.ranks[i].rank;
-  for (const Track& track : t.tracks) sound &= t.provenance(track.rank) != nullptr;
+  for (std::size_t i = 1; i < t.tracks.size(); ++i) {
+    const Track &a = t.tracks[i - 1], &b = t.tracks[i];
+    sound &= std::tie(a.rank, a.kind, a.id, a.lane) < std::tie(b.rank, b.kind, b.id, b.lane);
+  }
+  for (std::size_t i = 1; i < t.edges.size(); ++i) {
+    const Edge a = t.edges[i - 1], b = t.edges[i];
+    sound &= std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind);
+  }
+  for (const Track& track : t.tracks) {
+    sound &= std::binary_search(t.ranks.begin(), t.ranks.end(), Provenance{.rank = track.rank},
+                                [](const Provenance& a, const Provenance& b) { return a.rank < b.rank; });
+  }
   return sound;
 }
 
@@ -66,6 +84,7 @@ bool sound_tables(const Timeline& t) {
 
 base::Status check_indices(const Timeline& timeline, const std::string& name) {
   if (!sound_tables(timeline)) return base::Error{base::text(name, " is damaged: an entry of its tables points to nothing")};
+  if (!in_order(timeline)) return base::Error{base::text(name, " is damaged: its ranks, tracks or edges are out of order, or there twice")};
   std::vector<char> sound(timeline.tracks.size());
   on_all_cores(sound.size(), [&](std::size_t t) {
     const Track& track = timeline.tracks[t];

@@ -41,8 +41,9 @@ struct StoredStrings {
   std::vector<std::uint32_t> length;
 };
 
+// `edges` are those of the timeline, as structs.
 template <class Archive>
-void describe(Archive& archive, Timeline& timeline, StoredStrings& strings) {
+void describe(Archive& archive, Timeline& timeline, StoredStrings& strings, std::vector<Edge>& edges) {
   archive.value(timeline.base_ns);
   archive.list(timeline.banners, [&](std::string& banner) { archive.text(banner); });
   archive.list(timeline.ranks, [&](Provenance& p) {
@@ -68,7 +69,7 @@ void describe(Archive& archive, Timeline& timeline, StoredStrings& strings) {
     archive.table(group.ranks, [](Rank& rank) -> auto& { return rank; });
   });
   archive.table(
-      timeline.edges, [](Edge& e) -> auto& { return e.from.track; }, [](Edge& e) -> auto& { return e.from.index; },
+      edges, [](Edge& e) -> auto& { return e.from.track; }, [](Edge& e) -> auto& { return e.from.index; },
       [](Edge& e) -> auto& { return e.to.track; }, [](Edge& e) -> auto& { return e.to.index; },
       [](Edge& e) -> auto& { return e.kind; });
   archive.table(

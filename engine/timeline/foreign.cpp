@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "engine/timeline/builder.hpp"
 #include "engine/timeline/links.hpp"
 
 namespace shardbook::timeline {
@@ -91,11 +92,8 @@ void infer_event_edges(Timeline& timeline, const std::vector<ForeignWait>& waits
       if (after != waiting.end()) found.push_back({from, after->span, EdgeKind::event});
     }
   }
-  timeline.edges.insert(timeline.edges.end(), found.begin(), found.end());
-  timeline.edges.shrink_to_fit();
-  std::sort(timeline.edges.begin(), timeline.edges.end(), [](const Edge& a, const Edge& b) {
-    return std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind);
-  });
+  found.insert(found.end(), timeline.edges.begin(), timeline.edges.end());
+  timeline.edges = in_order(std::move(found));
 }
 
 }  // namespace shardbook::timeline

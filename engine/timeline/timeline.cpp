@@ -83,7 +83,7 @@ std::size_t heap(const std::vector<T>& column) {
 }  // namespace
 
 std::size_t Timeline::memory() const {
-  std::size_t sum = strings.memory() + heap(tracks) + heap(details) + heap(collectives) + heap(edges) + heap(steps);
+  std::size_t sum = strings.memory() + heap(tracks) + heap(details) + heap(collectives) + edges.memory() + heap(steps);
   for (const Track& track : tracks) {
     sum += heap(track.start) + heap(track.end) + heap(track.label) + heap(track.correlation) + heap(track.detail) +
            heap(track.collective) + heap(track.step) + heap(track.cls) + heap(track.flags);

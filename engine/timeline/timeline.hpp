@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "engine/base/types.hpp"
+#include "engine/timeline/edges.hpp"
 #include "engine/timeline/strings.hpp"
 
 namespace shardbook::timeline {
@@ -38,38 +39,10 @@ constexpr bool is_device_work(Class cls) { return cls <= Class::memory; }
 enum class Clock : std::uint8_t { measured, modelled, wall, unknown };
 const char* name_of(Clock clock);
 
-// Why one span cannot start (or, for collective, end) before another has ended (or started).
-//   stream         the span before it on its stream
-//   event          a stream awaited an event that was recorded after `from`
-//   host           `from` is the call that launched it (also found by equal correlation)
-//   collective     `from` on another rank is the same collective: it must have started
-//   communicator   collectives of one device run in the order of their issue
-//   limiter        the host or stream waited so that not too many gathers are in flight
-//   buffer         the memory it writes was still in use
-enum class EdgeKind : std::uint8_t { stream, event, host, collective, communicator, limiter, buffer };
-const char* name_of(EdgeKind kind);
-
 enum class CollectiveOp : std::uint8_t {
   other, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, send, recv, barrier
 };
 const char* name_of(CollectiveOp op);
-
-// A span: `index` into the columns of track `track`.
-struct SpanRef {
-  static constexpr std::uint32_t none = 0xffffffffu;
-  std::uint32_t track = none;
-  std::uint32_t index = none;
-  bool valid() const { return track != none; }
-  friend bool operator==(const SpanRef&, const SpanRef&) = default;
-  friend auto operator<=>(const SpanRef&, const SpanRef&) = default;
-};
-
-struct Edge {
-  SpanRef from;
-  SpanRef to;
-  EdgeKind kind = EdgeKind::stream;
-  friend bool operator==(const Edge&, const Edge&) = default;
-};
 
 // A line of source, file as a path from the root of the project (0 = not known).
 struct Line {
@@ -180,7 +153,7 @@ struct Timeline {
   std::vector<Detail> details;          // [0] = none
   std::vector<Collective> collectives;  // [0] = none
   std::vector<Group> groups;            // [0] = none
-  std::vector<Edge> edges;
+  Edges edges;                          // by (to, from, kind), each once
   std::vector<Step> steps;              // by (rank, number)
   std::vector<Counter> counters;
   std::vector<Provenance> ranks;        // ascending by rank

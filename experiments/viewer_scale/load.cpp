@@ -114,6 +114,7 @@ bool write_in_columns(const std::string& path, long long spans) {
     detail.n = i;
   }
   timeline.groups.emplace_back().ranks = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<timeline::Edge> edges;
   for (int rank = 0; rank < 8; ++rank) {
     timeline::Provenance& provenance = timeline.ranks.emplace_back();
     provenance.rank = rank;
@@ -141,11 +142,12 @@ bool write_in_columns(const std::string& path, long long spans) {
         track.flags.push_back(0);
         if (gather) {
           const auto at = static_cast<std::uint32_t>(i);
-          timeline.edges.push_back({{t, at}, {t - 1, at}, timeline::EdgeKind::event});
+          edges.push_back({{t, at}, {t - 1, at}, timeline::EdgeKind::event});
         }
       }
     }
   }
+  timeline.edges = timeline::Edges(edges);
   const base::Status written = timeline::write_columns(timeline, path);
   if (!written) std::fprintf(stderr, "%s\n", written.error().c_str());
   return written.ok();

@@ -169,8 +169,22 @@ TEST(Columns, WithIndicesThatPointToNothingAreRefused) {
   refused("end before start", [](Timeline& t) { t.tracks[1].end[0] = t.tracks[1].start[0] - 1; });
   refused("order", [](Timeline& t) { std::swap(t.tracks[0].start[0], t.tracks[0].start[2]); });
   refused("far", [](Timeline& t) { t.tracks[1].end.back() = std::numeric_limits<Nanoseconds>::max(); });
-  refused("edge", [](Timeline& t) { t.edges[0].to.index = 1000; });
-  refused("edge kind", [](Timeline& t) { t.edges[0].kind = static_cast<EdgeKind>(9); });
+  const auto first_edge = [](auto damage) {
+    return [damage](Timeline& t) {
+      std::vector<Edge> edges(t.edges.begin(), t.edges.end());
+      damage(edges[0]);
+      t.edges = Edges(edges);
+    };
+  };
+  refused("edge", first_edge([](Edge& edge) { edge.to.index = 1000; }));
+  refused("edge track", first_edge([](Edge& edge) { edge.from.track = 1000; }));
+  refused("edge kind", first_edge([](Edge& edge) { edge.kind = static_cast<EdgeKind>(9); }));
+  refused("track twice", [](Timeline& t) { t.tracks[1].id = t.tracks[2].id, t.tracks[1].kind = t.tracks[2].kind, t.tracks[1].lane = t.tracks[2].lane; });
+  refused("edges out of order", [](Timeline& t) {
+    std::vector<Edge> edges(t.edges.begin(), t.edges.end());
+    std::swap(edges.front(), edges.back());
+    t.edges = Edges(edges);
+  });
   refused("group", [](Timeline& t) { t.collectives[1].group = 9; });
   refused("op", [](Timeline& t) { t.details[1].op = 1000; });
   refused("counter", [](Timeline& t) { t.counters[0].value.push_back(1); });

@@ -1,8 +1,10 @@
 // Input that was made to be slow or large: its cost grows as its size does, and who waits hears how far it is.
 #include <time.h>
 
+#include <algorithm>
 #include <functional>
 #include <random>
+#include <tuple>
 
 #include "engine/timeline/columns.hpp"
 #include "engine/timeline/file_bytes.hpp"
@@ -122,6 +124,30 @@ TEST(Builder, LeavesNoRoomForWhatWillNotCome) {
   EXPECT_EQ(timeline.tracks[0].start.capacity(), timeline.tracks[0].size());
   EXPECT_EQ(timeline.tracks[0].flags.capacity(), timeline.tracks[0].size());
   EXPECT_EQ(timeline.counters[0].time.capacity(), 70'000u);
+}
+
+TEST(Edges, AreGivenAsTheyWereAndTakeTwelveBytes) {
+  std::mt19937 random(5);
+  std::vector<Edge> edges;
+  for (int i = 0; i < 10'000; ++i) {
+    const auto any = [&](std::uint32_t below) { return static_cast<std::uint32_t>(random() % below); };
+    edges.push_back({{any(5), any(1000)}, {any(5), any(1000)}, static_cast<EdgeKind>(any(7))});
+  }
+  const Timeline timeline = [&] {
+    Timeline made;
+    made.edges = in_order(edges);
+    return made;
+  }();
+  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) { return std::tie(a.to, a.from, a.kind) < std::tie(b.to, b.from, b.kind); });
+  edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
+  EXPECT_TRUE(std::equal(edges.begin(), edges.end(), timeline.edges.begin(), timeline.edges.end()));
+  EXPECT_EQ(timeline.edges, Edges(edges));
+  EXPECT_LT(timeline.edges.memory(), 12 * edges.size() + 4096);
+  // Found by bisection, as metrics and the viewer do.
+  const SpanRef wanted = edges[edges.size() / 2].to;
+  const auto first = std::lower_bound(timeline.edges.begin(), timeline.edges.end(), wanted, [](const Edge& edge, SpanRef span) { return edge.to < span; });
+  EXPECT_EQ(first->to, wanted);
+  EXPECT_TRUE(first == timeline.edges.begin() || std::prev(first)->to < wanted);
 }
 
 // --- Bombs --------------------------------------------------------------------------------------

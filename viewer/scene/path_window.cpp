@@ -157,10 +157,12 @@ Part cut(const Timeline& timeline, const std::vector<metrics::MatchedCollective>
       if (here.valid()) out.collectives[out.tracks[here.track].collective[here.index]].seq = collective.seq;
     }
   }
+  std::vector<timeline::Edge> edges;
   for (const timeline::Edge& edge : timeline.edges) {
     const SpanRef from = place(edge.from), to = place(edge.to);
-    if (from.valid() && to.valid()) out.edges.push_back({from, to, edge.kind});
+    if (from.valid() && to.valid()) edges.push_back({from, to, edge.kind});
   }
+  out.edges = timeline::Edges(edges);
   return part;
 }
 

@@ -103,7 +103,8 @@ inline std::string mended_columns(std::string_view bytes) {
   Mending mending(file, sizeof header, header.head_bytes);
   Timeline timeline;
   StoredStrings strings;
-  describe(mending, timeline, strings);
+  std::vector<Edge> edges;
+  describe(mending, timeline, strings, edges);
   if (mending.end() > 0) file.resize(mending.end());
   header.file_bytes = file.size();
   header.head_checksum = sum_of(std::string_view(file).substr(sizeof header, header.head_bytes));
