@@ -104,7 +104,7 @@ TEST(Link, IsReadAsItWasWritten) {
 
 // What the fuzzer of fuzz/ holds true, for the small corpus that is kept beside it.
 TEST(Link, CorpusOfTheFuzzerIsReadOrRefused) {
-  const std::filesystem::path folder = std::filesystem::path(SHARDBOOK_SOURCE_DIR) / "tests/viewer_scene/fuzz/corpus";
+  const std::filesystem::path folder = std::filesystem::path(SHARDBOOK_SOURCE_DIR) / "tests/viewer_scene/fuzz/corpus/link";
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     std::ifstream file(entry.path(), std::ios::binary);

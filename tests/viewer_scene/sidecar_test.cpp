@@ -68,6 +68,20 @@ TEST_F(SidecarFile, ThatCannotBeReadIsMovedAsideAndKept) {
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(first), {}), "{") << "each is kept";
 }
 
+TEST_F(SidecarFile, WithTimesThatAreNoneOrNestedTooDeepIsMovedAside) {
+  const std::pair<std::string, const char*> files[] = {
+      {R"({"ranges": [{"start": 1e300, "end": 2}]})", "a time is no whole number of nanoseconds"},
+      {R"({"annotations": [{"row": "", "time": 18446744073709551615}]})", "a time is no whole number of nanoseconds"},
+      {R"({"format": 4294967297})", "it has format 4294967297"},
+      {"{\"view\": " + std::string(1'000'000, '[') + std::string(1'000'000, ']') + "}", "its values nest deeper than 100 levels"}};
+  for (const auto& [content, why] : files) {
+    write("notes.json", content);
+    const base::Result<Sidecar> sidecar = read_sidecar(path("notes.json"));
+    ASSERT_FALSE(sidecar.ok()) << why;
+    EXPECT_NE(sidecar.error().find(why), std::string::npos) << sidecar.error();
+  }
+}
+
 TEST_F(SidecarFile, InAFolderWithoutRightsIsOneSentence) {
   const base::Status written = write_sidecar({}, path("missing/notes.json"));
   ASSERT_FALSE(written.ok());

@@ -46,11 +46,14 @@ struct Scratch {
   std::vector<Interval> times;                     // of each item drawn
 };
 
+// A damaged trace may last for decades, and then a pixel stands for years: within what can be subtracted.
+Nanoseconds in_ns(double time) { return static_cast<Nanoseconds>(std::clamp(time, -4e18, 4e18)); }
+
 class RowDrawing {
  public:
   RowDrawing(const Scene& scene, const Row& row, const TimeView& view, std::vector<Item>& out)
       : scene_(scene), row_(row), view_(view), out_(out), s_(scratch()) {
-    window_ = {static_cast<Nanoseconds>(std::floor(view.start)), static_cast<Nanoseconds>(std::ceil(view.end))};
+    window_ = {in_ns(std::floor(view.start)), in_ns(std::ceil(view.end))};
     most_ = static_cast<std::size_t>(std::max(view.most > 0 ? view.most : static_cast<int>(view.width / 3), fewest_items));
     // Eight columns for each item that may be: more would only be joined again.
     column_px_ = std::max(std::floor(static_cast<double>(view.width) / static_cast<double>(8 * most_)), 1.0);
@@ -115,7 +118,7 @@ class RowDrawing {
       if (depth < levels_) s_.solids[depth].push_back({track.start[i], track.end[i], {t, i}, paint_of(track.cls[i])});
     };
     for (std::uint32_t i : found.outer) add(i);
-    const auto narrow = static_cast<Nanoseconds>(least_solid_px * view_.per_pixel());
+    const Nanoseconds narrow = in_ns(least_solid_px * view_.per_pixel());
     std::size_t visits = 0;
     for (std::uint32_t i = found.first; i < found.last;) {
       if (++visits > most_visits_) return false;
@@ -237,7 +240,7 @@ class RowDrawing {
       return 0;
     }
     std::size_t drawn = 0;
-    const auto gap = static_cast<Nanoseconds>(2 * per_column);
+    const Nanoseconds gap = in_ns(2 * per_column);
     for (std::size_t i = 0; i < solids.size();) {
       push(solids[i].start, -1);
       if (s_.scores[i] >= least) {

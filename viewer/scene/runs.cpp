@@ -67,7 +67,7 @@ void Runs::reduce(std::size_t most, double column_ns, double longest) {
     busy = pass([&](const Run& a, const Run& b) { return within(a, b, tolerance); });
   }
   for (double width = 2 * column_ns; busy > most && width < 2 * longest; width *= 2) {
-    const auto narrow = static_cast<Nanoseconds>(width);
+    const auto narrow = static_cast<Nanoseconds>(std::min(width, 4e18));       // a damaged trace may last for decades
     busy = pass([&](const Run& a, const Run& b) { return a.end - a.start < narrow && b.end - b.start < narrow; });
   }
 }

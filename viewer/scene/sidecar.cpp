@@ -4,7 +4,9 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "engine/base/check.hpp"
 #include "engine/timeline/output.hpp"
@@ -35,7 +37,14 @@ json to_json(const Sidecar& sidecar) {
           {"selected", sidecar.selected}};
 }
 
-// Throws json::exception where something has another type.
+// A time. A number with a fraction is none, and one that does not fit would become another.
+Nanoseconds time_in(const json& from) {
+  const bool fits = from.is_number_integer() && (!from.is_number_unsigned() || from.get<std::uint64_t>() <= std::numeric_limits<Nanoseconds>::max());
+  if (!fits) throw std::range_error("a time is no whole number of nanoseconds");
+  return from.get<Nanoseconds>();
+}
+
+// Throws json::exception or std::range_error where something has another type.
 Sidecar from_json(const json& from) {
   Sidecar out;
   const json view = from.value("view", json::object()), rows = from.value("rows", json::object());
@@ -46,10 +55,10 @@ Sidecar from_json(const json& from) {
   out.choices.hidden = rows.value("hidden", std::set<std::string>{});
   out.choices.fold_alike = rows.value("fold_alike", true);
   for (const json& range : from.value("ranges", json::array())) {
-    out.ranges.push_back({{range.at("start").get<Nanoseconds>(), range.at("end").get<Nanoseconds>()}, range.value("note", "")});
+    out.ranges.push_back({{time_in(range.at("start")), time_in(range.at("end"))}, range.value("note", "")});
   }
   for (const json& note : from.value("annotations", json::array())) {
-    out.annotations.push_back({note.value("row", ""), note.at("time").get<Nanoseconds>(), note.value("text", "")});
+    out.annotations.push_back({note.value("row", ""), time_in(note.at("time")), note.value("text", "")});
   }
   out.selected = from.value("selected", "");
   return out;
@@ -72,15 +81,22 @@ base::Result<Sidecar> read_sidecar(const std::string& path) {
   if (!fs::exists(path, error)) return Sidecar{};
   std::ifstream file(path, std::ios::binary);
   if (!file || fs::is_directory(path, error)) return base::Error{base::text("cannot read ", path, ": look at its rights")};
-  const json content = json::parse(file, nullptr, false);
+  // Copying JSON recurses, so what nests too deep is refused before it is kept.
+  constexpr int deepest = 100;
+  bool too_deep = false;
+  const json content = json::parse(file, [&](int depth, json::parse_event_t, const json&) {
+    too_deep = too_deep || depth > deepest;
+    return !too_deep;
+  }, false);
+  if (too_deep) return moved_aside(path, base::text("its values nest deeper than ", deepest, " levels"));
   if (content.is_discarded()) return moved_aside(path, "it is not valid JSON");
   if (!content.is_object()) return moved_aside(path, "it is not an object");
   try {
-    if (const int format = content.value("format", 1); format != 1) {
-      return moved_aside(path, base::text("it has format ", format, ", and this build reads format 1"));
+    if (const json format = content.value("format", json(1)); format != 1) {
+      return moved_aside(path, base::text("it has format ", format.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 20), ", and this build reads format 1"));
     }
     return from_json(content);
-  } catch (const json::exception& problem) {
+  } catch (const std::exception& problem) {
     return moved_aside(path, base::text("something in it has another type than expected (", problem.what(), ")"));
   }
 }

@@ -1,8 +1,4 @@
-// Fuzz target: any bytes are a link or one sentence, and what is a link is read as it is written.
-//
-//   clang++-16 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. tests/viewer_scene/fuzz/link_fuzz.cpp
-//       viewer/scene/link.cpp engine/base/base.cpp -o /tmp/link_fuzz
-//   /tmp/link_fuzz -max_total_time=60 /tmp/new tests/viewer_scene/fuzz/corpus
+// libFuzzer target; build.sh builds it. Any bytes are a link or one sentence, and what is a link is read as it is written.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
