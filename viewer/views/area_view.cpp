@@ -1,5 +1,3 @@
-#include <cstdio>
-
 #include "viewer/ui/theme.hpp"
 #include "viewer/views/figures.hpp"
 #include "viewer/views/views.hpp"
@@ -9,6 +7,30 @@ namespace shardbook::views {
 using metrics::duration_text;
 using ui::px;
 
+namespace {
+
+constexpr std::size_t most_labels = 300;
+
+void make(AreaState& state, scene::AreaFigures figures) {
+  state.figures = std::move(figures);
+  state.ranks.clear();
+  state.labels.clear();
+  const base::Nanoseconds window = state.figures.window.length();
+  for (const metrics::RankRow& row : state.figures.ranks) {
+    const metrics::Partition& part = row.partition;
+    state.ranks.push_back({std::to_string(row.rank), exact_share_text(part.compute_ns, window), exact_share_text(part.exposed_communication_ns, window),
+                           exact_share_text(part.exposed_memory_ns, window), exact_share_text(part.idle_ns, window),
+                           part.overlap() ? percent_text(part.overlapped_ns, part.communication_ns) : "no communication"});
+  }
+  for (const scene::LabelRow& row : state.figures.labels) {
+    if (state.labels.size() == most_labels) break;
+    state.labels.push_back({row.label, std::to_string(row.count), duration_text(row.inside), duration_text(row.least), duration_text(row.median),
+                            duration_text(row.p95), duration_text(row.most)});
+  }
+}
+
+}  // namespace
+
 Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot) {
   Intents intents;
   if (!plot.area) {
@@ -17,8 +39,8 @@ Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot) {
   }
   if (state.of != plot.area) {
     state.of = plot.area;
-    state.figures = scene::area_figures(scene, lanes::rows_of_area(plot.rows, *plot.area), plot.area->window);
     state.selected = -1;
+    make(state, scene::area_figures(scene, lanes::rows_of_area(plot.rows, *plot.area), plot.area->window));
   }
   const scene::AreaFigures& figures = state.figures;
   const base::Nanoseconds window = figures.window.length();
@@ -30,27 +52,13 @@ Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot) {
   ImGui::SameLine(0, px(6));
   if (ui::small_button("Clear", "Esc")) intents.push_back({"area.clear", ""});
 
-  std::vector<std::vector<std::string>> cells;
-  for (const metrics::RankRow& row : figures.ranks) {
-    const metrics::Partition& part = row.partition;
-    char overlap[24];
-    std::snprintf(overlap, sizeof overlap, "%.1f %%", 100 * part.overlap().value_or(0));
-    cells.push_back({std::to_string(row.rank), exact_share_text(part.compute_ns, window), exact_share_text(part.exposed_communication_ns, window),
-                     exact_share_text(part.exposed_memory_ns, window), exact_share_text(part.idle_ns, window), part.overlap() ? overlap : "no communication"});
-  }
   const float line = px(24);
   ui::table("area ranks", {{"rank", true, px(40)}, {"compute", true}, {"exposed communication", true}, {"exposed memory", true}, {"idle", true}, {"overlap", true, px(110)}},
-            cells, -1, std::min(line * static_cast<float>(cells.size() + 1), px(220)));
+            state.ranks, -1, std::min(line * static_cast<float>(state.ranks.size() + 1), px(220)));
 
-  std::vector<std::vector<std::string>> labels;
-  for (const scene::LabelRow& row : figures.labels) {
-    labels.push_back({row.label, std::to_string(row.count), duration_text(row.inside), duration_text(row.least), duration_text(row.median),
-                      duration_text(row.p95), duration_text(row.most)});
-    if (labels.size() >= 300) break;
-  }
   const int clicked = ui::table("area labels", {{"what ran"}, {"count", true, px(60)}, {"time inside", true, px(90)}, {"least", true, px(76)},
                                                 {"median", true, px(76)}, {"p95", true, px(76)}, {"most", true, px(76)}},
-                                labels, state.selected, ImGui::GetContentRegionAvail().y);
+                                state.labels, state.selected, ImGui::GetContentRegionAvail().y);
   if (clicked >= 0) {
     state.selected = clicked;
     intents.push_back({"find", figures.labels[static_cast<std::size_t>(clicked)].label});

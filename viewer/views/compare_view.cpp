@@ -45,12 +45,13 @@ Intents choose(CompareState& state, const std::vector<std::shared_ptr<const Scen
 }
 
 // Above the line: B exposes more; below: less.
-void draw_difference(const Scene& a, const Scene& b, const Comparison& comparison) {
+void draw_difference(CompareState& state, const Scene& a, const Scene& b) {
   const ImVec2 from = ImGui::GetCursorScreenPos(), size{ImGui::GetContentRegionAvail().x, px(56)};
   ImGui::Dummy(size);
   ui::note_spot("exposed difference", from, {from.x + size.x, from.y + size.y});
   const int columns = std::max(1, static_cast<int>(size.x / 2));
-  const std::vector<base::Nanoseconds> difference = scene::exposed_difference(a, b, comparison, columns);
+  std::vector<base::Nanoseconds>& difference = state.difference;
+  if (difference.size() != static_cast<std::size_t>(columns)) difference = scene::exposed_difference(a, b, *state.made, columns);
   base::Nanoseconds most = 1;
   for (const base::Nanoseconds value : difference) most = std::max(most, std::abs(value));
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -69,29 +70,34 @@ void draw_difference(const Scene& a, const Scene& b, const Comparison& compariso
   list->AddText(small, small->FontSize, {from.x + px(4), from.y + size.y - small->FontSize - px(1)}, theme().dim, "B exposes less");
 }
 
-void draw_ranks(const Comparison& comparison) {
-  std::vector<std::vector<std::string>> cells;
-  for (const Comparison::RankDelta& rank : comparison.ranks) {
-    const auto& [a, b] = std::pair{rank.a, rank.b};
-    cells.push_back({std::to_string(rank.rank), share_text(a.exposed_communication_ns, a.window.length()), share_text(b.exposed_communication_ns, b.window.length()),
-                     difference_text(a.exposed_communication_ns, b.exposed_communication_ns, comparison.clocks_differ), share_text(a.idle_ns, a.window.length()),
-                     share_text(b.idle_ns, b.window.length()), difference_text(a.window.length(), b.window.length(), comparison.clocks_differ)});
+constexpr std::size_t most_ops = 200;
+
+void make(CompareState& state, Comparison made) {
+  state.made = std::move(made);
+  state.ranks.clear();
+  state.ops.clear();
+  state.difference.clear();
+  const auto difference = [&](base::Nanoseconds a, base::Nanoseconds b) { return difference_text(a, b, state.made->clocks_differ); };
+  for (const Comparison::RankDelta& rank : state.made->ranks) {
+    const metrics::Partition &a = rank.a, &b = rank.b;
+    state.ranks.push_back({std::to_string(rank.rank), share_text(a.exposed_communication_ns, a.window.length()), share_text(b.exposed_communication_ns, b.window.length()),
+                           difference(a.exposed_communication_ns, b.exposed_communication_ns), share_text(a.idle_ns, a.window.length()),
+                           share_text(b.idle_ns, b.window.length()), difference(a.window.length(), b.window.length())});
   }
-  ui::table("compared ranks", {{"rank", true, px(40)}, {"exposed, A", true}, {"exposed, B", true}, {"B − A", true, px(86)}, {"idle, A", true}, {"idle, B", true}, {"step, B − A", true, px(90)}},
-            cells, -1, std::min(px(24) * static_cast<float>(cells.size() + 1), px(150)));
+  for (const scene::OpDelta& op : state.made->ops) {
+    if (state.ops.size() == most_ops) break;
+    state.ops.push_back({op.label, std::to_string(op.count_a) + " / " + std::to_string(op.count_b), duration_text(op.median_a), duration_text(op.median_b),
+                         difference(op.median_a, op.median_b), difference(op.sum_a, op.sum_b), difference(op.exposed_a, op.exposed_b)});
+  }
 }
 
-int draw_ops(const Comparison& comparison) {
-  std::vector<std::vector<std::string>> cells;
-  for (const scene::OpDelta& op : comparison.ops) {
-    cells.push_back({op.label, std::to_string(op.count_a) + " / " + std::to_string(op.count_b), duration_text(op.median_a), duration_text(op.median_b),
-                     difference_text(op.median_a, op.median_b, comparison.clocks_differ), difference_text(op.sum_a, op.sum_b, comparison.clocks_differ),
-                     difference_text(op.exposed_a, op.exposed_b, comparison.clocks_differ)});
-    if (cells.size() >= 200) break;
-  }
+// Returns the op that was clicked, or -1.
+int draw_tables(const CompareState& state) {
+  ui::table("compared ranks", {{"rank", true, px(40)}, {"exposed, A", true}, {"exposed, B", true}, {"B − A", true, px(86)}, {"idle, A", true}, {"idle, B", true}, {"step, B − A", true, px(90)}},
+            state.ranks, -1, std::min(px(24) * static_cast<float>(state.ranks.size() + 1), px(150)));
   return ui::table("compared ops", {{"op"}, {"count A / B", true, px(96)}, {"median A", true, px(84)}, {"median B", true, px(84)}, {"B − A", true, px(84)},
                                     {"sum, B − A", true, px(92)}, {"exposed, B − A", true, px(112)}},
-                   cells, -1, std::max(px(120), ImGui::GetContentRegionAvail().y));
+                   state.ops, -1, std::max(px(120), ImGui::GetContentRegionAvail().y));
 }
 
 }  // namespace
@@ -118,7 +124,7 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
   state.step_a = known_step(a, state.step_a);
   state.step_b = known_step(b, state.step_b);
   if (!state.made || state.made_a != &a || state.made_b != &b || state.made->step_a != state.step_a || state.made->step_b != state.step_b) {
-    state.made = scene::compare(a, b, state.step_a, state.step_b);
+    make(state, scene::compare(a, b, state.step_a, state.step_b));
     state.made_a = &a;
     state.made_b = &b;
   }
@@ -135,9 +141,8 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
   ui::dim_line("A: " + provenance_text(a) + " · B: " + provenance_text(b));
   ui::words_line("step " + duration_text(comparison.window_a.length()) + " → " + duration_text(comparison.window_b.length()) + " (" +
                  difference_text(comparison.window_a.length(), comparison.window_b.length(), comparison.clocks_differ) + ")");
-  if (!comparison.clocks_differ) draw_difference(a, b, comparison);
-  draw_ranks(comparison);
-  const int clicked = draw_ops(comparison);
+  if (!comparison.clocks_differ) draw_difference(state, a, b);
+  const int clicked = draw_tables(state);
   if (clicked >= 0) intents.push_back({"find", comparison.ops[static_cast<std::size_t>(clicked)].label});
   return intents;
 }

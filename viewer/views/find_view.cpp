@@ -49,6 +49,22 @@ void draw_histogram(FindState& state) {
   }
 }
 
+constexpr std::size_t most_listed = 500;
+
+// What the list and the marks are about from now on.
+void show(FindState& state, const Scene& scene, scene::Found found, Intents& intents) {
+  state.shown = std::move(found);
+  state.place = -1;
+  state.cells.clear();
+  const timeline::Timeline& timeline = scene.timeline();
+  for (const scene::SpanRef span : state.shown.spans) {
+    if (state.cells.size() == most_listed) break;
+    state.cells.push_back({lanes::short_label(timeline, span), std::to_string(timeline.rank(span)), timeline.step(span) >= 0 ? std::to_string(timeline.step(span)) : "",
+                           duration_text(timeline.start(span) - scene.whole().start), duration_text(timeline.end(span) - timeline.start(span))});
+  }
+  intents.push_back({"find.marks", ""});
+}
+
 }  // namespace
 
 Intents draw_find(FindState& state, const Scene& scene) {
@@ -61,11 +77,9 @@ Intents draw_find(FindState& state, const Scene& scene) {
     state.searched = state.query;
     state.searched_host = state.host;
     state.found = scene::find(scene, state.query, state.host);
-    state.shown = state.found;
     state.range.reset();
     state.narrowed_to.reset();
-    state.place = -1;
-    intents.push_back({"find.marks", ""});
+    show(state, scene, state.found, intents);
   }
   if (state.query.empty()) {
     ui::dim_line("Words of a name, an op, a phase; \"layer 7\" for a layer. All words must fit.");
@@ -74,9 +88,7 @@ Intents draw_find(FindState& state, const Scene& scene) {
   draw_histogram(state);
   if (state.range && state.range != state.narrowed_to) {
     state.narrowed_to = state.range;
-    state.place = -1;
-    state.shown = scene::narrowed(scene, state.found, state.range->first, state.range->second);
-    intents.push_back({"find.marks", ""});
+    show(state, scene, scene::narrowed(scene, state.found, state.range->first, state.range->second), intents);
   }
   const scene::Found& shown = state.shown;
   if (shown.total == 0) {
@@ -84,17 +96,11 @@ Intents draw_find(FindState& state, const Scene& scene) {
     return intents;
   }
   ui::words_line(std::to_string(shown.total) + (shown.total == 1 ? " span" : " spans") + " · together " + duration_text(shown.sum) + " · least " +
-                 duration_text(shown.least) + " · median " + duration_text(shown.median) + " · p95 " + duration_text(shown.p95) + " · most " + duration_text(shown.most));
+                 duration_text(shown.least) + " · median " + duration_text(shown.median) + " · p95 " + duration_text(shown.p95) + " · most " + duration_text(shown.most) +
+                 (shown.spans.size() > most_listed ? " · the first " + std::to_string(most_listed) + " are listed" : ""));
   if (entered) intents.push_back({ImGui::GetIO().KeyShift ? "find.previous" : "find.next", ""});
 
-  std::vector<std::vector<std::string>> cells;
-  for (const scene::SpanRef span : shown.spans) {
-    const timeline::Timeline& timeline = scene.timeline();
-    cells.push_back({lanes::short_label(timeline, span), std::to_string(timeline.rank(span)), timeline.step(span) >= 0 ? std::to_string(timeline.step(span)) : "",
-                     duration_text(timeline.start(span) - scene.whole().start), duration_text(timeline.end(span) - timeline.start(span))});
-    if (cells.size() >= 500) break;
-  }
-  const int clicked = ui::table("found", {{"span"}, {"rank", true, px(44)}, {"step", true, px(44)}, {"at", true, px(90)}, {"takes", true, px(90)}}, cells, state.place,
+  const int clicked = ui::table("found", {{"span"}, {"rank", true, px(44)}, {"step", true, px(44)}, {"at", true, px(90)}, {"takes", true, px(90)}}, state.cells, state.place,
                                 ImGui::GetContentRegionAvail().y);
   if (clicked >= 0) {
     state.place = clicked;

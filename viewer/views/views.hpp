@@ -24,6 +24,8 @@ namespace shardbook::views {
 using lanes::PlotState;
 using scene::Scene;
 using ui::Intents;
+// What a table shows; made when its figures are, not in every frame.
+using Cells = std::vector<std::vector<std::string>>;
 
 // --- top_bar.cpp: what is open, how it is laid out ----------------------------------------------------
 struct TopBar {
@@ -76,6 +78,7 @@ Intents draw_source(SourceState& state);
 struct AreaState {
   std::optional<lanes::Area> of;      // what `figures` were made for
   scene::AreaFigures figures;
+  Cells ranks, labels;                // of `figures`
   int selected = -1;
 };
 Intents draw_area(AreaState& state, const Scene& scene, const PlotState& plot);
@@ -86,6 +89,7 @@ struct FindState {
   bool host = false, searched_host = false;
   bool take_focus = false;
   scene::Found found, shown;          // shown: narrowed by the histogram
+  Cells cells;                        // of the first of `shown`
   std::optional<std::pair<base::Nanoseconds, base::Nanoseconds>> range, narrowed_to;   // of lengths; what `shown` is made for
   int place = -1;
 };
@@ -96,6 +100,8 @@ struct CompareState {
   int a = -1, b = -1;                 // of the runs that are open
   int step_a = 0, step_b = 0;
   std::optional<scene::Comparison> made;
+  Cells ranks, ops;                   // of `made`
+  std::vector<base::Nanoseconds> difference;   // of `made`, a column each two pixels
   const Scene* made_a = nullptr;
   const Scene* made_b = nullptr;
 };
