@@ -83,7 +83,10 @@ void Desk::Impl::select(SpanRef span, bool look) {
   const bool outside = static_cast<double>(window.start) < one->plot.view.start || static_cast<double>(window.end) > one->plot.view.end;
   if (share < 0.02 || share > 0.9) {
     keep_view();
-    lanes::show(one->plot.view, window, one->scene->whole(), 3);
+    // Three lengths on each side, but no time before or after the run.
+    const metrics::Window whole = one->scene->whole();
+    const base::Nanoseconds air = 3 * window.length();
+    lanes::show(one->plot.view, {std::max(whole.start, window.start - air), std::min(whole.end, window.end + air)}, whole);
   } else if (outside) {
     keep_view();
     lanes::center(one->plot.view, window, one->scene->whole());
