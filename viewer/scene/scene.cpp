@@ -203,14 +203,13 @@ void Scene::make_path() {
 }
 
 void Scene::make_lookups() {
+  match_of_.assign(timeline_.collectives.size(), SpanRef::none);
   for (std::uint32_t i = 0; i < collectives_.size(); ++i) {
-    for (SpanRef span : collectives_[i].spans) collective_lookup_.emplace_back(span, i);
+    for (SpanRef span : collectives_[i].spans) match_of_[timeline_.tracks[span.track].collective[span.index]] = i;
   }
   for (std::uint32_t i = 0; i < exposures_.size(); ++i) exposure_lookup_.emplace_back(exposures_[i].span, i);
-  for (Lookup* lookup : {&collective_lookup_, &exposure_lookup_}) {
-    std::sort(lookup->begin(), lookup->end());
-    lookup->shrink_to_fit();
-  }
+  std::sort(exposure_lookup_.begin(), exposure_lookup_.end());
+  exposure_lookup_.shrink_to_fit();
   edges_by_from_.resize(timeline_.edges.size());
   std::iota(edges_by_from_.begin(), edges_by_from_.end(), 0u);
   std::sort(edges_by_from_.begin(), edges_by_from_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -245,8 +244,12 @@ std::vector<std::uint32_t> Scene::edges_from(SpanRef span) const {
 }
 
 const metrics::MatchedCollective* Scene::collective_of(SpanRef span) const {
-  const std::uint32_t place = look_up(collective_lookup_, span);
-  return place == SpanRef::none ? nullptr : &collectives_[place];
+  if (!span.valid() || !timeline_.has_collective(span)) return nullptr;
+  const std::uint32_t place = match_of_[timeline_.tracks[span.track].collective[span.index]];
+  if (place == SpanRef::none) return nullptr;
+  // In a damaged timeline two spans may name the same entry.
+  const std::vector<SpanRef>& spans = collectives_[place].spans;
+  return std::find(spans.begin(), spans.end(), span) == spans.end() ? nullptr : &collectives_[place];
 }
 
 int Scene::exposure_place(SpanRef span) const {
@@ -294,7 +297,7 @@ std::vector<const timeline::Counter*> Scene::counters_of(Rank rank) const {
 }
 
 std::size_t Scene::memory() const {
-  std::size_t sum = timeline_.memory() + heap(ranks_) + heap(indices_) + heap(collectives_) + heap(collective_lookup_) +
+  std::size_t sum = timeline_.memory() + heap(ranks_) + heap(indices_) + heap(collectives_) + heap(match_of_) +
                     heap(exposure_lookup_) + heap(edges_by_from_) + heap(path_.pieces) + heap(exposures_);
   for (const TrackIndex& index : indices_) sum += index.memory();
   for (const metrics::MatchedCollective& collective : collectives_) sum += heap(collective.spans);

@@ -165,7 +165,8 @@ class Scene {
   Window whole_;
   std::vector<StepWindow> steps_;
   std::vector<metrics::MatchedCollective> collectives_;
-  Lookup collective_lookup_, exposure_lookup_;
+  std::vector<std::uint32_t> match_of_;     // of each entry of Timeline::collectives, its place in collectives_
+  Lookup exposure_lookup_;
   std::vector<std::uint32_t> edges_by_from_;
   std::string disagreement_;
   metrics::CriticalPath path_;
