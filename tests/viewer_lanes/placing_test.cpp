@@ -3,11 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "viewer/lanes/area.hpp"
-#include "viewer/ui/theme.hpp"
 #include "tests/viewer_ui/screen.hpp"
+#include "viewer/lanes/area.hpp"
 
 namespace shardbook::lanes {
 namespace {
