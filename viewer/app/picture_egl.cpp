@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "engine/base/check.hpp"
+#include "viewer/app/ending.hpp"
 #include "viewer/app/images.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/stage.hpp"
@@ -194,6 +195,7 @@ base::Result<std::unique_ptr<Picture>> Picture::make(int width, int height, floa
 }
 
 void Picture::frame(Desk& desk) {
+  if (ending_signal() != 0) throw base::Failure("ended by a signal before everything was drawn");
   desk.set_screen_scale(screen_scale());
   frame_of(desk.dark(), desk.scale(), [&] { desk.draw(); });
   const std::string wanted = desk.picture_wanted();

@@ -4,6 +4,7 @@
 #include "engine/base/check.hpp"
 #include "engine/book/project.hpp"
 #include "viewer/app/command_line.hpp"
+#include "viewer/app/ending.hpp"
 #include "viewer/app/script.hpp"
 #include "viewer/app/stage.hpp"
 
@@ -67,10 +68,15 @@ base::Status carry_out(const ViewRequest& request) {
 }  // namespace
 
 int view(const ViewRequest& request, std::ostream& err) {
-  const base::Status done = carry_out(request);
-  if (done) return 0;
-  err << "shardbook-viewer: " << done.error() << "\n";
-  return 2;
+  const EndingGuard guard;
+  try {
+    const base::Status done = carry_out(request);
+    if (done) return 0;
+    err << "shardbook-viewer: " << done.error() << "\n";
+  } catch (const base::Failure& failure) {
+    err << "shardbook-viewer: " << failure.what() << "\n";
+  }
+  return ending_signal() == 0 ? 2 : 128 + ending_signal();
 }
 
 }  // namespace shardbook::app

@@ -16,6 +16,7 @@
 #include <iostream>
 
 #include "engine/base/check.hpp"
+#include "viewer/app/ending.hpp"
 #include "viewer/app/images.hpp"
 #include "viewer/app/look.hpp"
 #include "viewer/app/stage.hpp"
@@ -161,7 +162,7 @@ base::Status run_window(Desk& desk, float scale) {
   std::string title;
   double awake_until = 0;
   constexpr double frame_time = 1.0 / 60, nap = 1.0, settle = 0.6;   // seconds; `settle` is longer than a hint waits
-  while (glfwWindowShouldClose(session.window) == GLFW_FALSE && !desk.wants_to_quit()) {
+  while (glfwWindowShouldClose(session.window) == GLFW_FALSE && !desk.wants_to_quit() && ending_signal() == 0) {
     const bool awake = glfwGetTime() < awake_until || !desk.idle() || anything_is_held();
     const bool hidden = glfwGetWindowAttrib(session.window, GLFW_ICONIFIED) == GLFW_TRUE;
     const double before = glfwGetTime();
