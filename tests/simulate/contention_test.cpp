@@ -1,0 +1,163 @@
+// What do ops that run together take from each other, and who finds room on the device?
+#include <gtest/gtest.h>
+
+#include "engine/simulate/resolver.hpp"
+#include "tests/simulate/programs.hpp"
+
+namespace shardbook::simulate {
+namespace {
+
+using base::Nanoseconds;
+
+TEST(Contention, LetsOpsOfOneDeviceTakeTurns) {
+  TestRank rank(0);
+  rank.op(0, 100);
+  rank.op(1, 300);
+  Machine machine;
+  machine.shares = true;
+  const Resolved out = resolved({rank.steps()}, machine);
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 200);   // at half speed while both run
+  expect_span(out.ranks[0].steps[0].ran[1], 0, 400);   // 100 ns' worth by then, the rest alone
+}
+
+TEST(Contention, DoesNotStretchWhatIsLatency) {
+  TestRank rank(0);
+  rank.op(0, 100, 0, OpKind::pointwise, 0);
+  rank.op(1, 100, 0, OpKind::pointwise, 0);
+  Machine machine;
+  machine.shares = true;
+  const Resolved out = resolved({rank.steps()}, machine);
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 100);
+  expect_span(out.ranks[0].steps[0].ran[1], 0, 100);
+}
+
+TEST(Contention, SlowsMatmulsAndCollectivesByTheMeasuredFactors) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 1000);
+    rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
+  }
+  Machine machine;
+  machine.shares = true;
+  machine.contention = {{2, 1.25, 2.0, 1, 1}};
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, machine);
+  expect_span(out.ranks[0].steps[0].ran[1], 0, 200);           // twice as slow
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 200 + 1000 - 160);  // did 200 / 1.25 by then
+}
+
+TEST(Contention, RunsACollectiveAtThePaceOfItsSlowestRank) {
+  TestRank busy(0), idle(1);
+  for (TestRank* rank : {&busy, &idle}) rank->collective(1, rank->group("dp_shard", {0, 1}), 100);
+  busy.op(0, 1000);
+  Machine machine;
+  machine.shares = true;
+  machine.contention = {{2, 1.25, 2.0, 1, 1}};
+  const Resolved out = resolved({busy.steps(), idle.steps()}, machine);
+  expect_span(out.ranks[1].steps[0].ran[0], 0, 200);
+}
+
+TEST(Contention, MakesTwoCollectivesShareTheLinks) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    rank.collective(0, rank.group("tp", {0, 1}), 100);
+    rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
+  }
+  Machine machine;
+  machine.shares = true;
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, machine);
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 200);
+  expect_span(out.ranks[1].steps[0].ran[1], 0, 200);
+}
+
+// A matmul, then an all-reduce of what it made beside the matmul that follows, as in tensor parallelism's backward.
+// `fills`: does the second matmul leave no room?
+struct BackwardOfALinear {
+  explicit BackwardOfALinear(bool fills) {
+    for (TestRank& rank : ranks) {
+      rank.op(0, 100);
+      rank.record(0, 0);
+      rank.wait(1, 0);
+      rank.collective(1, rank.group("tp", {0, 1}), 40);
+      rank.op(0, 300, 0, OpKind::gemm, 1, fills);
+      rank.op(0, 10, 0, OpKind::pointwise);
+    }
+  }
+  Resolved resolved_on(Machine machine) { return resolved({ranks[0].steps(), ranks[1].steps()}, machine); }
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+};
+
+Machine with_gap(Nanoseconds gap_ns) {
+  Machine machine;
+  machine.shares = true;
+  machine.stream_gap_ns = gap_ns;
+  machine.event_latency_ns = 3;
+  return machine;
+}
+
+TEST(Room, IsGivenToACollectiveWhenTheMatmulThatFillsTheDeviceEnds) {
+  const Resolved out = BackwardOfALinear(true).resolved_on(with_gap(2));
+  expect_span(out.ranks[0].steps[0].ran[2], 102, 402);
+  expect_span(out.ranks[0].steps[0].ran[1], 103, 442);   // 40 of transfer behind the matmul, and its wait before
+  EXPECT_EQ(out.ranks[0].wait_ns[0][1], 0) << "it waited for no rank";
+  EXPECT_EQ(out.ranks[0].steps[0].ran[3].start, 404) << "what moves memory goes on beside it";
+}
+
+TEST(Room, GoesToTheMatmulThatFollowsOnItsStreamAtOnce) {
+  // The collective hears of the event at 103, the matmul starts at 105: its launch was there before.
+  const Resolved out = BackwardOfALinear(true).resolved_on(with_gap(5));
+  expect_span(out.ranks[0].steps[0].ran[2], 105, 405);
+  expect_span(out.ranks[0].steps[0].ran[1], 103, 445);
+}
+
+TEST(Room, IsThereBesideAMatmulThatDoesNotFillTheDevice) {
+  const Resolved out = BackwardOfALinear(false).resolved_on(with_gap(2));
+  expect_span(out.ranks[0].steps[0].ran[1], 103, 143);
+}
+
+TEST(Room, IsKeptByACollectiveThatIsThereFirst) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 100, 0, OpKind::pointwise);
+    rank.collective(1, rank.group("tp", {0, 1}), 400);
+    rank.op(0, 200, 0, OpKind::gemm, 1, true);
+  }
+  Machine machine = with_gap(0);
+  machine.contention = {{2, 1.5, 1, 1, 1}};
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, machine);
+  expect_span(out.ranks[0].steps[0].ran[1], 0, 400);
+  expect_span(out.ranks[0].steps[0].ran[2], 100, 400);   // 200 at two thirds
+}
+
+TEST(Room, IsTakenOverByTheCollectiveThatFollowsAtOnce) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    const auto group = rank.group("tp", {0, 1});
+    rank.collective(1, group, 400);
+    rank.collective(1, group, 100);
+    rank.op(0, 50, 0, OpKind::pointwise);
+    rank.op(0, 1000, 0, OpKind::gemm, 1, true);
+  }
+  expect_span(resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(2)).ranks[0].steps[0].ran[1], 402, 502);
+}
+
+TEST(Room, ComesToAHeldCollectiveBeforeTheNextMatmul) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    for (int matmul = 0; matmul < 3; ++matmul) rank.op(0, 100, 0, OpKind::gemm, 1, true);
+    rank.collective(1, rank.group("tp", {0, 1}), 40, 50);
+  }
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(2));
+  expect_span(out.ranks[0].steps[0].ran[3], 50, 140);   // held until the first ends, at 100
+}
+
+TEST(Room, HoldsACollectiveUntilEveryRankHasSome) {
+  TestRank full(0), empty(1);
+  full.op(0, 300, 0, OpKind::gemm, 1, true);
+  for (TestRank* rank : {&full, &empty}) rank->collective(1, rank->group("tp", {0, 1}), 40, 10);
+  const Resolved out = resolved({full.steps(), empty.steps()}, with_gap(0));
+  expect_span(out.ranks[0].steps[0].ran[1], 10, 340);
+  expect_span(out.ranks[1].steps[0].ran[0], 10, 340);
+}
+
+}  // namespace
+}  // namespace shardbook::simulate
