@@ -257,14 +257,48 @@ TEST(Comparisons, need_two_runs_and_take_a_step_that_each_has) {
   const auto a = run_of(2, 2), b = run_of(2, 2, 1);
   ui::Screen screen(1100, 700);
   CompareState state;
-  screen.frame([&] { draw_compare(state, {a}, {"a"}); });
+  screen.frame([&] { draw_compare(state, {{a, "a"}}); });
   EXPECT_FALSE(state.made.has_value());
   state.step_a = 99;
-  screen.frame([&] { draw_compare(state, {a, b}, {"a", "b"}); });
+  screen.frame([&] { draw_compare(state, {{a, "a"}, {b, "b"}}); });
   ASSERT_TRUE(state.made.has_value());
   EXPECT_EQ(state.made->step_a, 3);
   EXPECT_EQ(state.made->step_b, 3);
-  EXPECT_TRUE(is_said("step 1 ms → 1 ms (0)"));
+  EXPECT_TRUE(is_said("A: step 3 took 1 ms → B: step 3 took 1 ms (0)"));
+}
+
+TEST(Comparisons, are_of_the_steps_in_view_until_another_one_is_chosen) {
+  const auto a = run_of(2, 3), b = run_of(2, 3, 1);
+  ui::Screen screen(1100, 700);
+  CompareState state;
+  int in_view = 4;
+  const auto draw = [&] { draw_compare(state, {{a, "a", 5}, {b, "b", in_view}}); };
+  screen.frame(draw);
+  EXPECT_EQ(state.made->step_a, 5);
+  EXPECT_EQ(state.made->step_b, 4);
+  in_view = 3;
+  screen.frame(draw);
+  EXPECT_EQ(state.made->step_b, 3);
+  // A click on it takes the next one; after the last the first. From then on the view does not matter.
+  ASSERT_TRUE(screen.click("step 5", draw));
+  screen.frame(draw);
+  EXPECT_EQ(state.made->step_a, 3);
+  EXPECT_EQ(state.made->step_b, 3);
+}
+
+TEST(Comparisons, name_the_runs_below_each_other_whichever_is_chosen) {
+  const auto a = run_of(2, 2), b = run_of(2, 2, 1);
+  ui::Screen screen(1100, 700);
+  CompareState state;
+  screen.frame([&] { draw_compare(state, {{a, "one run"}, {b, "another run"}}); });
+  for (const char* title : {"one run", "another run"}) {
+    std::vector<float> lefts;
+    for (const ui::Spot& spot : ui::spots()) {
+      if (spot.label == title) lefts.push_back(spot.from.x);
+    }
+    ASSERT_EQ(lefts.size(), 2U);
+    EXPECT_EQ(lefts[0], lefts[1]);
+  }
 }
 
 // --- Palette --------------------------------------------------------------------------------------

@@ -263,13 +263,9 @@ void Desk::Impl::draw_drawer(ImVec2 size) {
   if (panel == "find") collect(views::draw_find(find, *one.scene));
   if (panel == "marks") collect(views::draw_marks(marks, *one.scene, one.plot));
   if (panel == "compare") {
-    std::vector<std::shared_ptr<const scene::Scene>> scenes;
-    std::vector<std::string> titles;
-    for (const auto& each : runs) {
-      scenes.push_back(each->scene);
-      titles.push_back(each->title);
-    }
-    collect(views::draw_compare(compare, scenes, titles));
+    std::vector<views::Compared> compared;
+    for (const auto& each : runs) compared.push_back({each->scene, each->title, views::step_in_view(*each->scene, each->plot).number});
+    collect(views::draw_compare(compare, compared));
   }
   ImGui::PopStyleVar();
   ImGui::EndChild();

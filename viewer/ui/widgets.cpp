@@ -296,14 +296,13 @@ bool text_field(const std::string& label, std::string* text, float width, bool t
 bool tab(const std::string& label, bool selected) {
   const Theme& colours = theme();
   const FontKind kind = selected ? FontKind::bold : FontKind::body;
-  // As wide as in bold, so that nothing moves when another one is chosen.
+  // As wide as in bold and from the left, so that nothing moves when another one is chosen, and tabs below each other align.
   const float width = measure().width(label, FontKind::bold) + px(20), height = std::ceil(text_height(FontKind::body) + px(12));
   const Press now = press(label, {width, height});
   ImDrawList* list = ImGui::GetWindowDrawList();
   if (now.hovered && !selected) list->AddRectFilled(now.from, now.to, colours.hover, px(4));
   if (selected) list->AddRectFilled({now.from.x + px(8), now.to.y - px(2)}, {now.to.x - px(8), now.to.y}, colours.accent, px(1));
-  const float room = width - measure().width(label, kind);
-  draw_text(list, kind, {now.from.x + room / 2, now.from.y + px(6)}, selected ? colours.text : colours.dim, label);
+  draw_text(list, kind, {now.from.x + px(10), now.from.y + px(6)}, selected ? colours.text : colours.dim, label);
   return now.pressed;
 }
 

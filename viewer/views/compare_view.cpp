@@ -15,25 +15,41 @@ using ui::theme;
 
 namespace {
 
-Intents choose(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles) {
-  Intents intents;
-  const auto side = [&](const char* name, int* run, int* step) {
-    ImGui::AlignTextToFramePadding();
+// The step that is compared: the one chosen, else the one in view, else the first. 0: the run has no steps.
+int step_of(const Scene& scene, std::optional<int> chosen, int in_view) {
+  for (const int wanted : {chosen.value_or(-1), in_view}) {
+    for (const auto& one : scene.steps()) {
+      if (one.number == wanted) return wanted;
+    }
+  }
+  return scene.steps().empty() ? 0 : scene.steps().front().number;
+}
+
+// A line each for A and B: which run, which step.
+void choose(CompareState& state, const std::vector<Compared>& runs) {
+  const auto side = [&](const char* name, int* run, std::optional<int>* step) {
+    // The letter stands on the line of the names, and these in columns.
+    const float y = ImGui::GetCursorPosY();
+    ImGui::SetCursorPosY(y + px(6));
     ImGui::TextUnformatted(name);
+    ImGui::SameLine(px(16), 0);
+    ImGui::SetCursorPosY(y);
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      ImGui::SameLine(0, px(6));
+      if (i > 0) ImGui::SameLine(0, px(6));
       ImGui::PushID(name);
       ImGui::PushID(static_cast<int>(i));
-      if (ui::tab(titles[i], static_cast<int>(i) == *run)) *run = static_cast<int>(i);
+      if (ui::tab(runs[i].title, static_cast<int>(i) == *run)) *run = static_cast<int>(i);
       ImGui::PopID();
       ImGui::PopID();
     }
-    const auto& steps = runs[static_cast<std::size_t>(*run)]->steps();
+    const Compared& chosen = runs[static_cast<std::size_t>(*run)];
+    const auto& steps = chosen.scene->steps();
     if (steps.size() > 1) {
       ImGui::SameLine(0, px(18));
       ImGui::PushID(name);
-      if (ui::small_button("step " + std::to_string(*step), "Click for the next recorded step")) {
-        auto at = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.number == *step; });
+      const int now = step_of(*chosen.scene, *step, chosen.step_in_view);
+      if (ui::small_button("step " + std::to_string(now), "Click for the next recorded step")) {
+        const auto at = std::find_if(steps.begin(), steps.end(), [&](const auto& one) { return one.number == now; });
         *step = at == steps.end() || at + 1 == steps.end() ? steps.front().number : (at + 1)->number;
       }
       ImGui::PopID();
@@ -41,13 +57,16 @@ Intents choose(CompareState& state, const std::vector<std::shared_ptr<const Scen
   };
   side("A", &state.a, &state.step_a);
   side("B", &state.b, &state.step_b);
-  return intents;
 }
 
 // Above the line: B exposes more; below: less.
 void draw_difference(CompareState& state, const Scene& a, const Scene& b) {
-  const ImVec2 from = ImGui::GetCursorScreenPos(), size{ImGui::GetContentRegionAvail().x, px(56)};
-  ImGui::Dummy(size);
+  // The words stand beside the bars, which reach to both edges.
+  constexpr const char *more = "B exposes more", *less = "B exposes less";
+  const ImVec2 at = ImGui::GetCursorScreenPos(), whole{ImGui::GetContentRegionAvail().x, px(56)};
+  const float words = std::ceil(std::max(ui::measure().width(more, page::FontKind::small), ui::measure().width(less, page::FontKind::small))) + px(10);
+  ImGui::Dummy(whole);
+  const ImVec2 from{at.x + words, at.y}, size{std::max(whole.x - words, 1.0f), whole.y};
   ui::note_spot("exposed difference", from, {from.x + size.x, from.y + size.y});
   const int columns = std::max(1, static_cast<int>(size.x / 2));
   std::vector<base::Nanoseconds>& difference = state.difference;
@@ -66,8 +85,10 @@ void draw_difference(CompareState& state, const Scene& a, const Scene& b) {
   }
   list->AddLine({from.x, middle}, {from.x + size.x, middle}, theme().border);
   ImFont* small = ui::font(page::FontKind::small);
-  list->AddText(small, small->FontSize, {from.x + px(4), from.y + px(1)}, theme().dim, "B exposes more");
-  list->AddText(small, small->FontSize, {from.x + px(4), from.y + size.y - small->FontSize - px(1)}, theme().dim, "B exposes less");
+  for (const auto& [text, middle_of_words] : {std::pair{more, from.y + size.y / 4}, std::pair{less, from.y + size.y * 3 / 4}}) {
+    list->AddText(small, small->FontSize, {at.x, std::floor(middle_of_words - small->FontSize / 2)}, theme().dim, text);
+    ui::note_words(text);
+  }
 }
 
 constexpr std::size_t most_ops = 200;
@@ -102,7 +123,7 @@ int draw_tables(const CompareState& state) {
 
 }  // namespace
 
-Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles) {
+Intents draw_compare(CompareState& state, const std::vector<Compared>& runs) {
   Intents intents;
   if (runs.size() < 2) {
     ui::paragraph("A comparison needs two runs. Open another one beside this.");
@@ -112,19 +133,12 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
   const int last = static_cast<int>(runs.size()) - 1;
   if (state.a < 0 || state.a > last) state.a = std::max(0, last - 1);
   if (state.b < 0 || state.b > last) state.b = last;
-  const auto known_step = [](const Scene& scene, int step) {
-    for (const auto& one : scene.steps()) {
-      if (one.number == step) return step;
-    }
-    return scene.steps().empty() ? 0 : scene.steps().front().number;
-  };
-  intents = choose(state, runs, titles);
-  const Scene& a = *runs[static_cast<std::size_t>(state.a)];
-  const Scene& b = *runs[static_cast<std::size_t>(state.b)];
-  state.step_a = known_step(a, state.step_a);
-  state.step_b = known_step(b, state.step_b);
-  if (!state.made || state.made_a != &a || state.made_b != &b || state.made->step_a != state.step_a || state.made->step_b != state.step_b) {
-    make(state, scene::compare(a, b, state.step_a, state.step_b));
+  choose(state, runs);
+  const Compared &of_a = runs[static_cast<std::size_t>(state.a)], &of_b = runs[static_cast<std::size_t>(state.b)];
+  const Scene &a = *of_a.scene, &b = *of_b.scene;
+  const int step_a = step_of(a, state.step_a, of_a.step_in_view), step_b = step_of(b, state.step_b, of_b.step_in_view);
+  if (!state.made || state.made_a != &a || state.made_b != &b || state.made->step_a != step_a || state.made->step_b != step_b) {
+    make(state, scene::compare(a, b, step_a, step_b));
     state.made_a = &a;
     state.made_b = &b;
   }
@@ -139,7 +153,10 @@ Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<cons
   }
   ui::paragraph(differs);
   ui::dim_line("A: " + provenance_text(a) + " · B: " + provenance_text(b));
-  ui::words_line("step " + duration_text(comparison.window_a.length()) + " → " + duration_text(comparison.window_b.length()) + " (" +
+  const auto took = [](const Scene& scene, int step, base::Nanoseconds length) {
+    return (scene.steps().empty() ? std::string("whole run") : "step " + std::to_string(step)) + " took " + duration_text(length);
+  };
+  ui::words_line("A: " + took(a, step_a, comparison.window_a.length()) + " → B: " + took(b, step_b, comparison.window_b.length()) + " (" +
                  difference_text(comparison.window_a.length(), comparison.window_b.length(), comparison.clocks_differ) + ")");
   if (!comparison.clocks_differ) draw_difference(state, a, b);
   const int clicked = draw_tables(state);

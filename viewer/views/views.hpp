@@ -96,16 +96,21 @@ struct FindState {
 Intents draw_find(FindState& state, const Scene& scene);
 
 // --- compare_view.cpp: what did the change do? -------------------------------------------------------------------
+struct Compared {
+  std::shared_ptr<const Scene> scene;
+  std::string title;
+  int step_in_view = -1;              // as of step_in_view()
+};
 struct CompareState {
   int a = -1, b = -1;                 // of the runs that are open
-  int step_a = 0, step_b = 0;
+  std::optional<int> step_a, step_b;  // as chosen by a click; else that in view
   std::optional<scene::Comparison> made;
   Cells ranks, ops;                   // of `made`
   std::vector<base::Nanoseconds> difference;   // of `made`, a column each two pixels
   const Scene* made_a = nullptr;
   const Scene* made_b = nullptr;
 };
-Intents draw_compare(CompareState& state, const std::vector<std::shared_ptr<const Scene>>& runs, const std::vector<std::string>& titles);
+Intents draw_compare(CompareState& state, const std::vector<Compared>& runs);
 
 // --- library_view.cpp: labs, notes and runs to open -----------------------------------------------------------------
 struct Library {
