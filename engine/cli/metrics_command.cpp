@@ -6,6 +6,7 @@
 
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/window.hpp"
+#include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/rank_summary.hpp"
 #include "engine/metrics/table.hpp"
@@ -18,6 +19,8 @@ using metrics::Window;
 using timeline::Timeline;
 
 namespace {
+
+constexpr std::size_t most_kinds = 8;
 
 bool is_ours(const Timeline& timeline) {
   return std::none_of(timeline.ranks.begin(), timeline.ranks.end(),
@@ -74,12 +77,15 @@ int metrics_of(const Line& line, Console& console) {
       return exit_ok;
     }
     const nlohmann::json json = {{"tables", metrics::table_json(timeline, rows)},
+                                 {"exposed_kinds", metrics::kinds_json(timeline, metrics::exposed_kinds(timeline, common))},
                                  {"exposure", metrics::exposure_sentence(timeline, common)}};
     // Names come from the trace, and need not be UTF-8.
     console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return exit_ok;
   }
   console.out << metrics::table_text(timeline, rows);
+  const std::string kinds = metrics::kinds_text(timeline, metrics::exposed_kinds(timeline, common), most_kinds);
+  if (!kinds.empty()) console.out << "\nWhich communication was exposed, in sum over all ranks\n" << kinds << "\n";
   for (const std::string& part : wrap(metrics::exposure_sentence(timeline, common) + ".", console.text_columns())) console.out << part << "\n";
   return exit_ok;
 }

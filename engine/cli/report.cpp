@@ -7,6 +7,7 @@
 
 #include "engine/cli/console.hpp"
 #include "engine/metrics/critical_path.hpp"
+#include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/table.hpp"
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int columns = 100;
 constexpr std::size_t most_rows = 16;   // of a table in a report; `metrics` prints all
+constexpr std::size_t most_kinds = 5;
 
 std::string fixed(double number, int decimals) {
   std::ostringstream out;
@@ -115,6 +117,10 @@ std::string table_part(const timeline::Timeline& timeline) {
   return out;
 }
 
+std::vector<metrics::ExposedKind> kinds_of(const timeline::Timeline& timeline) {
+  return metrics::exposed_kinds(timeline, metrics::common_window(timeline));
+}
+
 // Steps count from 0: in progress lines, tables and timelines as in --trace-steps.
 std::string steps_phrase(const timeline::Timeline& timeline) {
   const auto [first, last] = std::minmax_element(timeline.steps.begin(), timeline.steps.end(), [](const auto& left, const auto& right) {
@@ -192,6 +198,8 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
   }
   if (outcome.speed.step_ns > 0) out += figures(config, outcome, has_timeline ? totals_of(outcome.timeline) : Totals{}) + "\n";
   if (has_timeline) {
+    const std::string kinds = metrics::kinds_text(outcome.timeline, kinds_of(outcome.timeline), most_kinds);
+    if (!kinds.empty()) out += "Which communication was exposed, in sum over all ranks\n" + kinds + "\n";
     out += text("The longest exposure that blocked the step, ", clock_phrase(config), "\n");
     out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
   }
@@ -234,6 +242,7 @@ nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outco
   json["overlap"] = share(totals.overlap());
   json["exposed_share"] = share(totals.exposed_share());
   json["tables"] = metrics::table_json(outcome.timeline, metrics::rank_rows(outcome.timeline));
+  json["exposed_kinds"] = metrics::kinds_json(outcome.timeline, kinds_of(outcome.timeline));
   json["exposure"] = metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline));
   return json;
 }

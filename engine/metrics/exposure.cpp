@@ -66,12 +66,13 @@ std::string short_name(std::string_view label) {
   return name.empty() ? std::string(label) : name;
 }
 
-// "the all-gather", "gemm qkv": what a reader calls this span.
+bool is_named_collective(const Timeline& timeline, SpanRef span) {
+  return timeline.has_collective(span) && timeline.collective(span).op != timeline::CollectiveOp::other;
+}
+
+// "the all-gather", "gemm qkv".
 std::string noun(const Timeline& timeline, SpanRef span) {
-  if (timeline.has_collective(span) && timeline.collective(span).op != timeline::CollectiveOp::other) {
-    return "the " + hyphened(name_of(timeline.collective(span).op));
-  }
-  return short_name(timeline.label(span));
+  return (is_named_collective(timeline, span) ? "the " : "") + kind_name(timeline, span);
 }
 
 std::string layer_of(const Timeline& timeline, SpanRef span) {
@@ -154,6 +155,11 @@ std::vector<Exposure> exposures(const Timeline& timeline, const CriticalPath& pa
     explain(timeline, dependencies, found != collective_of.end() ? found->second : nullptr, exposure);
   }
   return out;
+}
+
+std::string kind_name(const Timeline& timeline, SpanRef span) {
+  if (is_named_collective(timeline, span)) return hyphened(name_of(timeline.collective(span).op));
+  return short_name(timeline.label(span));
 }
 
 std::optional<Exposure> longest_blocking_exposure(const Timeline& timeline, Window window) {

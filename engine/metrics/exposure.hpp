@@ -40,6 +40,9 @@ struct Exposure {
 // exposed, then by span: the order of the viewer's "next exposed" key.
 std::vector<Exposure> exposures(const Timeline& timeline, const CriticalPath& path);
 
+// What a reader calls spans like this one: "all-gather", "gemm qkv", "copy".
+std::string kind_name(const Timeline& timeline, SpanRef span);
+
 // The first of exposures(); none if no communication is exposed.
 std::optional<Exposure> longest_blocking_exposure(const Timeline& timeline, Window window);
 

@@ -106,6 +106,7 @@ Figures figures_of(const Timeline& timeline, std::optional<int> step) {
   figures.exposures = metrics::exposures(timeline, path);
   figures.sentence = figures.exposures.empty() ? metrics::exposure_sentence(timeline, figures.window)
                                                : metrics::sentence(timeline, figures.exposures.front());
+  figures.kinds = metrics::exposed_kinds(timeline, figures.window);
   figures.ops = ops_of(timeline, figures.rows);
   choose_picture(timeline, figures);
   return figures;
@@ -185,6 +186,7 @@ nlohmann::json to_json(const Timeline& timeline, const Figures& figures, std::si
     ops.push_back({{"class", name_of(op.cls)}, {"op", op.name}, {"count", op.count}, {"median_ns", op.median_ns}, {"sum_ns", op.sum_ns}});
   }
   return {{"tables", metrics::table_json(timeline, figures.rows)},
+          {"exposed_kinds", metrics::kinds_json(timeline, figures.kinds)},
           {"exposure", figures.sentence},
           {"exposures", std::move(exposures)},
           {"ops", std::move(ops)},

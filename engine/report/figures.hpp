@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/table.hpp"
 #include "engine/timeline/run_info.hpp"
@@ -36,6 +37,7 @@ struct Figures {
   std::vector<metrics::RankRow> rows;          // one a rank (one that lacks the step has none)
   Window window;                               // common to all ranks; exposures and sentence are of it
   std::string sentence;                        // metrics::exposure_sentence(timeline, window)
+  std::vector<metrics::ExposedKind> kinds;     // of `window`, most exposed first
   std::vector<metrics::Exposure> exposures;    // longest blocking first
   bool inferred = false;                       // the trace records no waits: reasons are what ended last before
   std::vector<OpRow> ops;                      // longest sum first
@@ -67,8 +69,8 @@ struct SourcePlace {
 };
 SourcePlace source_of(const Timeline& timeline, timeline::Line line, const timeline::RunInfo* run);
 
-// {"tables": as of `metrics --json`, "exposure": the sentence, "exposures": [...], "ops": [...], "banners": [...]},
-// with the first `most` exposures.
+// {"tables" and "exposed_kinds": as of `metrics --json`, "exposure": the sentence, "exposures": [...], "ops": [...],
+// "banners": [...]}, with the first `most` exposures.
 nlohmann::json to_json(const Timeline& timeline, const Figures& figures, std::size_t most);
 
 }  // namespace shardbook::report

@@ -192,7 +192,8 @@ std::string page(const PageOf& of) {
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n" +
       element("title", escaped(shortened(of.name, 160) + " · " + what_ran(of))) + "\n" + element("style", style()) + "\n";
   const std::string body = patterns_svg() + "\n" + head_part(of) + headline(of) + bars(of.timeline, of.figures) + pictures(of.timeline, of.figures) +
-                           exposure_table(of.timeline, of.figures) + op_table(of.figures) + metrics_tables(of.timeline, of.figures) + origin(of);
+                           kinds_table(of.timeline, of.figures) + exposure_table(of.timeline, of.figures) + op_table(of.figures) +
+                           metrics_tables(of.timeline, of.figures) + origin(of);
   return "<!DOCTYPE html>\n" + element("html", {{"lang", "en"}}, "\n" + element("head", "\n" + head) + "\n" + element("body", "\n" + body)) + "\n";
 }
 

@@ -167,6 +167,24 @@ std::string pictures(const Timeline& timeline, const Figures& figures) {
          near_picture(timeline, figures);
 }
 
+std::string kinds_table(const Timeline& timeline, const Figures& figures) {
+  base::Nanoseconds all = 0;
+  for (const metrics::ExposedKind& kind : figures.kinds) all += kind.exposed_ns;
+  if (all == 0) return "";
+  std::string rows;
+  for (std::size_t i = 0; i < std::min(figures.kinds.size(), most_kinds); ++i) {
+    const metrics::ExposedKind& kind = figures.kinds[i];
+    const std::string line = timeline::line_text(timeline, kind.line);
+    rows += row(element("td", {{"class", "op"}}, escaped(shortened(kind.name, 120))) + number(text(kind.spans)) +
+                number(percent(kind.exposed_ns, all)) + number(milliseconds_data(kind.exposed_ns)) + number(milliseconds_data(kind.waiting_ns)) +
+                cell(line.empty() ? "–" : escaped(line)));
+  }
+  return section("Which communication was exposed",
+                 note("All ranks together. Each exposed nanosecond of a rank has one owner, the communication that began first; waiting is the part "
+                      "before the last rank of a collective had come.") +
+                     table({"kind", ">spans", ">share", ">exposed, ms", ">waiting, ms", "issued at"}, rows));
+}
+
 std::string exposure_table(const Timeline& timeline, const Figures& figures) {
   if (figures.exposures.empty()) return "";
   std::string rows;

@@ -13,6 +13,7 @@ namespace shardbook::report {
 constexpr std::size_t most_drawn_ranks = 8;
 constexpr std::size_t most_bars = 32;
 constexpr std::size_t most_table_ranks = 1024;
+constexpr std::size_t most_kinds = 12;
 constexpr std::size_t most_exposures = 12;
 constexpr std::size_t most_ops = 40;
 
@@ -20,6 +21,7 @@ constexpr std::size_t most_ops = 40;
 std::string bars(const Timeline& timeline, const Figures& figures);
 // One step of the first ranks, and the longest blocking exposure from near.
 std::string pictures(const Timeline& timeline, const Figures& figures);
+std::string kinds_table(const Timeline& timeline, const Figures& figures);
 std::string exposure_table(const Timeline& timeline, const Figures& figures);
 std::string op_table(const Figures& figures);
 // The figures of `metrics`, one table a clock.
