@@ -62,10 +62,13 @@ std::string place_of(std::string_view json, std::size_t byte, std::string_view n
               keys.empty() ? std::string("before the first key") : "at or after the key \"" + keys.back().key + "\"");
 }
 
-// What nlohmann says is wrong, without its own account of the place.
+// What nlohmann says is wrong, without its own name and account of the place: "[...] parse error at line 1, column 1:
+// attempting to ..." or "... column 9: syntax error while parsing value - unexpected ...".
 std::string reason_of(const Json::parse_error& error) {
   std::string what = error.what();
-  if (const auto at = what.rfind(" - "); at != std::string::npos) what = what.substr(at + 3);
+  for (const std::string_view before : {" - ", ": "}) {
+    if (const auto at = what.rfind(before); at != std::string::npos) return what.substr(at + before.size());
+  }
   return what;
 }
 
