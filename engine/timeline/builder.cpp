@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <tuple>
 
 #include "engine/base/check.hpp"
@@ -196,6 +197,14 @@ void TimelineBuilder::add_counter(Rank rank, std::string_view name, Nanoseconds 
   }
   timeline_.counters[found->second].time.push_back(time);
   timeline_.counters[found->second].value.push_back(value);
+}
+
+Nanoseconds TimelineBuilder::first_start() const {
+  std::optional<Nanoseconds> first;
+  for (const Track& track : timeline_.tracks) {
+    for (const Nanoseconds start : track.start) first = std::min(first.value_or(start), start);
+  }
+  return first.value_or(0);
 }
 
 TimelineBuilder::SpanNumber TimelineBuilder::absorb(TimelineBuilder&& other, Rank rank, Nanoseconds shift) {

@@ -57,6 +57,9 @@ class TimelineBuilder {
   // the numbers that they would have, had they been added here one after the other.
   SpanNumber absorb(TimelineBuilder&& other, Rank rank, Nanoseconds shift);
 
+  // The earliest start of a span; 0 without any. O(spans).
+  Nanoseconds first_start() const;
+
   // The timeline, sorted. The builder is empty afterwards. If `where` is given, where[number] is
   // the place of the span that add() gave that number.
   Timeline finish(std::vector<SpanRef>* where = nullptr);

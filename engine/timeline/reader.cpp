@@ -59,6 +59,14 @@ void read_file(const std::string& path, ReadFile& file, Meter& meter) {
   else file.status = RankFile(file.events, bytes.value().view(), path, bytes.value().cut_off(), &bytes.value(), {meter, left}).read();
 }
 
+// Older PyTorch states no base and counts its events from 1970. Those are counted from their first event here, as
+// fractions of a microsecond would else have no room beside them in a double.
+Nanoseconds origin_of(const FileEvents& first) {
+  constexpr Nanoseconds year_1980 = 315'532'800'000'000'000;
+  const Nanoseconds start = first.base_ns == 0 ? first.builder.first_start() : 0;
+  return start >= year_1980 ? start : 0;
+}
+
 // The files, in their order, as one timeline: ranks told apart, one base, edges between them; steps
 // and edges of traces that state none.
 base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<std::string>& names) {
@@ -67,6 +75,7 @@ base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<st
   std::vector<TimelineBuilder::SpanNumber> before(files.size());     // what comes on top of each file's numbers
   std::vector<ForeignWait> waits;
   const std::int64_t base_ns = files[0].events.base_ns;
+  const Nanoseconds origin = files[0].status ? origin_of(files[0].events) : 0;
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (!files[i].status) return files[i].status.as_error();
     FileEvents& file = files[i].events;
@@ -85,13 +94,13 @@ base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<st
       return base::Error{base::text(names[i], " begins ", std::abs(shift) / year_ns, " years ", shift < 0 ? "before " : "after ", names[0],
                                     ": they are not of one run; open them one at a time")};
     }
-    before[i] = builder.absorb(std::move(file.builder), rank, shift);
+    before[i] = builder.absorb(std::move(file.builder), rank, shift - origin);
     for (ForeignWait wait : file.waits) {
       wait.mark_number += before[i];
       waits.push_back(wait);
     }
   }
-  builder.set_base_ns(base_ns);
+  builder.set_base_ns(base_ns + origin);
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (const FileEvents::StatedEdge& edge : files[i].events.edges) {
       const auto other = edge.from_rank < 0 ? file_of.end() : file_of.find(edge.from_rank);

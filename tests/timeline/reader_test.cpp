@@ -153,6 +153,21 @@ TEST(Reader, PutsRanksWithDifferentBasesOnOneTimeAxis) {
   EXPECT_EQ(both.value().tracks[1].start[0], 10'250);
 }
 
+TEST(Reader, CountsATraceThatStatesNoBaseFromItsFirstEvent) {
+  const TemporaryFolder folder;
+  const auto file = [](int rank, const char* us) {
+    return base::text(R"({"distributedInfo":{"rank": )", rank, R"(},"traceEvents":[{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":)", us,
+                      R"(,"dur":1,"args":{"stream":7}}]})");
+  };
+  write_file(folder / "rank0.json", file(0, "1695851037123456.789"));
+  write_file(folder / "rank1.json", file(1, "1695851037123458.789"));
+  const auto both = read(folder.path());
+  ASSERT_TRUE(both) << both.error();
+  EXPECT_EQ(both.value().base_ns, 1'695'851'037'123'456'789);
+  EXPECT_EQ(both.value().tracks[0].start[0], 0);
+  EXPECT_EQ(both.value().tracks[1].start[0], 2'000);
+}
+
 TEST(Reader, GivesKernelsTheStepThatLaunchedThem) {
   const auto read = read_bytes(trace_of(R"(
     {"ph":"X","cat":"user_annotation","name":"ProfilerStep#4","pid":9,"tid":9,"ts":0,"dur":10},
