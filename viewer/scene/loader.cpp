@@ -1,7 +1,7 @@
 // scene/loader: reading on a thread of its own; see loader.hpp.
 #include "viewer/scene/loader.hpp"
 
-#include <unistd.h>
+#include <stdlib.h>
 
 #include <filesystem>
 
@@ -42,12 +42,15 @@ timeline::Heard heard_by(Progress* progress, float from, float to) {
 
 // A pack below the folder for temporary files, under a name that no other loader has.
 base::Result<std::shared_ptr<const Unpacked>> unpack(const std::string& pack, const timeline::Heard& heard) {
-  static std::atomic<int> number{0};
   std::error_code error;
   const fs::path temporary = fs::temp_directory_path(error);
   if (error) return base::Error{base::text("no folder for temporary files, to unpack ", pack, ": set TMPDIR")};
   const auto out = std::make_shared<Unpacked>();
-  out->folder = (temporary / base::text("shardbook-", ::getpid(), "-", number++)).string();
+  out->folder = (temporary / "shardbook-XXXXXX").string();
+  if (::mkdtemp(out->folder.data()) == nullptr) {
+    out->folder.clear();
+    return base::Error{base::text("cannot write to the folder ", temporary.string(), ", to unpack ", pack, ": set TMPDIR to another")};
+  }
   base::Result<timeline::OpenedPack> opened = timeline::open_pack(pack, out->folder, heard);
   if (!opened.ok()) return opened.as_error();
   out->root = opened.value().root;
