@@ -57,6 +57,39 @@ TEST(Placing, the_air_above_a_rank_is_no_row_and_a_drag_into_it_reaches_the_row_
   EXPECT_EQ(nearest_row(placed, air), 7U);
 }
 
+TEST(Placing, above_a_row_with_remarks_is_a_line_for_them) {
+  ui::Screen screen;
+  std::vector<Row> rows = every_kind;
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].name = "row " + std::to_string(i);
+  const std::vector<Placed> plain = place_rows(rows), remarked = place_rows(rows, {"row 4"});
+  EXPECT_EQ(remarked[3].bottom(), plain[3].bottom());
+  EXPECT_EQ(remarked[4].top, plain[4].top + remark_height());
+  EXPECT_EQ(remarked[4].height, plain[4].height);
+  EXPECT_EQ(whole_height(remarked), whole_height(plain) + remark_height());
+}
+
+TEST(Placing, labels_stay_in_the_whole_and_off_each_other) {
+  const auto placed = [](const std::vector<Label>& wanted) {
+    const std::vector<Label> labels = place_labels(wanted, 100);
+    EXPECT_EQ(labels.size(), wanted.size());
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      EXPECT_GE(labels[i].x, i > 0 ? labels[i - 1].x + labels[i - 1].width : 0);
+      EXPECT_GE(labels[i].width, 0);
+      EXPECT_LE(labels[i].width, wanted[i].width);
+      EXPECT_LE(labels[i].x + labels[i].width, 100);
+    }
+    return labels;
+  };
+  // At its own place where there is room, further left at the edge, cut where the next one begins.
+  EXPECT_EQ(placed({{10, 30}})[0].x, 10);
+  EXPECT_EQ(placed({{90, 30}})[0].x, 70);
+  EXPECT_EQ(placed({{90, 30}})[0].width, 30);
+  EXPECT_EQ(placed({{50, 300}})[0].width, 100);
+  EXPECT_EQ(placed({{10, 30}, {25, 30}})[0].width, 15);
+  placed({{10, 30}, {90, 30}, {95, 30}, {99, 1}});
+  placed({{0, 10}, {0, 10}, {100, 40}, {100, 40}});
+}
+
 TEST(Placing, of_nested_calls_each_depth_has_its_part_of_the_row) {
   ui::Screen screen;
   for (int depth = 1; depth <= 16; ++depth) {

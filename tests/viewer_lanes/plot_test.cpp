@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/viewer_scene/support.hpp"
 #include "tests/viewer_ui/screen.hpp"
+#include "viewer/lanes/placing.hpp"
 
 namespace shardbook::lanes {
 namespace {
@@ -179,6 +182,41 @@ TEST(Plot, in_any_size_down_to_none_it_draws_what_there_is_room_for) {
     }
   }
   EXPECT_NE(screen.spot("timeline"), nullptr);
+}
+
+bool is_written(const std::string& words) { return std::find(ui::words().begin(), ui::words().end(), words) != ui::words().end(); }
+
+TEST(Plot, a_time_on_the_ruler_is_written_whole_or_not_at_all) {
+  Table table(small_run());
+  EXPECT_TRUE(is_written("0.8 ms") || is_written("800 µs"));
+  // The tick of 800 us comes ever nearer to the right edge, and is still in view at the last.
+  float room_of_last = 1e9f;
+  bool was_left_out = false;
+  for (double end = 900'000; end > 800'100; end -= 500) {
+    table.state.view.start = end - 900'000;
+    table.state.view.end = end;
+    table.frame();
+    const float room = table.state.view.width - table.state.view.x_of(800'000);
+    const bool written = is_written("0.8 ms") || is_written("800 µs");
+    if (written) room_of_last = std::min(room_of_last, room);
+    was_left_out |= !written;
+  }
+  EXPECT_TRUE(was_left_out);
+  EXPECT_GE(room_of_last, ui::measure().width("800 µs", page::FontKind::small));
+}
+
+TEST(Plot, remarks_stand_above_their_row_and_move_no_span_out_of_it) {
+  Table table(small_run());
+  const float before = table.screen.spot("r0.s20")->from.y;
+  table.state.annotations.push_back({"r0.s20", 990'000, "a long remark near the right edge of the run"});
+  table.frame();
+  const ui::Spot row = *table.screen.spot("r0.s20");
+  EXPECT_NEAR(row.from.y, before + remark_height(), 0.5f);
+  // The row is where its name stands, and the air above it is no row.
+  table.point(table.at("r0.s20", 450'000));
+  EXPECT_TRUE(table.state.hovered.valid());
+  table.point({table.at("r0.s20", 450'000).x, row.from.y - remark_height() / 2});
+  EXPECT_FALSE(table.state.hovered.valid());
 }
 
 TEST(Plot, a_view_kept_from_another_run_is_brought_back_to_this_one) {

@@ -175,17 +175,26 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
   }
 }
 
+// In the air above the row, so that no span's name is hidden; a line leads from each to its time.
 void draw_annotations(ImDrawList* list, const PlotState& state, const Row& row, const RowRect& rect) {
-  ImFont* font = ui::font(page::FontKind::small);
+  if (state.annotations.empty()) return;
+  std::vector<std::pair<float, const std::string*>> remarks;
   for (const scene::Annotation& annotation : state.annotations) {
-    if (annotation.row != row.name) continue;
-    const float x = rect.left + state.view.x_of(annotation.time);
-    if (x < rect.left - px(200) || x > rect.left + state.view.width) continue;
-    const float width = font->CalcTextSizeA(font->FontSize, 1e9f, 0, annotation.text.c_str()).x;
-    list->AddLine({x, rect.top - px(2)}, {x, rect.bottom}, theme().warning, px(1.5f));
-    list->AddRectFilled({x, rect.top}, {x + width + px(8), rect.top + font->FontSize + px(2)}, theme().raised, px(2));
-    list->AddRect({x, rect.top}, {x + width + px(8), rect.top + font->FontSize + px(2)}, theme().warning, px(2));
-    list->AddText(font, font->FontSize, {std::floor(x + px(4)), std::floor(rect.top + px(1))}, theme().text, annotation.text.c_str());
+    const float x = state.view.x_of(annotation.time);
+    if (annotation.row == row.name && x >= 0 && x <= state.view.width) remarks.emplace_back(x, &annotation.text);
+  }
+  std::sort(remarks.begin(), remarks.end());
+  ImFont* font = ui::font(page::FontKind::small);
+  std::vector<Label> wanted;
+  for (const auto& [x, text] : remarks) wanted.push_back({x, std::ceil(ui::measure().width(*text, page::FontKind::small)) + px(9)});
+  const std::vector<Label> labels = place_labels(wanted, state.view.width);
+  const float top = rect.top - px(2) - remark_height(), bottom = top + font->FontSize + px(2);
+  for (std::size_t i = 0; i < remarks.size(); ++i) {
+    const float x = rect.left + remarks[i].first, left = rect.left + labels[i].x, right = left + labels[i].width;
+    list->AddLine({x, top}, {x, rect.bottom}, theme().warning, px(1.5f));
+    list->AddRectFilled({left, top}, {right, bottom}, theme().raised, px(2));
+    list->AddRect({left, top}, {right, bottom}, theme().warning, px(2));
+    draw_label(list, *remarks[i].second, left, right, {rect.left, top, bottom}, theme().text);
   }
 }
 
@@ -229,7 +238,8 @@ ui::Intents draw_rows(ImDrawList* list, const scene::Scene& scene, PlotState& st
   for (std::size_t i = 0; i < state.rows.size(); ++i) {
     const Row& row = state.rows[i];
     const float top = body.from.y + placed[i].top - state.scroll, bottom = top + placed[i].height;
-    if (bottom <= body.from.y || top >= body.to.y) continue;
+    // Its remarks stand above it.
+    if (bottom <= body.from.y || top - remark_height() >= body.to.y) continue;
     const RowRect rect = rect_of(placed[i], body.from.x, body.from.y - state.scroll);
 
     list->PushClipRect(body.from, body.to, true);

@@ -34,12 +34,27 @@ float level_height(const Row& row, const RowRect& rect) { return rect.height() /
 
 }  // namespace
 
-std::vector<Placed> place_rows(const std::vector<Row>& rows) {
+float remark_height() { return px(18); }
+
+std::vector<Label> place_labels(const std::vector<Label>& wanted, float whole) {
+  std::vector<Label> labels;
+  float taken = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const float x = std::max(taken, std::min(wanted[i].x, whole - wanted[i].width));
+    const float end = i + 1 < wanted.size() ? std::max(x, std::min(wanted[i + 1].x, whole)) : whole;
+    labels.push_back({x, std::clamp(end - x, 0.0f, wanted[i].width)});
+    taken = x + labels.back().width;
+  }
+  return labels;
+}
+
+std::vector<Placed> place_rows(const std::vector<Row>& rows, const std::set<std::string>& remarked) {
   std::vector<Placed> placed;
   placed.reserve(rows.size());
   float top = 0;
   for (const Row& row : rows) {
     if (row.kind == RowKind::rank && top > 0) top += px(4);
+    if (remarked.contains(row.name)) top += remark_height();
     placed.push_back({top, height_of(row)});
     top = placed.back().bottom();
   }

@@ -1,9 +1,10 @@
 // lanes/placing: where does each row stand, and which row is under the hand?
 //
 // Pure arithmetic in pixels from the first row's top. Rows follow each other without gap, but for a little air above each
-// rank. Nested calls have levels of equal height within their row; what lies deeper is drawn on the last of them.
+// rank, and a line of air above a row that bears remarks, where these stand. Nested calls have levels of equal height within their row; what lies deeper is drawn on the last of them.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,17 @@ struct Placed {
   float bottom() const { return top + height; }
 };
 
-// One for each row.
-std::vector<Placed> place_rows(const std::vector<scene::Row>& rows);
+// One for each row; `remarked`: names of the rows that bear remarks.
+std::vector<Placed> place_rows(const std::vector<scene::Row>& rows, const std::set<std::string>& remarked = {});
+// How high the line of remarks above a row is.
+float remark_height();
+
+// Where labels of these widths stand that belong to ascending places: each at its own, or further left where it would run
+// out of `whole`, but never over the one before it. A label has the room up to the next one's place, so it may be cut.
+struct Label {
+  float x = 0, width = 0;
+};
+std::vector<Label> place_labels(const std::vector<Label>& wanted, float whole);
 // Of all rows together.
 float whole_height(const std::vector<Placed>& placed);
 // The row at this height, or -1: above the first, in the air between two, below the last.

@@ -171,7 +171,9 @@ ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size) 
   state.rows = scene.rows(state.choices);
   if (state.rows.empty() || body.height() < px(least_body_units) || body.width() < px(least_body_units)) return {};
   keep_within(state.view, scene.whole());
-  const std::vector<Placed> placed = place_rows(state.rows);
+  std::set<std::string> remarked;
+  for (const scene::Annotation& remark : state.annotations) remarked.insert(remark.row);
+  const std::vector<Placed> placed = place_rows(state.rows, remarked);
   scroll_into_sight(state, placed, body.height());
 
   // What the hand does comes first, so that the picture follows it in the same frame.

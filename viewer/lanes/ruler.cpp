@@ -54,7 +54,11 @@ void draw_ruler(ImDrawList* list, const scene::Scene& scene, const PlotState& st
   for (const double tick : ticks_of(view, zero, distance)) {
     const float x = std::floor(ruler.from.x + static_cast<float>((zero + tick - view.start) / view.per_pixel()));
     list->AddLine({x, middle}, {x, body.to.y}, theme().faint);
-    list->AddText(font, font->FontSize, {x + px(4), middle + px(1)}, theme().dim, tick_text(tick, distance).c_str());
+    // Words that the edge would cut are not written: half a figure is another figure.
+    const std::string words = tick_text(tick, distance);
+    if (x + px(4) + ui::measure().width(words, page::FontKind::small) > ruler.to.x) continue;
+    list->AddText(font, font->FontSize, {x + px(4), middle + px(1)}, theme().dim, words.c_str());
+    ui::note_words(words);
   }
   list->AddLine({ruler.from.x, ruler.to.y}, ruler.to, theme().border);
 
