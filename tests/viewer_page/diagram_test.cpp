@@ -136,6 +136,25 @@ TEST(GanttDates, RoundTripOverCenturies) {
   EXPECT_EQ(weekday_of(days_of({2026, 11, 21})), 6);
 }
 
+// The right-hand sides are what d3-time-format writes.
+TEST(GanttDates, AreWrittenInAllOfD3sSigns) {
+  const auto at = [](CivilDate day, std::int64_t rest) { return days_of(day) * day_ms + rest; };
+  const std::int64_t morning = at({2024, 1, 5}, 32'823'042);      // 09:07:03.042
+  EXPECT_EQ(write_date(morning, "%a %A %b %B %p %%"), "Fri Friday Jan January AM %");
+  EXPECT_EQ(write_date(morning, "%d %e %-d %_d %0e %j %-j %_j"), "05  5 5  5 05 005 5   5");
+  EXPECT_EQ(write_date(morning, "%H:%M:%S.%L %f %I %-I %-L"), "09:07:03.042 042000 09 9 42");
+  EXPECT_EQ(write_date(morning, "%x | %X | %c"), "1/5/2024 | 9:07:03 AM | 1/5/2024, 9:07:03 AM");
+  EXPECT_EQ(write_date(morning, "%s %Q %q %Z"), "1704445623 1704445623042 1 +0000");
+  // Weeks: Sunday the 3rd is the last day of 2020's ISO week 53, and begins the week after the first Sunday's.
+  EXPECT_EQ(write_date(at({2021, 1, 3}, 0), "%G %g %V %U %W %u %w"), "2020 20 53 01 00 7 0");
+  EXPECT_EQ(write_date(at({2020, 12, 31}, 0), "%G %V %U %W %u %w %q"), "2020 53 52 52 4 4 4");
+  EXPECT_EQ(write_date(at({2023, 1, 1}, 0), "%G %V %U %W"), "2022 52 01 00");
+  EXPECT_EQ(write_date(at({2024, 12, 30}, 0), "%G %V %U %W"), "2025 01 52 53");
+  // Before 1970 a second that has begun counts; what is no sign stands as it is, and a lone % is nothing.
+  EXPECT_EQ(write_date(-500, "%s %Q %S"), "-1 -500 59");
+  EXPECT_EQ(write_date(0, "%s %k %-k s 100%"), "0 k k s 100");
+}
+
 TEST(GanttDates, ReadStrictly) {
   EXPECT_EQ(read_date("2024-02-29", "YYYY-MM-DD"), days_of({2024, 2, 29}) * day_ms);
   EXPECT_FALSE(read_date("2023-02-29", "YYYY-MM-DD").has_value());

@@ -56,6 +56,32 @@ TEST(Flow, AWordThatIsTooLongIsBroken) {
   EXPECT_EQ(std::count(all.begin(), all.end(), 'y'), 100);
 }
 
+// Sums of widths are rounded differently at each size.
+TEST(Flow, NoWordOfATableIsBrokenAtAnySizeOrWidth) {
+  const std::string text = "| what | all-reduces | bytes of each |\n|---|---|---|\n| all-reduce of the input gradient | four of a layer, two of them in backward | 33554432 |\n";
+  for (float size = 9; size < 48; size += 0.37f) {
+    const PlainMeasure sized(size);
+    const Document document = parse_markdown(text, "test.md", {});
+    for (float ems = 6; ems < 60; ems += 1.7f) {
+      FlowOptions options;
+      options.width = ems * size;
+      const FlowLayout layout = flow(document, options, sized);
+      for (const char* word : {"what", "all-reduces", "all-reduce", "gradient", "33554432", "backward"}) {
+        const bool whole = std::any_of(layout.boxes.begin(), layout.boxes.end(), [&](const TextBox& box) { return layout.text_of(box).find(word) != std::string_view::npos; });
+        ASSERT_TRUE(whole) << word << " is broken at size " << size << " in " << ems << " ems";
+      }
+    }
+  }
+}
+
+TEST(Flow, AColumnOfFewWordsKeepsThemOnOneLineBesideAColumnOfMany) {
+  std::string many;
+  for (int i = 0; i < 60; ++i) many += "words and ";
+  const Page page = lay_out("| | |\n|---|---|\n| You end with | " + many + "|\n", 600);
+  EXPECT_EQ(page.layout.text_of(box_with(page.layout, "You")), "You end with");
+  for (const TextBox& box : page.layout.boxes) EXPECT_LE(box.x + box.w, 600.5f);
+}
+
 TEST(Flow, WordsThatChangeStyleInTheMiddleStayTogether) {
   // The line has room for "aaaa" but not for "aaaabbbb", so both go to the next.
   const Page page = lay_out("xxxxxxxxxxxxxxxxxxxx **aaaa**bbbb", 20 * 16 * 0.55f + 16 * 0.55f * 6);

@@ -234,7 +234,8 @@ void Flow::code(const std::string& source, const std::string& language, float x,
 }
 
 // --- Tables and pictures -----------------------------------------------------------------------------
-// Natural widths where they fit; else what is left over their longest words is shared; else the table is wider.
+// Natural widths where they fit; else columns of few words keep theirs, and what is left over the longest words of the
+// others is shared by these; else the table is wider.
 std::vector<float> Flow::column_widths(const Block& block, float room, float& content) const {
   std::size_t columns = 0;
   for (const auto& row : block.cells) columns = std::max(columns, row.size());
@@ -253,7 +254,16 @@ std::vector<float> Flow::column_widths(const Block& block, float room, float& co
   content = sum_natural;
   if (sum_natural <= room) return natural;
   content = std::max(room, sum_least);
-  const float share = sum_natural > sum_least ? std::max(0.0f, room - sum_least) / (sum_natural - sum_least) : 0;
+  float spare = std::max(0.0f, room - sum_least), more = sum_natural - sum_least;
+  // Few words: no more than half of an equal share.
+  for (std::size_t c = 0; c < columns; ++c) {
+    const float missing = natural[c] - least[c];
+    if (natural[c] > room / (2 * static_cast<float>(columns)) || missing > spare) continue;
+    least[c] = natural[c];
+    spare -= missing;
+    more -= missing;
+  }
+  const float share = more > 0 ? spare / more : 0;
   for (std::size_t c = 0; c < columns; ++c) least[c] += share * (natural[c] - least[c]);
   return least;
 }

@@ -11,6 +11,8 @@ namespace {
 
 // The share of a line's height that lies above the baseline; fonts of one line meet there.
 constexpr float above_baseline = 0.8f;
+// Widths are sums of rounded figures: a word that is too wide by less than this many pixels fits.
+constexpr float hair = 0.05f;
 
 }  // namespace
 
@@ -148,8 +150,10 @@ float LineBreaker::lines(const std::vector<Run>& runs, float x, float y, float w
   std::vector<Piece> line;
   float used = 0;
   bool last_was_break = true;
+  const float aligned = width;
+  width += hair;
   const auto finish = [&] {
-    y = place_line(runs, line, x, y, width, style);
+    y = place_line(runs, line, x, y, aligned, style);
     line.clear();
     used = 0;
   };

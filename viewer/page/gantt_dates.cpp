@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <utility>
 
 #include "viewer/page/diagram_source.hpp"
 
@@ -47,10 +48,82 @@ Parts parts_of(std::int64_t ms) {
           static_cast<int>(rest / 1000 % 60), static_cast<int>(rest % 1000), -1, std::nullopt};
 }
 
-std::string padded(std::int64_t value, std::size_t digits) {
-  std::string text = std::to_string(value);
-  return text.size() >= digits ? text : std::string(digits - text.size(), '0') + text;
+// To this many digits by this in front, or by nothing where it is '\0'.
+std::string padded(std::int64_t value, std::size_t digits, char fill = '0') {
+  const std::string text = std::to_string(value < 0 ? -value : value);
+  const std::size_t missing = fill != '\0' && text.size() < digits ? digits - text.size() : 0;
+  return (value < 0 ? "-" : "") + std::string(missing, fill) + text;
 }
+
+// Of the ISO week that a day lies in: its year and its number. The week belongs to the year of its Thursday.
+std::pair<std::int64_t, std::int64_t> iso_week(std::int64_t days) {
+  const std::int64_t thursday = days - weekday_of(days) + 4, year = date_of(thursday).year;
+  return {year, (thursday - days_of({year, 1, 1})) / 7 + 1};
+}
+
+// A moment as d3's signs name it.
+class Moment {
+ public:
+  explicit Moment(std::int64_t ms)
+      : ms_(ms), parts_(parts_of(ms)), days_(days_of({parts_.year, parts_.month, parts_.day})), weekday_(weekday_of(days_)),
+        day_of_year_(days_ - days_of({parts_.year, 1, 1})) {}
+
+  // What is no sign is written as it stands.
+  std::string written(char sign, char fill) const {
+    switch (sign) {
+      case 'b': return std::string(month().substr(0, 3));
+      case 'B': return std::string(month());
+      case 'a': return std::string(weekday().substr(0, 3));
+      case 'A': return std::string(weekday());
+      case 'p': return parts_.hour < 12 ? "AM" : "PM";
+      case 'c': return write_date(ms_, "%x, %X");
+      case 'x': return write_date(ms_, "%-m/%-d/%Y");
+      case 'X': return write_date(ms_, "%-I:%M:%S %p");
+      case 'Z': return "+0000";
+      case 'f': return written('L', fill) + "000";
+      case 'u': return std::to_string(weekday_);
+      case 'w': return std::to_string(weekday_ % 7);
+      case 'q': return std::to_string((parts_.month + 2) / 3);
+      case 'Q': return std::to_string(ms_);
+      case 's': return std::to_string((ms_ - parts_.millisecond) / 1000);
+      default: break;
+    }
+    const auto [value, digits] = figure(sign);
+    return digits == 0 ? std::string(1, sign) : padded(value, digits, fill);
+  }
+
+ private:
+  std::string_view month() const { return month_names[static_cast<std::size_t>(parts_.month - 1)]; }
+  std::string_view weekday() const { return day_names[static_cast<std::size_t>(weekday_ - 1)]; }
+
+  // Signs that are a figure, with its digits; 0 digits: it is none.
+  std::pair<std::int64_t, std::size_t> figure(char sign) const {
+    switch (sign) {
+      case 'Y': return {parts_.year % 10'000, 4};
+      case 'y': return {parts_.year % 100, 2};
+      case 'G': return {iso_week(days_).first % 10'000, 4};
+      case 'g': return {iso_week(days_).first % 100, 2};
+      case 'V': return {iso_week(days_).second, 2};
+      case 'U': return {(day_of_year_ + 7 - weekday_ % 7) / 7, 2};      // weeks begin on Sunday
+      case 'W': return {(day_of_year_ + 8 - weekday_) / 7, 2};          // on Monday
+      case 'm': return {parts_.month, 2};
+      case 'd': case 'e': return {parts_.day, 2};
+      case 'j': return {day_of_year_ + 1, 3};
+      case 'H': return {parts_.hour, 2};
+      case 'I': return {(parts_.hour + 11) % 12 + 1, 2};
+      case 'M': return {parts_.minute, 2};
+      case 'S': return {parts_.second, 2};
+      case 'L': return {parts_.millisecond, 3};
+      default: return {0, 0};
+    }
+  }
+
+  std::int64_t ms_;
+  Parts parts_;
+  std::int64_t days_;
+  int weekday_;                            // 1 is Monday
+  std::int64_t day_of_year_;               // from 0
+};
 
 // The length of the sign that a dayjs format begins with: the longest run of one letter that is a sign.
 std::size_t sign_length(std::string_view format) {
@@ -192,37 +265,20 @@ std::optional<std::int64_t> add_duration(std::int64_t begin_ms, std::string_view
 }
 
 std::string write_date(std::int64_t ms, std::string_view format) {
-  const Parts parts = parts_of(ms);
-  const std::int64_t days = days_of({parts.year, parts.month, parts.day});
-  const std::string_view month = month_names[static_cast<std::size_t>(parts.month - 1)];
-  const std::string_view weekday = day_names[static_cast<std::size_t>(weekday_of(days) - 1)];
+  const Moment moment(ms);
   std::string out;
   for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%' || i + 1 >= format.size()) {
+    if (format[i] != '%') {
       out += format[i];
       continue;
     }
-    switch (format[++i]) {
-      case 'Y': out += padded(parts.year, 4); break;
-      case 'y': out += padded(parts.year % 100, 2); break;
-      case 'm': out += padded(parts.month, 2); break;
-      case 'd': out += padded(parts.day, 2); break;
-      case 'e': out += std::to_string(parts.day); break;
-      case 'b': out += month.substr(0, 3); break;
-      case 'B': out += month; break;
-      case 'a': out += weekday.substr(0, 3); break;
-      case 'A': out += weekday; break;
-      case 'H': out += padded(parts.hour, 2); break;
-      case 'I': out += padded((parts.hour + 11) % 12 + 1, 2); break;
-      case 'M': out += padded(parts.minute, 2); break;
-      case 'S': out += padded(parts.second, 2); break;
-      case 'L': out += padded(parts.millisecond, 3); break;
-      case 'p': out += parts.hour < 12 ? "AM" : "PM"; break;
-      case 'j': out += padded(days - days_of({parts.year, 1, 1}) + 1, 3); break;
-      case '-': break;                      // no padding: the figure follows padded all the same
-      case '%': out += '%'; break;
-      default: out += format[i];
+    // A sign may be preceded by what fills its figure up: nothing, blanks, zeros.
+    char sign = ++i < format.size() ? format[i] : '\0', fill = sign == 'e' ? ' ' : '0';
+    if (sign == '-' || sign == '_' || sign == '0') {
+      fill = sign == '-' ? '\0' : sign == '_' ? ' ' : '0';
+      sign = ++i < format.size() ? format[i] : '\0';
     }
+    if (sign != '\0') out += moment.written(sign, fill);
   }
   return out;
 }

@@ -29,7 +29,7 @@ std::optional<std::int64_t> read_date(std::string_view text, std::string_view fo
 std::optional<std::int64_t> read_iso_date(std::string_view text);
 // "3d", "1.5h", "200ms" after a time; none if it is no duration. Months and years go by the calendar.
 std::optional<std::int64_t> add_duration(std::int64_t begin_ms, std::string_view text);
-// In d3's signs: %Y %y %m %d %e %b %B %a %A %H %I %M %S %L %p %j %%.
+// In all of d3's signs (d3-time-format, US English, in UTC), with their fillings %-d %_d %0d.
 std::string write_date(std::int64_t ms, std::string_view format);
 // In dayjs' signs, of those that read_date knows.
 std::string write_dayjs(std::int64_t ms, std::string_view format);
