@@ -139,6 +139,30 @@ TEST(Overviews, in_every_width_the_height_that_they_ask_for_is_enough_for_their_
   }
 }
 
+// The longest of each kind: in brief where there is little room, and no title where there is room for none.
+TEST(Overviews, name_the_longest_of_each_kind_where_there_is_room_for_one) {
+  const auto scene = run_of(2, 1);
+  ui::Screen screen(1200, 900);
+  Overview overview;
+  const PlotState plot = plot_of(*scene);
+  overview_height(*scene, overview, plot, 1200);
+  ASSERT_EQ(overview.kinds.size(), 1U);
+  overview.kinds.front().words = overview.kinds.front().brief + " and much more about it than a narrow pane has room for";
+  bool was_whole = false, was_brief = false, was_none = false;
+  for (float width = 1000; width > 100; width -= 30) {
+    ImGui::GetIO().DisplaySize.x = width;
+    for (int i = 0; i < 2; ++i) {
+      screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, ImGui::GetContentRegionAvail().x)); });
+    }
+    const bool whole = screen.spot(overview.kinds.front().words) != nullptr, brief = screen.spot(overview.kinds.front().brief) != nullptr;
+    EXPECT_EQ(is_said("Longest of each kind:"), whole || brief) << width;
+    was_whole |= whole;
+    was_brief |= brief;
+    was_none |= !whole && !brief;
+  }
+  EXPECT_TRUE(was_whole && was_brief && was_none);
+}
+
 TEST(Overviews, of_many_ranks_show_those_with_the_most_exposed_time_and_say_so) {
   const auto scene = run_of(16, 2, 5);
   ui::Screen screen(1200, 900);
@@ -319,6 +343,18 @@ TEST(Palettes, show_what_holds_every_word_in_any_order_and_case) {
   palette.query = "no such thing";
   screen.frame(draw);
   EXPECT_TRUE(is_said("Nothing is called so."));
+}
+
+TEST(Palettes, are_headed_by_what_they_choose_from) {
+  ui::Screen screen(900, 700);
+  for (const char* title : {"Rows", "Commands"}) {
+    Palette palette;
+    palette.open = true;
+    palette.title = title;
+    screen.frame([&] { draw_palette(palette, {900, 700}); });
+    EXPECT_TRUE(is_said(title));
+    EXPECT_FALSE(is_said("Palette"));
+  }
 }
 
 TEST(Palettes, close_with_the_intent_of_what_is_pressed) {

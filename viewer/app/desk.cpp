@@ -218,15 +218,14 @@ void Desk::Impl::draw_trace(ImVec2 size) {
     return;
   }
   const ImVec2 at = ImGui::GetCursorPos();
-  // Tables of figures want more room than facts.
-  const float share = panel == "compare" || panel == "area" ? std::max(settings.drawer_share, 0.46f) : settings.drawer_share;
   const float wanted = views::overview_height(*one->scene, one->overview, one->plot, size.x);
-  // Source shows some lines around the one that matters, where no bar is lost for it.
-  const float of_source = panel == "source" ? std::min(px(320), size.y - wanted - px(190)) : 0;
-  const float most = std::max(px(151), size.y - px(260)), least = std::min(most, std::max(px(150), of_source));
-  const float drawer_height = drawer ? std::clamp(size.y * share, least, most) : 0;
+  // Tables of figures want more room than facts, and Source some lines around the one that matters, where no bar is
+  // lost for it.
+  const float of_rows = px(190), of_panel = panel == "compare" || panel == "area" ? size.y * 0.46f : panel == "source" ? px(320) : 0;
+  const float most = std::max(px(151), size.y - px(260)), least = std::min(most, std::max(px(150), std::min(of_panel, size.y - wanted - of_rows)));
+  const float drawer_height = drawer ? std::clamp(size.y * settings.drawer_share, least, most) : 0;
   // The bars give way where the window is low.
-  const float overview = std::min(wanted, std::max(px(110), size.y - drawer_height - px(190)));
+  const float overview = std::min(wanted, std::max(px(110), size.y - drawer_height - of_rows));
   ImGui::BeginChild("overview and plot", {size.x, size.y - drawer_height}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   collect(views::draw_overview(*one->scene, one->overview, one->plot, overview));
   // The rows got less or more room: what is selected stays in sight.

@@ -73,7 +73,7 @@ bool has_keys() {
   return state.stack.empty() ? ImGui::IsWindowFocused() : state.stack.back() == state.focused;
 }
 
-bool begin_pane(const char* name, ImVec2 size, bool title) {
+bool begin_pane(const char* name, ImVec2 size, bool title, const std::string& other_words, bool scrollbar) {
   ScreenState& state = screen_state();
   state.stack.emplace_back(name);
   state.panes.emplace_back(name);
@@ -95,7 +95,7 @@ bool begin_pane(const char* name, ImVec2 size, bool title) {
     ImDrawList* list = ImGui::GetWindowDrawList();
     list->AddRectFilled(at, {at.x + whole.x, at.y + head}, colours.raised, px(4), ImDrawFlags_RoundCornersTop);
     list->AddLine({at.x, at.y + head}, {at.x + whole.x, at.y + head}, colours.faint);
-    std::string words = name;
+    std::string words = other_words.empty() ? name : other_words;
     if (!words.empty()) words[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(words[0])));
     if (focused) list->AddRectFilled({at.x + px(10), at.y + head - px(2)}, {at.x + px(10) + measure().width(words, FontKind::bold), at.y + head}, colours.accent);
     const float height = font(FontKind::bold) != nullptr ? font(FontKind::bold)->FontSize : ImGui::GetFontSize();
@@ -111,6 +111,7 @@ bool begin_pane(const char* name, ImVec2 size, bool title) {
     ImGui::SetNextWindowFocus();
     state.wants_focus.clear();
   }
+  if (!scrollbar) flags |= ImGuiWindowFlags_NoScrollbar;
   ImGui::BeginChild("body", ImVec2(0, 0), false, flags | ImGuiWindowFlags_AlwaysUseWindowPadding);
   ImGui::PopStyleVar();
   ImGui::PopStyleColor(2);

@@ -34,10 +34,11 @@ void note_words(const std::string& words);
 const std::vector<std::string>& words();
 
 // --- Panes ----------------------------------------------------------------------------------------
-// A pane is a child window with a name and, if `title`, a head line with it, its first letter made large. In a pane that has rows or
+// A pane is a child window with a name and, if `title`, a head line with it, or other words, its first letter made large.
+// Without `scrollbar` what is too long is still scrolled by the wheel, and the body never gets narrower. In a pane that has rows or
 // tables, arrows and Tab go from one thing to the next and Enter presses it; in all others arrows are commands.
 // False: nothing of it can be seen; end_pane comes all the same.
-bool begin_pane(const char* name, ImVec2 size, bool title = true);
+bool begin_pane(const char* name, ImVec2 size, bool title = true, const std::string& other_words = "", bool scrollbar = true);
 void end_pane();
 // The panes of this frame in the order drawn, the one that has the keys, and giving them to one at its next frame.
 const std::vector<std::string>& panes();

@@ -38,8 +38,8 @@ Intents draw_edges(const Scene& scene, SpanRef span) {
     }
     if (shown == 0) ui::dim_line("nothing but its collective");
   };
-  list("It waited for  [", arrows.in, true);
-  list("What waited for it  ]", arrows.out, false);
+  list("It waited for · key [", arrows.in, true);
+  list("What waited for it · key ]", arrows.out, false);
   return intents;
 }
 

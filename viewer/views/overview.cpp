@@ -83,35 +83,55 @@ std::vector<Overview::Kind> longest_of_kinds(const Scene& scene) {
     const std::string part = detail.part != 0 ? std::string(timeline.strings[detail.part]) : "";
     if (detail.layer >= 0) words += " of layer " + std::to_string(detail.layer);
     else if (!part.empty()) words += part == "fsdp_unit" ? " of the root unit" : " of " + part;
+    const std::string kind = words;
     if (detail.phase != 0) words += " in " + std::string(timeline.strings[detail.phase]);
-    words += ", rank " + std::to_string(timeline.rank(exposure.span));
-    words += exposure.blocking_ns > 0 ? ", " + metrics::duration_text(exposure.blocking_ns) : ", blocks nothing";
+    const std::string end = ", rank " + std::to_string(timeline.rank(exposure.span)) +
+                            (exposure.blocking_ns > 0 ? ", " + metrics::duration_text(exposure.blocking_ns) : ", blocks nothing");
+    const std::string brief = kind + end;
+    words += end;
     if (detail.source.known()) {
       const std::string line = timeline::line_text(timeline, detail.source);
       words += ", at " + line.substr(line.rfind('/') + 1);
     }
-    kinds.push_back({exposure.span, words});
+    kinds.push_back({exposure.span, words, brief});
     if (kinds.size() == 4) break;
   }
   return kinds;
 }
 
-// One line of them: what does not fit is left to N.
+constexpr const char* kinds_title = "Longest of each kind:";
+float kinds_gap() { return px(16); }
+
+// Those that one line of this width has room for; what does not fit is left to N. In brief where not even one fits else.
+std::vector<std::pair<scene::SpanRef, std::string>> kinds_in(const Overview& overview, float width) {
+  std::vector<std::pair<scene::SpanRef, std::string>> shown;
+  for (const auto words : {&Overview::Kind::words, &Overview::Kind::brief}) {
+    float x = ui::measure().width(kinds_title, page::FontKind::small);
+    for (const Overview::Kind& kind : overview.kinds) {
+      x += kinds_gap() + ui::measure().width(kind.*words, page::FontKind::body);
+      if (x > width) break;
+      shown.emplace_back(kind.span, kind.*words);
+    }
+    if (!shown.empty()) break;
+  }
+  return shown;
+}
+
 Intents draw_kinds(const Scene& scene, const Overview& overview, float width) {
   Intents intents;
-  constexpr const char* title = "Blocks longest of its kind:";
-  ui::dim_line(title);
-  const float left = ImGui::GetCursorPosX(), gap = px(16);
-  float x = ui::measure().width(title, page::FontKind::small) + gap;
-  for (const Overview::Kind& kind : overview.kinds) {
-    const float wide = ui::measure().width(kind.words, page::FontKind::body);
-    if (x + wide > width) break;
-    ImGui::SameLine(left + x, 0);
-    if (ui::link(kind.words, "Select it")) {
-      intents.push_back({"select", scene::span_name(scene, kind.span)});
+  const auto shown = kinds_in(overview, width);
+  if (shown.empty()) return intents;
+  // On the height of the links beside it.
+  const float y = ImGui::GetCursorPosY();
+  ImGui::SetCursorPosY(y + std::floor((ui::font(page::FontKind::body)->FontSize - ui::font(page::FontKind::small)->FontSize) / 2));
+  ui::dim_line(kinds_title);
+  for (const auto& [span, words] : shown) {
+    ImGui::SameLine(0, kinds_gap());
+    ImGui::SetCursorPosY(y);
+    if (ui::link(words, "Select it")) {
+      intents.push_back({"select", scene::span_name(scene, span)});
       intents.push_back({"view.center", ""});
     }
-    x += wide + gap;
   }
   return intents;
 }
@@ -207,7 +227,7 @@ float headline_height(const Scene& scene, const Overview& overview, const PlotSt
   for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
     if (!words.empty()) height += static_cast<float>(lines_of(words, width)) * line + between;
   }
-  return scene.exposures().empty() ? height : height + link + between;
+  return kinds_in(overview, width).empty() ? height : height + link + between;
 }
 
 // What to look at, why, and the one key to press.
@@ -216,7 +236,7 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
   if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
   ui::paragraph(headline(scene, plot));
-  if (!scene.exposures().empty()) intents = draw_kinds(scene, overview, ImGui::GetContentRegionAvail().x);
+  intents = draw_kinds(scene, overview, ImGui::GetContentRegionAvail().x);
   if (!scene.exposures().empty()) {
     if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
     ImGui::SameLine(0, px(18));
@@ -233,9 +253,12 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
 std::string title_words(const Scene& scene, const scene::Scene::StepWindow& step, std::size_t bars) {
   const std::size_t steps = scene.steps().size(), ranks = scene.ranks().size();
   std::string words = "Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number));
-  if (steps > 1) words += " (" + std::to_string(steps) + " steps are recorded: keys 1 to " + std::to_string(std::min<std::size_t>(9, steps)) + ")";
   words += " · " + metrics::duration_text(step.window.length());
   if (ranks > bars) words += " · of " + std::to_string(ranks) + " ranks the " + std::to_string(bars) + " with the most exposed time";
+  if (steps > 1) {
+    words += " · " + std::to_string(steps) + " steps, keys 1 " + (steps == 2 ? "and" : "to") + " " + std::to_string(std::min<std::size_t>(9, steps)) +
+             " choose one";
+  }
   return words;
 }
 
@@ -283,7 +306,8 @@ float overview_height(const Scene& scene, Overview& overview, const PlotState& p
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
   make(overview, scene);
   Intents intents;
-  ui::begin_pane("overview", {0, height}, false);
+  // A scrollbar that comes for a moment would make lines shorter, so that more of them need it.
+  ui::begin_pane("overview", {0, height}, false, "", false);
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
   const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(title_units);

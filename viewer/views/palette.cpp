@@ -38,7 +38,7 @@ Intents draw_palette(Palette& palette, ImVec2 size) {
   const ImVec2 box{std::min(size.x - px(40), px(560)), std::min(size.y - px(80), px(440))};
   ImGui::SetCursorPos({(size.x - box.x) / 2, px(60)});
   ImGui::PushStyleColor(ImGuiCol_ChildBg, theme().raised);
-  ui::begin_pane("palette", box, true);
+  ui::begin_pane("palette", box, true, palette.title);
   const std::string before = palette.query;
   const bool entered = ui::text_field(palette.title, &palette.query, ImGui::GetContentRegionAvail().x, palette.take_focus);
   palette.take_focus = false;

@@ -46,7 +46,7 @@ struct Overview {
   std::string straggler;              // who is late, or that nobody is
   struct Kind {
     scene::SpanRef span;
-    std::string words;
+    std::string words, brief;         // brief: without phase and source line
   };
   std::vector<Kind> kinds;            // of each kind of collective the one that blocks longest
   // When a rank stood in a collective whose last rank had not come, and computed nothing.
