@@ -133,7 +133,8 @@ void Desk::Impl::open_palette(bool of_rows) {
     for (const scene::RankScene& rank : run()->scene->ranks()) all.open.insert("r" + std::to_string(rank.rank));
     for (const scene::Row& row : run()->scene->rows(all)) {
       if (row.pinned) continue;
-      palette.choices.push_back({"rank " + std::to_string(row.rank) + " · " + row.title, row.name, {"row.show", row.name}});
+      const std::string of_rank = row.kind == scene::RowKind::rank ? "" : "rank " + std::to_string(row.rank) + " · ";
+      palette.choices.push_back({of_rank + row.title, row.name, {"row.show", row.name}});
     }
     return;
   }

@@ -12,10 +12,22 @@ namespace {
 std::string rank_of(const std::string& row) { return row.substr(0, row.find('.')); }
 std::string rank_in_focus(const lanes::PlotState& plot) { return plot.focus_row.empty() ? "r0" : rank_of(plot.focus_row); }
 
-// On or off, and the first rank opened, so that there is such a row to be seen.
+// On or off, and the first rank opened, so that there is such a row. One that is new is brought in sight: of the rank in
+// focus, else the first.
 void turn_kind(lanes::PlotState& plot, const scene::Scene& scene, const std::string& kind) {
   turn(plot.choices.hidden, kind);
   plot.choices.open.insert("r" + std::to_string(scene.ranks().front().rank));
+  if (plot.choices.hidden.contains(kind)) return;
+  const std::string focus = rank_in_focus(plot);
+  const scene::Row* shown = nullptr;
+  const std::vector<scene::Row> rows = scene.rows(plot.choices);
+  for (const scene::Row& row : rows) {
+    if (row.pinned || name_of(row.kind) != kind) continue;
+    if (shown == nullptr || (rank_of(row.name) == focus && rank_of(shown->name) != focus)) shown = &row;
+  }
+  if (shown == nullptr) return;
+  plot.focus_row = shown->name;
+  plot.reveal = true;
 }
 
 // Whatever hides it gives way.

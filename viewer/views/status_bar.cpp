@@ -30,10 +30,12 @@ Intents draw_status_bar(const StatusBar& state) {
   ui::begin_pane("status", {0, px(28)}, false);
   ImGui::SetCursorPos({px(10), px(5)});
   ImGui::PushStyleColor(ImGuiCol_Text, state.modelled ? theme().warning : theme().dim);
-  ImGui::TextUnformatted(state.provenance.c_str());
+  if (!state.provenance.empty()) {
+    ImGui::TextUnformatted(state.provenance.c_str());
+    ui::note_words(state.provenance);
+    ImGui::SameLine(0, px(18));
+  }
   ImGui::PopStyleColor();
-  ui::note_words(state.provenance);
-  ImGui::SameLine(0, px(18));
   std::string words;
   ImU32 colour = theme().dim;
   if (!state.problem.empty()) {

@@ -18,10 +18,12 @@ Intents draw_text(TextState& state) {
     state.take_focus = false;
     state.page.find(state.query);
     ImGui::SameLine(0, px(8));
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(3));
     ui::dim_line(state.query.empty() ? "" : std::to_string(state.page.found()) + " found");
   } else {
+    // Small words, as those in the buttons, and on their line.
     ImGui::SameLine(0, px(10));
-    ImGui::AlignTextToFramePadding();
+    ImGui::SetCursorPosY(ImGui::GetCursorPosY() + px(3));
     ui::dim_line(state.title);
   }
   ImGui::BeginChild("page", {0, 0}, false, ImGuiWindowFlags_HorizontalScrollbar);
