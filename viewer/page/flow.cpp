@@ -255,10 +255,10 @@ std::vector<float> Flow::column_widths(const Block& block, float room, float& co
   if (sum_natural <= room) return natural;
   content = std::max(room, sum_least);
   float spare = std::max(0.0f, room - sum_least), more = sum_natural - sum_least;
-  // Few words: no more than half of an equal share.
+  // Few words: no more than two thirds of an equal share.
   for (std::size_t c = 0; c < columns; ++c) {
     const float missing = natural[c] - least[c];
-    if (natural[c] > room / (2 * static_cast<float>(columns)) || missing > spare) continue;
+    if (natural[c] > 2 * room / (3 * static_cast<float>(columns)) || missing > spare) continue;
     least[c] = natural[c];
     spare -= missing;
     more -= missing;
