@@ -123,6 +123,20 @@ TEST(Placing, a_row_is_brought_into_sight_with_the_least_move) {
   EXPECT_GE(tall, 200);
 }
 
+TEST(Placing, a_row_that_was_brought_into_sight_has_whole_rows_above_it) {
+  const std::vector<Placed> placed{{0, 30}, {34, 30}, {68, 20}, {88, 20}, {108, 90}};
+  for (const Placed& row : placed) {
+    for (float scroll = 0; scroll <= row.top; scroll += 1) {
+      const float further = from_a_whole_row(placed, row, scroll);
+      EXPECT_GE(further, scroll);
+      EXPECT_LE(further, row.top) << "the row itself stays whole";
+      for (const Placed& other : placed) EXPECT_FALSE(other.top < further && other.bottom() > further) << "cut at " << further;
+      // No further than the end of the row that was cut.
+      for (const Placed& other : placed) EXPECT_FALSE(other.top >= scroll && other.bottom() <= further) << scroll << " passed over a whole row";
+    }
+  }
+}
+
 TEST(Placing, the_handle_of_the_scrollbar_is_always_within_it_and_follows_the_hand) {
   for (const float whole : {301.0f, 500.0f, 4000.0f, 1e6f}) {
     const float pane = 300, least = 20;

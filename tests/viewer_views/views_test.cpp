@@ -139,8 +139,8 @@ TEST(Overviews, in_every_width_the_height_that_they_ask_for_is_enough_for_their_
   }
 }
 
-// The longest of each kind: in brief where there is little room, and no title where there is room for none.
-TEST(Overviews, name_the_longest_of_each_kind_where_there_is_room_for_one) {
+// What is exposed most: in brief where there is little room, and no title where there is room for none.
+TEST(Overviews, name_what_is_exposed_most_where_there_is_room_for_it) {
   const auto scene = run_of(2, 1);
   ui::Screen screen(1200, 900);
   Overview overview;
@@ -155,7 +155,7 @@ TEST(Overviews, name_the_longest_of_each_kind_where_there_is_room_for_one) {
       screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, ImGui::GetContentRegionAvail().x)); });
     }
     const bool whole = screen.spot(overview.kinds.front().words) != nullptr, brief = screen.spot(overview.kinds.front().brief) != nullptr;
-    EXPECT_EQ(is_said("Longest of each kind:"), whole || brief) << width;
+    EXPECT_EQ(is_said("Of exposed time:"), whole || brief) << width;
     was_whole |= whole;
     was_brief |= brief;
     was_none |= !whole && !brief;

@@ -53,7 +53,7 @@ void draw_block(ImDrawList* list, Paint paint, ImVec2 from, ImVec2 to, Hatch& ha
 
 // Stacked from the bottom: compute, communication, memory, other.
 void draw_coverage(ImDrawList* list, const Item& item, float x0, float x1, const RowRect& row, Hatch& hatch) {
-  constexpr std::array<Paint, 4> classes{Paint::compute, Paint::communication, Paint::memory, Paint::host};
+  const std::array<Paint, 4> classes{Paint::compute, item.of_rank ? Paint::exposed : Paint::communication, Paint::memory, Paint::host};
   float bottom = row.bottom;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     if (item.busy[c] <= 0) continue;

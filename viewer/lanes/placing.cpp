@@ -93,6 +93,14 @@ float scroll_to(const Placed& row, float scroll, float pane, float air) {
   return std::max(0.0f, scroll);
 }
 
+float from_a_whole_row(const std::vector<Placed>& placed, const Placed& row, float scroll) {
+  for (const Placed& one : placed) {
+    if (one.height <= 0 || one.bottom() <= scroll) continue;
+    return one.top >= scroll ? scroll : std::min(one.bottom(), row.top);
+  }
+  return scroll;
+}
+
 Handle handle_of(float scroll, float whole, float pane, float least) {
   const float length = std::max(least, pane * pane / whole);
   return {scroll / (whole - pane) * (pane - length), length};

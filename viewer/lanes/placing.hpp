@@ -44,6 +44,8 @@ int level_at(const scene::Row& row, const RowRect& rect, float y);
 
 // The scroll that shows the row whole, or its top where it is higher than the pane, with the least move.
 float scroll_to(const Placed& row, float scroll, float pane, float air);
+// A little further, so that no row above `row` is cut at the upper edge.
+float from_a_whole_row(const std::vector<Placed>& placed, const Placed& row, float scroll);
 
 // The handle of a scrollbar as long as the pane, for `whole` pixels of rows of which the pane shows some from `scroll`
 // on; and the scroll that puts the handle's middle at `y`. REQUIRES: whole > pane > least.

@@ -30,7 +30,7 @@ void scroll_into_sight(PlotState& state, const std::vector<Placed>& placed, floa
   // A pinned row stands twice; the lower one is the one in its place.
   for (std::size_t i = state.rows.size(); i-- > 0;) {
     if (state.rows[i].name != state.focus_row) continue;
-    state.scroll = scroll_to(placed[i], state.scroll, height, px(20));
+    state.scroll = from_a_whole_row(placed, placed[i], scroll_to(placed[i], state.scroll, height, px(20)));
     return;
   }
 }

@@ -262,6 +262,7 @@ class RowDrawing {
     Item item;
     item.kind = Item::Kind::coverage;
     item.paint = row_paint();
+    item.of_rank = row_.kind == RowKind::rank;
     item.depth = static_cast<std::int32_t>(depth);
     item.x0 = x_of(run.start);
     item.x1 = x_of(run.end);

@@ -37,6 +37,7 @@ struct Item {
   // Of coverage: share of compute, communication, memory, other; sum <= 1. Of a rank row: compute, exposed
   // communication, exposed memory, 0; the rest is idle. Of exposed rows [1], of idle and critical ones [3].
   std::array<float, 4> busy{};
+  bool of_rank = false;                       // coverage of a rank row: its communication is all exposed
   timeline::SpanRef span;                     // the span, or the longest one of a coverage item (may be invalid)
   base::Nanoseconds wait_ns = 0;              // of a collective's span: how much of it was waiting
   std::uint32_t count = 1;                    // spans that begin in it, at least 1 (of derived rows 1)

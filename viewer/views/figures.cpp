@@ -35,7 +35,7 @@ std::string difference_text(Nanoseconds a, Nanoseconds b, bool clocks_differ) {
 std::array<BarPart, 5> bar_parts(const metrics::Partition& partition, Nanoseconds waiting, float from, float to) {
   const Nanoseconds exposed = partition.exposed_communication_ns, waited = std::clamp<Nanoseconds>(waiting, 0, exposed);
   std::array<BarPart, 5> parts{{{Paint::compute, "compute", partition.compute_ns},
-                                {Paint::exposed, "exposed", exposed - waited},
+                                {Paint::exposed, "transfer", exposed - waited},
                                 {Paint::wait, "waiting", waited},
                                 {Paint::memory, "copies", partition.exposed_memory_ns},
                                 {Paint::idle, "idle", partition.idle_ns}}};

@@ -21,7 +21,8 @@ std::string exact_share_text(base::Nanoseconds part, base::Nanoseconds whole);
 // Of b against a: "+1.2 ms", "−310 µs", "0"; "two clocks" where the two are not of one kind of clock.
 std::string difference_text(base::Nanoseconds a, base::Nanoseconds b, bool clocks_differ);
 
-// A rank's bar from left to right: compute, exposed, waiting, copies, idle. `waiting` is a part of the exposed time.
+// A rank's bar from left to right: compute, exposed transfer, exposed waiting, copies, idle. `waiting` is a part of the
+// exposed time.
 // Lengths sum to the partition's window, exactly; x ascend from `from` to `to` without gap.
 struct BarPart {
   scene::Paint paint{};

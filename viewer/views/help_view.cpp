@@ -37,7 +37,8 @@ void draw_legend() {
   ui::heading("How to read the picture");
   const std::pair<scene::Paint, const char*> samples[] = {{scene::Paint::compute, "compute"}, {scene::Paint::communication, "communication"},
                                                           {scene::Paint::wait, "waiting for a rank"}, {scene::Paint::exposed, "exposed"},
-                                                          {scene::Paint::memory, "copies"}, {scene::Paint::idle, "idle"}};
+                                                          {scene::Paint::memory, "copies"}, {scene::Paint::idle, "idle"},
+                                                          {scene::Paint::critical, "critical path"}};
   lanes::Hatch hatch(px(6));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = px(20), column = ImGui::GetContentRegionAvail().x * 0.47f;
@@ -51,7 +52,7 @@ void draw_legend() {
     ImGui::TextUnformatted(samples[i].second);
   }
   ImGui::SetCursorScreenPos({at.x, at.y + 3 * line + px(4)});
-  ui::paragraph("A row is a stream of a rank. Plain blocks compute, hatched ones communicate; the pale first part of a collective waits for its slowest rank. "
+  ui::paragraph("A rank's row is all its streams in one: compute, and what is exposed in red. A row below is a stream. Plain blocks compute, hatched ones communicate; the pale first part of a collective waits for its slowest rank. "
                 "Where blocks would be too small, a column is as high as the share of its time that was busy.");
   ui::paragraph("Exposed: communication that no compute of its rank covers. Blocking: exposed, and its transfer lies on the critical path, the chain of work that "
                 "decided how long the step is; time spent waiting for a late rank belongs to what that rank did. The straggler is the rank that waits least "

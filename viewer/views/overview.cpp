@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/metrics/exposed_kinds.hpp"
 #include "viewer/lanes/paint.hpp"
 #include "viewer/scene/navigate.hpp"
 #include "viewer/scene/sidecar.hpp"
@@ -65,52 +66,38 @@ std::string headline(const Scene& scene, const PlotState& plot) {
   return "The longest blocking exposure: " + metrics::sentence(scene.timeline(), longest) + ".";
 }
 
-// Of each kind of collective the exposure that blocks longest, for a reader who asks for a gather where a
-// reduce-scatter is the longest of all.
-std::vector<Overview::Kind> longest_of_kinds(const Scene& scene) {
-  std::vector<Overview::Kind> kinds;
-  std::vector<timeline::CollectiveOp> seen;
+// What the exposed time of the window is made of: a single long exposure may be the least of it.
+std::vector<Overview::Kind> kinds_of(const Scene& scene, metrics::Window window) {
   const timeline::Timeline& timeline = scene.timeline();
-  for (const metrics::Exposure& exposure : scene.exposures()) {
-    if (!timeline.has_collective(exposure.span)) continue;
-    const timeline::CollectiveOp op = timeline.collective(exposure.span).op;
-    if (std::find(seen.begin(), seen.end(), op) != seen.end()) continue;
-    seen.push_back(op);
-    const timeline::Detail& detail = timeline.detail(exposure.span);
-    std::string words = name_of(op);
-    std::replace(words.begin(), words.end(), '_', '-');
-    // FSDP's root unit holds what stands outside the layers.
-    const std::string part = detail.part != 0 ? std::string(timeline.strings[detail.part]) : "";
-    if (detail.layer >= 0) words += " of layer " + std::to_string(detail.layer);
-    else if (!part.empty()) words += part == "fsdp_unit" ? " of the root unit" : " of " + part;
-    const std::string kind = words;
-    if (detail.phase != 0) words += " in " + std::string(timeline.strings[detail.phase]);
-    const std::string end = ", rank " + std::to_string(timeline.rank(exposure.span)) +
-                            (exposure.blocking_ns > 0 ? ", " + metrics::duration_text(exposure.blocking_ns) : ", blocks nothing");
-    const std::string brief = kind + end;
-    words += end;
-    if (detail.source.known()) {
-      const std::string line = timeline::line_text(timeline, detail.source);
-      words += ", at " + line.substr(line.rfind('/') + 1);
-    }
-    kinds.push_back({exposure.span, words, brief});
-    if (kinds.size() == 4) break;
+  const std::vector<metrics::ExposedKind> all =
+      metrics::exposed_kinds(timeline, window, [&](scene::SpanRef span) { return scene.collective_of(span); });
+  base::Nanoseconds sum = 0;
+  for (const metrics::ExposedKind& kind : all) sum += kind.exposed_ns;
+  std::vector<Overview::Kind> kinds;
+  for (const metrics::ExposedKind& kind : all) {
+    // Less than a hundredth explains nothing.
+    if (kinds.size() == 4 || kind.exposed_ns * 100 < sum) break;
+    const std::string line = timeline::line_text(timeline, kind.line), brief = kind.name + " " + percent_text(kind.exposed_ns, sum);
+    std::string more = "Of all exposed time, over all ranks: " + metrics::duration_text(kind.exposed_ns) + " in " + std::to_string(kind.spans) +
+                       (kind.spans == 1 ? " span" : " spans") + ", " + percent_text(kind.waiting_ns, kind.exposed_ns) + " of it waiting for a rank";
+    if (!line.empty()) more += ", issued at " + line;
+    kinds.push_back({kind.longest, line.empty() ? brief : brief + ", " + line.substr(line.rfind('/') + 1), brief, more + ". Selects the longest."});
   }
   return kinds;
 }
 
-constexpr const char* kinds_title = "Longest of each kind:";
+constexpr const char* kinds_title = "Of exposed time:";
 float kinds_gap() { return px(16); }
 
 // Those that one line of this width has room for; what does not fit is left to N. In brief where not even one fits else.
-std::vector<std::pair<scene::SpanRef, std::string>> kinds_in(const Overview& overview, float width) {
-  std::vector<std::pair<scene::SpanRef, std::string>> shown;
+std::vector<std::pair<const Overview::Kind*, std::string>> kinds_in(const Overview& overview, float width) {
+  std::vector<std::pair<const Overview::Kind*, std::string>> shown;
   for (const auto words : {&Overview::Kind::words, &Overview::Kind::brief}) {
     float x = ui::measure().width(kinds_title, page::FontKind::small);
     for (const Overview::Kind& kind : overview.kinds) {
       x += kinds_gap() + ui::measure().width(kind.*words, page::FontKind::body);
       if (x > width) break;
-      shown.emplace_back(kind.span, kind.*words);
+      shown.emplace_back(&kind, kind.*words);
     }
     if (!shown.empty()) break;
   }
@@ -125,11 +112,11 @@ Intents draw_kinds(const Scene& scene, const Overview& overview, float width) {
   const float y = ImGui::GetCursorPosY();
   ImGui::SetCursorPosY(y + std::floor((ui::font(page::FontKind::body)->FontSize - ui::font(page::FontKind::small)->FontSize) / 2));
   ui::dim_line(kinds_title);
-  for (const auto& [span, words] : shown) {
+  for (const auto& [kind, words] : shown) {
     ImGui::SameLine(0, kinds_gap());
     ImGui::SetCursorPosY(y);
-    if (ui::link(words, "Select it")) {
-      intents.push_back({"select", scene::span_name(scene, span)});
+    if (ui::link(words, kind->more)) {
+      intents.push_back({"select", scene::span_name(scene, kind->span)});
       intents.push_back({"view.center", ""});
     }
   }
@@ -210,13 +197,16 @@ std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
   return exposed;
 }
 
-// Made once a run: all look at every collective.
-void make(Overview& overview, const Scene& scene) {
+// Made once a run, or once a step that comes into view: all look at every collective.
+void make(Overview& overview, const Scene& scene, metrics::Window window) {
+  if (overview.kinds_of != window) {
+    overview.kinds_of = window;
+    overview.kinds = kinds_of(scene, window);
+  }
   if (overview.made) return;
   overview.made = true;
   overview.waiting = exposed_waiting(scene);
   overview.straggler = straggler_words(scene);
-  overview.kinds = longest_of_kinds(scene);
 }
 
 // The sentences, a line of the kinds and one of links, in a pane of this width: what draw_headline takes.
@@ -253,7 +243,7 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
 std::string title_words(const Scene& scene, const scene::Scene::StepWindow& step, std::size_t bars) {
   const std::size_t steps = scene.steps().size(), ranks = scene.ranks().size();
   std::string words = "Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number));
-  words += " · " + metrics::duration_text(step.window.length());
+  words += " · " + metrics::duration_text(step.window.length()) + " · exposed = transfer + waiting for ranks";
   if (ranks > bars) words += " · of " + std::to_string(ranks) + " ranks the " + std::to_string(bars) + " with the most exposed time";
   if (steps > 1) {
     words += " · " + std::to_string(steps) + " steps, keys 1 " + (steps == 2 ? "and" : "to") + " " + std::to_string(std::min<std::size_t>(9, steps)) +
@@ -299,16 +289,16 @@ scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot)
 }
 
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
-  make(overview, scene);
+  make(overview, scene, step_in_view(scene, plot).window);
   return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, overview, plot, width);
 }
 
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
-  make(overview, scene);
+  const scene::Scene::StepWindow step = step_in_view(scene, plot);
+  make(overview, scene, step.window);
   Intents intents;
   // A scrollbar that comes for a moment would make lines shorter, so that more of them need it.
   ui::begin_pane("overview", {0, height}, false, "", false);
-  const scene::Scene::StepWindow step = step_in_view(scene, plot);
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
   const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(title_units);
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);

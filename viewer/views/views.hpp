@@ -45,10 +45,11 @@ struct Overview {
   bool made = false;
   std::string straggler;              // who is late, or that nobody is
   struct Kind {
-    scene::SpanRef span;
-    std::string words, brief;         // brief: without phase and source line
+    scene::SpanRef span;              // the one that owns most
+    std::string words, brief, more;   // brief: without the source line; more: all figures, for who points at it
   };
-  std::vector<Kind> kinds;            // of each kind of collective the one that blocks longest
+  std::vector<Kind> kinds;            // what exposed time is made of, in the window of the bars
+  std::optional<metrics::Window> kinds_of;
   // When a rank stood in a collective whose last rank had not come, and computed nothing.
   std::map<base::Rank, metrics::Intervals> waiting;
 };
