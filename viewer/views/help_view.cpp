@@ -51,9 +51,9 @@ void draw_legend() {
     ImGui::SetCursorScreenPos({x + px(52), y});
     ImGui::TextUnformatted(samples[i].second);
   }
-  ImGui::SetCursorScreenPos({at.x, at.y + 3 * line + px(4)});
-  ui::paragraph("A rank's row is all its streams in one: compute, and what is exposed in red. A row below is a stream. Plain blocks compute, hatched ones communicate; the pale first part of a collective waits for its slowest rank. "
-                "Where blocks would be too small, a column is as high as the share of its time that was busy.");
+  ImGui::SetCursorScreenPos({at.x, at.y + static_cast<float>((std::size(samples) + 1) / 2) * line + px(4)});
+  ui::paragraph("A rank's row is all its streams in one: compute, and what is exposed in red. A row below is a stream. Plain blocks compute, "
+                "hatched ones communicate; the pale first part of a collective waits for its slowest rank. Where blocks would be too small, a column is as high as the share of its time that was busy.");
   ui::paragraph("Exposed: communication that no compute of its rank covers. Blocking: exposed, and its transfer lies on the critical path, the chain of work that "
                 "decided how long the step is; time spent waiting for a late rank belongs to what that rank did. The straggler is the rank that waits least "
                 "in collectives: the others wait for it. FSDP's root unit holds the parameters outside the layers.");
