@@ -31,16 +31,20 @@ class Dealing {
       : timeline_(timeline), window_(window), collective_of_(collective_of) {}
 
   void deal_rank(Rank rank) {
-    const Intervals compute = device_sets(timeline_, rank).compute;
+    // What lies in the window
     std::vector<SpanRef> spans;
+    Intervals computed;
     timeline::for_each_device_span(timeline_, rank, [&](SpanRef span) {
-      const bool within = timeline_.start(span) < window_.end && timeline_.end(span) > window_.start;
-      if (within && timeline_.cls(span) == Class::communication) spans.push_back(span);
+      const Interval time{std::max(timeline_.start(span), window_.start), std::min(timeline_.end(span), window_.end)};
+      if (time.length() <= 0) return;
+      if (timeline_.cls(span) == Class::communication) spans.push_back(span);
+      if (timeline_.cls(span) == Class::compute) computed.push_back(time);
     });
+    const Intervals compute = union_of(std::move(computed));
     std::sort(spans.begin(), spans.end(), [&](SpanRef a, SpanRef b) {
       return std::pair(timeline_.start(a), a) < std::pair(timeline_.start(b), b);
     });
-    // In order of their starts: each owns what those before it have left.
+    // In order of their starts, each owns what those before it have left
     Nanoseconds dealt = window_.start;
     for (const SpanRef span : spans) {
       const Interval owned{std::max(timeline_.start(span), dealt), std::min(timeline_.end(span), window_.end)};

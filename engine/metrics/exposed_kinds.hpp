@@ -27,7 +27,7 @@ struct ExposedKind {
 // The collective that a span belongs to, nullptr if none is known.
 using CollectiveOf = std::function<const MatchedCollective*(SpanRef)>;
 
-// Most exposed first; equal ones by name, then by line. O(spans · log spans).
+// Most exposed first; equal ones by name, then by line. O(spans + spans of the window · log of them).
 std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window, const CollectiveOf& collective_of);
 // The same, matching the collectives of the timeline first.
 std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window);

@@ -66,8 +66,10 @@ std::string headline(const Scene& scene, const PlotState& plot) {
   return "The longest blocking exposure: " + metrics::sentence(scene.timeline(), longest) + ".";
 }
 
-// What the exposed time of the window is made of: a single long exposure may be the least of it.
+// What the exposed time of the window is made of: a single long exposure may be the least of it. Of a trace too long for
+// a path over all of it, nothing: all its spans would be looked at between two frames.
 std::vector<Overview::Kind> kinds_of(const Scene& scene, metrics::Window window) {
+  if (scene.path_is_partial()) return {};
   const timeline::Timeline& timeline = scene.timeline();
   const std::vector<metrics::ExposedKind> all =
       metrics::exposed_kinds(timeline, window, [&](scene::SpanRef span) { return scene.collective_of(span); });
