@@ -155,7 +155,7 @@ TEST(Overviews, name_what_is_exposed_most_where_there_is_room_for_it) {
       screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, ImGui::GetContentRegionAvail().x)); });
     }
     const bool whole = screen.spot(overview.kinds.front().words) != nullptr, brief = screen.spot(overview.kinds.front().brief) != nullptr;
-    EXPECT_EQ(is_said("Of exposed time:"), whole || brief) << width;
+    EXPECT_EQ(is_said("Exposed time is:"), whole || brief) << width;
     was_whole |= whole;
     was_brief |= brief;
     was_none |= !whole && !brief;

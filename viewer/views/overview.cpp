@@ -80,7 +80,7 @@ std::vector<Overview::Kind> kinds_of(const Scene& scene, metrics::Window window)
     // Less than a hundredth explains nothing.
     if (kinds.size() == 4 || kind.exposed_ns * 100 < sum) break;
     const std::string line = timeline::line_text(timeline, kind.line), brief = kind.name + " " + percent_text(kind.exposed_ns, sum);
-    std::string more = "Of all exposed time, over all ranks: " + metrics::duration_text(kind.exposed_ns) + " in " + std::to_string(kind.spans) +
+    std::string more = "Of the exposed time of all ranks in the step: " + metrics::duration_text(kind.exposed_ns) + " in " + std::to_string(kind.spans) +
                        (kind.spans == 1 ? " span" : " spans") + ", " + percent_text(kind.waiting_ns, kind.exposed_ns) + " of it waiting for a rank";
     if (!line.empty()) more += ", issued at " + line;
     kinds.push_back({kind.longest, line.empty() ? brief : brief + ", " + line.substr(line.rfind('/') + 1), brief, more + ". Selects the longest."});
@@ -88,7 +88,7 @@ std::vector<Overview::Kind> kinds_of(const Scene& scene, metrics::Window window)
   return kinds;
 }
 
-constexpr const char* kinds_title = "Of exposed time:";
+constexpr const char* kinds_title = "Exposed time is:";
 float kinds_gap() { return px(16); }
 
 // Those that one line of this width has room for; what does not fit is left to N. In brief where not even one fits else.
@@ -148,7 +148,9 @@ std::string straggler_words(const Scene& scene) {
     if (rank.rank == least->rank) own_compute = compute;
     else others_compute += compute, ++others;
   }
-  std::string words = "Rank " + std::to_string(least->rank) + " is the straggler. " + over + " the others waited " + metrics::duration_text(second) +
+  // Below a tenth of the time it explains little, and may be another rank the next time.
+  const bool clearly = (most->wait_ns - least->wait_ns) * 10 >= whole;
+  std::string words = "Rank " + std::to_string(least->rank) + (clearly ? " is the straggler. " : " is slightly late. ") + over + " the others waited " + metrics::duration_text(second) +
           (second == most->wait_ns ? "" : " to " + metrics::duration_text(most->wait_ns)) + " in collectives, under compute or not; it waited " +
           metrics::duration_text(least->wait_ns) + ".";
   if (others > 0 && others_compute > 0) {
@@ -211,7 +213,7 @@ void make(Overview& overview, const Scene& scene, metrics::Window window) {
   overview.straggler = straggler_words(scene);
 }
 
-// The sentences, a line of the kinds and one of links, in a pane of this width: what draw_headline takes.
+// A sentence, a line of the kinds, a sentence and a line of links, in a pane of this width: what draw_headline takes.
 float headline_height(const Scene& scene, const Overview& overview, const PlotState& plot, float pane) {
   const float width = std::max(pane - px(2 * left_units) - 1, px(40)), body = ui::font(page::FontKind::body)->FontSize;
   const float line = std::round(body * 1.32f), link = body + px(2), between = ImGui::GetStyle().ItemSpacing.y;
@@ -227,8 +229,8 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
   Intents intents;
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
   if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
-  ui::paragraph(headline(scene, plot));
   intents = draw_kinds(scene, overview, ImGui::GetContentRegionAvail().x);
+  ui::paragraph(headline(scene, plot));
   if (!scene.exposures().empty()) {
     if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
     ImGui::SameLine(0, px(18));
