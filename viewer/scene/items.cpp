@@ -55,9 +55,9 @@ class RowDrawing {
       : scene_(scene), row_(row), view_(view), out_(out), s_(scratch()) {
     window_ = {in_ns(std::floor(view.start)), in_ns(std::ceil(view.end))};
     most_ = static_cast<std::size_t>(std::max(view.most > 0 ? view.most : static_cast<int>(view.width / 3), fewest_items));
-    // Eight columns for each item that may be: more would only be joined again.
-    column_px_ = std::max(std::floor(static_cast<double>(view.width) / static_cast<double>(8 * most_)), 1.0);
-    most_visits_ = static_cast<std::size_t>(2 * view.width) + 16;
+    // Four columns for each item that may be: more would only be joined again.
+    column_px_ = std::max(std::floor(static_cast<double>(view.width) / static_cast<double>(4 * most_)), 1.0);
+    most_visits_ = static_cast<std::size_t>(1.5 * view.width) + 16;
     s_.times.clear();
   }
 
