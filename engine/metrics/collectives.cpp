@@ -95,6 +95,19 @@ std::vector<MatchedCollective> match_collectives(const Timeline& timeline, std::
   return out;
 }
 
+CollectiveBySpan by_span(const std::vector<MatchedCollective>& matched) {
+  CollectiveBySpan collectives;
+  for (const MatchedCollective& collective : matched) {
+    for (SpanRef span : collective.spans) collectives[span] = &collective;
+  }
+  return collectives;
+}
+
+const MatchedCollective* find(const CollectiveBySpan& collectives, SpanRef span) {
+  const auto found = collectives.find(span);
+  return found == collectives.end() ? nullptr : found->second;
+}
+
 WaitSplit split(const Timeline& timeline, const MatchedCollective& collective, SpanRef span) {
   const Nanoseconds start = timeline.start(span), end = timeline.end(span);
   Nanoseconds wait = 0;

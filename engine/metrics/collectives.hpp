@@ -10,6 +10,7 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/metrics/partition.hpp"
@@ -35,6 +36,15 @@ struct MatchedCollective {
 // All collectives, by (group, seq). Where ranks disagree on the op of a sequence number, the
 // message of the first such is put into *disagreement (empty if they agree).
 std::vector<MatchedCollective> match_collectives(const Timeline& timeline, std::string* disagreement = nullptr);
+
+// The collective of each span that is in one. `matched` outlives it.
+struct SpanHash {
+  std::size_t operator()(SpanRef span) const { return std::size_t{span.track} << 32 | span.index; }
+};
+using CollectiveBySpan = std::unordered_map<SpanRef, const MatchedCollective*, SpanHash>;
+CollectiveBySpan by_span(const std::vector<MatchedCollective>& matched);
+// nullptr if the span is in none.
+const MatchedCollective* find(const CollectiveBySpan& collectives, SpanRef span);
 
 struct WaitSplit {
   Nanoseconds wait_ns = 0, transfer_ns = 0;   // sum to the span

@@ -9,20 +9,11 @@
 namespace shardbook::metrics {
 namespace {
 
-struct SpanHash {
-  std::size_t operator()(SpanRef span) const { return std::size_t{span.track} << 32 | span.index; }
-};
-using CollectiveOf = std::unordered_map<SpanRef, const MatchedCollective*, SpanHash>;
-
 class Walk {
  public:
   Walk(const Timeline& timeline, const std::vector<MatchedCollective>& matched, Window window)
-      : timeline_(timeline), window_(window), dependencies_(timeline, window), time_(window.end) {
+      : timeline_(timeline), window_(window), dependencies_(timeline, window), collectives_(by_span(matched)), time_(window.end) {
     path_.window = window;
-    for (const MatchedCollective& collective : matched) {
-      if (!collective.complete || collective.spans.size() < 2) continue;
-      for (SpanRef span : collective.spans) collective_of_[span] = &collective;
-    }
   }
 
   CriticalPath run() {
@@ -49,12 +40,12 @@ class Walk {
   // The span itself. Returns the span whose start is to be explained: of a collective, that of the rank
   // that came last.
   SpanRef through(SpanRef span) {
-    const auto found = collective_of_.find(span);
-    if (found == collective_of_.end()) {
+    const MatchedCollective* found = find(collectives_, span);
+    if (found == nullptr || !found->complete || found->spans.size() < 2) {
       piece(PathKind::span, span, timeline_.start(span));
       return span;
     }
-    const MatchedCollective& collective = *found->second;
+    const MatchedCollective& collective = *found;
     if (!collective.skew_is_significant() || timeline_.start(span) == collective.last_start) {
       piece(PathKind::span, span, timeline_.start(span));
       return span;
@@ -103,7 +94,7 @@ class Walk {
   const Timeline& timeline_;
   Window window_;
   Dependencies dependencies_;
-  CollectiveOf collective_of_;
+  CollectiveBySpan collectives_;
   Nanoseconds time_;            // the path from here to the window's end is known
   CriticalPath path_;
 };

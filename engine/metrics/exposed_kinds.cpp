@@ -27,8 +27,8 @@ struct Key {
 
 class Dealing {
  public:
-  Dealing(const Timeline& timeline, Window window, const CollectiveOf& collective_of)
-      : timeline_(timeline), window_(window), collective_of_(collective_of) {}
+  Dealing(const Timeline& timeline, Window window, const FindCollective& find_collective)
+      : timeline_(timeline), window_(window), find_collective_(find_collective) {}
 
   void deal_rank(Rank rank) {
     // What lies in the window
@@ -82,7 +82,7 @@ class Dealing {
     }
     ++kind.spans;
     kind.exposed_ns += exposed_ns;
-    if (const MatchedCollective* collective = collective_of_(span)) {
+    if (const MatchedCollective* collective = find_collective_(span)) {
       const Nanoseconds wait_end = timeline_.start(span) + split(timeline_, *collective, span).wait_ns;
       const Interval waiting{owned.start, std::min(owned.end, wait_end)};
       if (waiting.length() > 0) kind.waiting_ns += exposed(waiting);
@@ -91,29 +91,23 @@ class Dealing {
 
   const Timeline& timeline_;
   const Window window_;
-  const CollectiveOf& collective_of_;
+  const FindCollective& find_collective_;
   std::map<Key, ExposedKind> kinds_;
   std::map<const ExposedKind*, Nanoseconds> longest_ns_;
 };
 
 }  // namespace
 
-std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window, const CollectiveOf& collective_of) {
-  Dealing dealing(timeline, window, collective_of);
+std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window, const FindCollective& find_collective) {
+  Dealing dealing(timeline, window, find_collective);
   for (const timeline::Provenance& provenance : timeline.ranks) dealing.deal_rank(provenance.rank);
   return dealing.all();
 }
 
 std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window) {
   const std::vector<MatchedCollective> matched = match_collectives(timeline);
-  std::map<SpanRef, const MatchedCollective*> collective_of;
-  for (const MatchedCollective& collective : matched) {
-    for (const SpanRef span : collective.spans) collective_of[span] = &collective;
-  }
-  return exposed_kinds(timeline, window, [&](SpanRef span) {
-    const auto found = collective_of.find(span);
-    return found == collective_of.end() ? nullptr : found->second;
-  });
+  const CollectiveBySpan collectives = by_span(matched);
+  return exposed_kinds(timeline, window, [&](SpanRef span) { return find(collectives, span); });
 }
 
 std::string kinds_text(const Timeline& timeline, const std::vector<ExposedKind>& kinds, std::size_t most) {

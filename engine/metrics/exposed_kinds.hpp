@@ -25,10 +25,10 @@ struct ExposedKind {
 };
 
 // The collective that a span belongs to, nullptr if none is known.
-using CollectiveOf = std::function<const MatchedCollective*(SpanRef)>;
+using FindCollective = std::function<const MatchedCollective*(SpanRef)>;
 
 // Most exposed first; equal ones by name, then by line. O(spans + spans of the window · log of them).
-std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window, const CollectiveOf& collective_of);
+std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window, const FindCollective& find_collective);
 // The same, matching the collectives of the timeline first.
 std::vector<ExposedKind> exposed_kinds(const Timeline& timeline, Window window);
 

@@ -145,14 +145,10 @@ std::vector<Exposure> exposures(const Timeline& timeline, const CriticalPath& pa
 
   // Why each started when it did.
   const std::vector<MatchedCollective> matched = match_collectives(timeline);
-  std::map<SpanRef, const MatchedCollective*> collective_of;
-  for (const MatchedCollective& collective : matched) {
-    for (SpanRef span : collective.spans) collective_of[span] = &collective;
-  }
+  const CollectiveBySpan collectives = by_span(matched);
   const Dependencies dependencies(timeline, path.window);
   for (Exposure& exposure : out) {
-    const auto found = collective_of.find(exposure.span);
-    explain(timeline, dependencies, found != collective_of.end() ? found->second : nullptr, exposure);
+    explain(timeline, dependencies, find(collectives, exposure.span), exposure);
   }
   return out;
 }

@@ -27,8 +27,8 @@ namespace shardbook::comm {
 
 struct NcclOptions {
   // Calls enqueue from the calling thread. Cheaper for the host; only making the communicators can then be
-  // given up by the caller itself, and calls by abort(). Measured on 2 H200s, NCCL 2.28.3: 6.5 µs a call against
-  // 62 µs (tests/gpu/nccl_test.cpp prints both).
+  // given up by the caller itself, and calls by abort(). Measured on 2 H200s, NCCL 2.28.3: 6.5 to 10 µs a call
+  // against 62 µs (tests/gpu/nccl_test.cpp prints both).
   bool blocking_calls = true;
 };
 

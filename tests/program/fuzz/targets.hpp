@@ -8,16 +8,13 @@
 #include <string_view>
 
 #include "engine/program/file.hpp"
+#include "tests/support/fuzz.hpp"
 
 namespace shardbook::program::fuzz {
 
-inline void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
-  std::abort();
-}
+using tests::require;
 
-// A head whose version, length and hash fit what follows it (file.cpp, said a second time).
+// A head whose version, length and hash fit what follows it (file_form.hpp, said a second time).
 inline std::string mended(std::string_view bytes) {
   constexpr std::size_t head = 28;
   std::string file(bytes);

@@ -21,15 +21,12 @@
 #include "engine/timeline/pack.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/run_info.hpp"
+#include "tests/support/fuzz.hpp"
 #include "tests/timeline/fuzz/mended.hpp"
 
 namespace shardbook::timeline::fuzz {
 
-inline void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
-  std::abort();
-}
+using tests::require;
 
 // One rank in one window: its parts, its gaps.
 inline void check_rank(const Timeline& timeline, Rank rank, metrics::Window window) {
@@ -141,11 +138,7 @@ class MemoryFile {
 // A pack, as it is and with sums that fit: read at once, and unpacked into a folder and nowhere else.
 inline void check_pack(std::string_view bytes) {
   namespace fs = std::filesystem;
-  static const std::string folder = [] {
-    std::string name = (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) / "shardbook-pack-XXXXXX";
-    require(::mkdtemp(name.data()) != nullptr, "a folder can be made");
-    return name;
-  }();
+  static const std::string folder = tests::scratch_folder();
   for (const std::string& content : {std::string(bytes), mended_tar(bytes)}) {
     const MemoryFile file(content);
     check_opened(read_pack(file.path()));

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/fuzz.hpp"
 #include "viewer/page/diagram_json.hpp"
 #include "viewer/page/diagram_layout.hpp"
 #include "viewer/page/flow.hpp"
@@ -16,11 +17,7 @@
 
 namespace shardbook::page::fuzz {
 
-inline void require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "does not hold: %s\n", what);
-  std::abort();
-}
+using tests::require;
 
 inline const std::vector<book::Excerpt>& excerpts() {
   static const std::vector<book::Excerpt> one{{"a.b", "A title.", "engine/a.cpp", 3, {"int x = 1;", "  return x;"}}};

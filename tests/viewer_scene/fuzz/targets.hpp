@@ -203,11 +203,7 @@ inline void check_scene(std::string_view bytes) {
 // notes.json beside a run. What cannot be read is moved aside whole; what was read is written, and read again.
 inline void check_sidecar(std::string_view bytes) {
   namespace fs = std::filesystem;
-  static const std::string folder = [] {
-    std::string name = (fs::exists("/dev/shm") ? fs::path("/dev/shm") : fs::temp_directory_path()) / "shardbook-notes-XXXXXX";
-    require(::mkdtemp(name.data()) != nullptr, "a folder can be made");
-    return name;
-  }();
+  static const std::string folder = tests::scratch_folder();
   fs::create_directories(folder);
   const std::string path = folder + "/notes.json";
   std::ofstream(path, std::ios::binary) << bytes;
