@@ -1,55 +1,92 @@
-// The set-up half of FullyShardedModel: layouts, memory, first values.
+// The set-up half of ShardedParameters: layouts, what a plan must know of them, memory, first values.
 #include <algorithm>
 
-#include "engine/fsdp/schedule.hpp"
+#include "engine/fsdp/parameters.hpp"
 
 namespace shardbook::fsdp {
 
 using program::MemoryKind;
-using program::Phase;
 
-FullyShardedModel::FullyShardedModel(model::Model& model, device::Device& device, device::Stream& compute,
-                                     device::Stream& stream, comm::Communicator& group, const ScheduleConfig& config,
-                                     std::uint64_t seed)
+ShardedParameters::ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute,
+                                     device::Stream& stream, comm::Communicator& group, const StoreConfig& config)
     : device_(device), compute_(compute), stream_(stream), group_(group), config_(config),
       updated_(device.create_event("fsdp.updated")) {
-  lay_out(model, seed);
-  make_slots();
-}
-
-void FullyShardedModel::lay_out(model::Model& model, std::uint64_t seed) {
-  // Cut every unit and keep this rank's shard of it.
-  std::int64_t largest_shard = 0;
+  // Blocks are alike and use each other's memory in turn; embedding and head, needed at both ends, have their own.
+  std::int64_t shared = 0;
   for (model::Unit* unit : model.units()) {
     ShardedUnit& sharded = units_.emplace_back();
     sharded.unit = unit;
     sharded.layout = layout_of(*unit, group_.size());
-    sharded.state = shards_.size();
-    sharded.resident = unit->layer < 0 || !config_.reshard || group_.size() == 1;
-    const base::Shape shape{sharded.layout->shard_elements()};
-    largest_shard = std::max(largest_shard, shape[0]);
-    optimizer::ShardState& state = shards_.emplace_back();
-    state.layout = sharded.layout.get();
-    state.flat = sharded.layout->shard(group_.index());
-    state.master = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, unit->name + ".master");
-    state.gradient = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, unit->name + ".gradient_shard");
-    state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, unit->name + ".parameter_shard");
-    initialize(compute_, sharded, state, seed);
+    sharded.state = units_.size() - 1;
+    sharded.of_block = unit->layer >= 0;
+    sharded.resident = !sharded.of_block || !config_.reshard || alone();
+    if (!sharded.of_block) continue;
+    // A slot's gaps between parameters hold zeros because all of its users have the same gaps.
+    if (shared == 0) shared = sharded.layout->padded();
+    SHARDBOOK_CHECK_EQ(sharded.layout->padded(), shared, "blocks that share slots differ in layout");
   }
-  if (config_.micro_batches > 1) {
-    staging_ = tensor::allocate(device_, {largest_shard}, base::DType::f32, MemoryKind::gradient, "fsdp.gradient_staging");
-  }
-
-  // The order of uses in one micro-batch. A tied root, the first unit, is used from the start of forward to
-  // its end, and again from the start of backward to its end.
-  const int count = static_cast<int>(units_.size());
-  const bool tied = count > 0 && units_[0].unit->name == "root";
-  for (int unit = 0; unit < count; ++unit) uses_.push_back({unit, Phase::forward});
-  if (tied) uses_.push_back({0, Phase::backward});
-  for (int unit = count - 1; unit >= (tied ? 1 : 0); --unit) uses_.push_back({unit, Phase::backward});
 }
 
-GatherSlot FullyShardedModel::make_gather_slot(std::int64_t elements, const std::string& name) {
+std::vector<plan::Unit> ShardedParameters::units() const {
+  std::vector<plan::Unit> all;
+  for (const ShardedUnit& unit : units_) {
+    plan::Unit known;
+    known.name = unit.unit->name;
+    known.sharded = !alone();
+    known.resident = unit.resident;
+    known.shares_gathered = !unit.resident;
+    known.shares_gradient = unit.of_block && !gradient_in_place();
+    known.gathered = unit.layout->padded() * base::size_of(config_.parameter);
+    known.gradient = unit.layout->padded() * base::size_of(base::DType::f32);
+    // Alone with several micro-batches, "reduce" adds them up.
+    if (!gradient_in_place()) known.sums.push_back("dp_shard");
+    if (config_.replicas > 1) known.sums.push_back("dp_replicate");
+    all.push_back(std::move(known));
+  }
+  return all;
+}
+
+void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots, std::uint64_t seed) {
+  allocate_shards(seed);
+  // Is any unit reduced more than once a step?
+  std::vector<int> reductions(units_.size());
+  for (const plan::Action& action : plan.actions) {
+    if (action.kind == plan::Kind::reduce && units()[static_cast<std::size_t>(action.unit)].sums.front() == action.axis) ++reductions[static_cast<std::size_t>(action.unit)];
+  }
+  std::int64_t largest_shard = 0;
+  for (const ShardedUnit& unit : units_) largest_shard = std::max(largest_shard, unit.layout->shard_elements());
+  if (std::any_of(reductions.begin(), reductions.end(), [](int count) { return count > 1; }) && !gradient_in_place()) {
+    staging_ = tensor::allocate(device_, {largest_shard}, base::DType::f32, MemoryKind::gradient, "fsdp.gradient_staging");
+  }
+  make_slots(slots);
+}
+
+void ShardedParameters::allocate_shards(std::uint64_t seed) {
+  // Gradients that are summed over replicas lie end to end, so that a bucket of units is one tensor
+  Tensor gradients;
+  if (config_.replicas > 1) {
+    std::int64_t all = 0;
+    for (const ShardedUnit& unit : units_) all += unit.layout->shard_elements();
+    gradients = tensor::allocate(device_, {all}, base::DType::f32, MemoryKind::gradient, "gradients");
+  }
+  // Each rank keeps its shard of every unit
+  std::int64_t begin = 0;
+  for (const ShardedUnit& unit : units_) {
+    const base::Shape shape{unit.layout->shard_elements()};
+    const std::string& name = unit.unit->name;
+    optimizer::ShardState& state = shards_.emplace_back();
+    state.layout = unit.layout.get();
+    state.flat = unit.layout->shard(group_.index());
+    state.master = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
+    state.gradient = config_.replicas > 1 ? gradients.slice(begin, shape)
+                                          : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, name + ".gradient_shard");
+    state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, name + ".parameter_shard");
+    initialize(compute_, unit, state, seed);
+    begin += shape[0];
+  }
+}
+
+GatherSlot ShardedParameters::make_gather_slot(std::int64_t elements, const std::string& name) {
   GatherSlot slot;
   slot.full = tensor::allocate(device_, {elements}, config_.parameter, MemoryKind::gathered, name);
   slot.gathered = device_.create_event(name + ".gathered");
@@ -57,7 +94,7 @@ GatherSlot FullyShardedModel::make_gather_slot(std::int64_t elements, const std:
   return slot;
 }
 
-GradientSlot FullyShardedModel::make_gradient_slot(std::int64_t elements, const std::string& name) {
+GradientSlot ShardedParameters::make_gradient_slot(std::int64_t elements, const std::string& name) {
   GradientSlot slot;
   slot.full = tensor::allocate(device_, {elements}, base::DType::f32, MemoryKind::gradient, name);
   slot.complete = device_.create_event(name + ".complete");
@@ -65,43 +102,30 @@ GradientSlot FullyShardedModel::make_gradient_slot(std::int64_t elements, const 
   return slot;
 }
 
-//@ fsdp.slots: One slot more than is gathered ahead, two for gradients; what is resident has its own.
-void FullyShardedModel::make_slots() {
-  // Shared slots: one more than is gathered ahead; two gradients, one being made while one is reduced.
+//@ fsdp.slots: As many shared slots as the plan needs; what is resident, and what is no block, has its own.
+void ShardedParameters::make_slots(const plan::Slots& slots) {
+  // Shared slots: blocks use them in turn
   std::int64_t largest = 0;
-  const ShardedUnit* first_block = nullptr;
   for (const ShardedUnit& unit : units_) {
-    if (unit.unit->layer < 0) continue;
-    if (first_block == nullptr) first_block = &unit;
-    // A slot's gaps between parameters hold zeros because all of its users have the same gaps.
-    SHARDBOOK_CHECK_EQ(unit.layout->padded(), first_block->layout->padded(), "blocks that share slots differ in layout");
-    largest = std::max(largest, unit.layout->padded());
+    if (unit.of_block) largest = std::max(largest, unit.layout->padded());
   }
-  // Alone, a rank's gradient needs no reduction: it is made where the optimizer reads it.
-  const bool gradient_in_place = group_.size() == 1 && config_.micro_batches == 1;
-  if (first_block != nullptr && !first_block->resident) {
-    for (int slot = 0; slot <= config_.prefetch; ++slot) {
-      gather_slots_.push_back(make_gather_slot(largest, "fsdp.gathered." + std::to_string(slot)));
-    }
-  }
-  if (first_block != nullptr && !gradient_in_place) {
-    for (int slot = 0; slot < 2; ++slot) {
-      gradient_slots_.push_back(make_gradient_slot(largest, "fsdp.gradient." + std::to_string(slot)));
-    }
-  }
+  for (int slot = 0; slot < slots.gathered; ++slot) gather_slots_.push_back(make_gather_slot(largest, "fsdp.gathered." + std::to_string(slot)));
+  for (int slot = 0; slot < slots.gradient; ++slot) gradient_slots_.push_back(make_gradient_slot(largest, "fsdp.gradient." + std::to_string(slot)));
+
   // Own slots
   for (ShardedUnit& unit : units_) {
     const optimizer::ShardState& state = shards_[unit.state];
-    if (group_.size() == 1) {
+    if (alone()) {
       unit.own_slot = std::make_unique<GatherSlot>();
       unit.own_slot->full = state.parameter;
     } else if (unit.resident) {
       unit.own_slot = std::make_unique<GatherSlot>(make_gather_slot(unit.layout->padded(), unit.unit->name + ".gathered"));
     }
-    if (gradient_in_place) {
+    if (gradient_in_place()) {
       unit.own_gradient_slot = std::make_unique<GradientSlot>();
       unit.own_gradient_slot->full = state.gradient;
-    } else if (unit.unit->layer < 0) {
+      if (config_.replicas > 1) unit.own_gradient_slot->complete = device_.create_event(unit.unit->name + ".gradient.complete");
+    } else if (!unit.of_block) {
       unit.own_gradient_slot = std::make_unique<GradientSlot>(make_gradient_slot(unit.layout->padded(), unit.unit->name + ".gradient"));
     }
   }

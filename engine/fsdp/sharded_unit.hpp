@@ -24,7 +24,6 @@ struct GatherSlot {
   Tensor full;               // nominal: the type parameters are computed with
   device::Event gathered;    // on the fsdp stream: the all-gather has run
   device::Event released;    // on compute: the last use of the contents has run
-  bool free = true;          // by the host's order of issue
 };
 
 // Memory in which a unit's gradient is whole, until it is reduced. f32.
@@ -39,12 +38,16 @@ struct ShardedUnit {
   model::Unit* unit = nullptr;
   std::unique_ptr<shard::FlatUnit> layout;
   std::size_t state = 0;                  // index of its ShardState
+  bool of_block = false;                  // alike with other units, so that they use each other's memory
   // Gathered once a step into a slot of its own, and kept: embedding and head, or all if nothing is freed.
   bool resident = false;
   GatherSlot* slot = nullptr;             // where it is whole now, or null
   bool awaited = false;                   // compute has already been told to wait for it
+  GatherSlot* freed = nullptr;            // where it was whole before its last release
   std::unique_ptr<GatherSlot> own_slot;   // of a resident unit
-  GradientSlot* gradient_slot = nullptr;  // where its gradient is being made
+  GradientSlot* gradient_slot = nullptr;  // where its gradient is being made, or null
+  GradientSlot* reduced_in = nullptr;     // where its gradient was when it was reduced last
+  bool summed = false;                    // the shard of the gradient holds a sum of this step
   std::unique_ptr<GradientSlot> own_gradient_slot;
 };
 

@@ -74,7 +74,7 @@ class Dealing {
     const Nanoseconds exposed_ns = exposed(owned);
     if (exposed_ns == 0) return;
     const Detail& detail = timeline_.detail(span);
-    ExposedKind& kind = kinds_[{kind_name(timeline_, span), detail.phase, detail.source}];
+    ExposedKind& kind = kinds_[{kind_name(timeline_, span), detail.phase, detail.leading()}];
     Nanoseconds& longest_ns = longest_ns_[&kind];
     if (exposed_ns > longest_ns) {
       longest_ns = exposed_ns;

@@ -20,7 +20,7 @@ namespace {
 // The reason of a span's start, in the words of ExposureCause.
 void explain(const Timeline& timeline, const Dependencies& dependencies, const MatchedCollective* collective, Exposure& out) {
   const Detail& detail = timeline.detail(out.span);
-  out.line = detail.source;
+  out.line = detail.leading();
   if (collective != nullptr && collective->complete && collective->last_rank != timeline.rank(out.span)) {
     const Nanoseconds wait = split(timeline, *collective, out.span).wait_ns;
     if (2 * wait >= out.exposed_ns && wait > 0) {
@@ -87,7 +87,7 @@ std::string reason(const Timeline& timeline, const Exposure& exposure) {
       exposure.awaited.valid() ? noun(timeline, exposure.awaited) + layer_of(timeline, exposure.awaited) : "";
   const bool line_is_of_event = timeline.detail(exposure.span).awaits.known();
   // Where no event decided, the line to open is the one that issued it.
-  const std::string source = line_text(timeline, timeline.detail(exposure.span).source);
+  const std::string source = line_text(timeline, timeline.detail(exposure.span).leading());
   const std::string issued = source.empty() ? "" : "; it was issued at " + source;
   switch (exposure.cause) {
     case ExposureCause::event:

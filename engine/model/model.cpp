@@ -7,9 +7,6 @@
 
 namespace shardbook::model {
 
-using program::Phase;
-using program::Scope;
-
 Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name) {
   return tensor::allocate(ctx.device, shape, ctx.activation, program::MemoryKind::activation, name);
 }
@@ -55,7 +52,7 @@ std::int64_t Model::scratch_elements(const BatchShape& batch) const {
                   kernels::bias_gradient_scratch(batch.tokens(), widest));
 }
 
-void Model::allocate(Context& ctx, int slots) {
+void Model::allocate(Context& ctx, int slots, Keep keep) {
   const std::int64_t N = ctx.batch.tokens();
   const std::int64_t D = sizes_.width;
   for (int number = 0; number < slots; ++number) {
@@ -63,7 +60,12 @@ void Model::allocate(Context& ctx, int slots) {
     for (std::size_t block = 0; block <= blocks_.size(); ++block) {
       slot.x_ND.push_back(allocate_activation(ctx, {N, D}, "x." + std::to_string(block)));
     }
-    for (auto& block : blocks_) slot.blocks.push_back(block->keep(ctx));
+    // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
+    for (auto& block : blocks_) {
+      if (keep == Keep::inputs && !kept_once_.empty()) slot.blocks.push_back(kept_once_.front());
+      else slot.blocks.push_back(block->keep(ctx));
+      if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
+    }
     if (!stage_.head) continue;
     slot.final_norm_ND = allocate_activation(ctx, {N, D}, "head.norm");
     slot.final_norm = final_norm_->keep(ctx, "head.norm");
@@ -74,74 +76,78 @@ void Model::allocate(Context& ctx, int slots) {
     dfinal_ND_ = allocate_activation(ctx, {N, D}, "workspace.dfinal_norm");
   }
   dx_ND_ = allocate_activation(ctx, {N, D}, "workspace.dx");
+  if (keep == Keep::inputs) recomputed_ND_ = allocate_activation(ctx, {N, D}, "workspace.recomputed");
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
     if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_);
     else blocks_[block]->share_workspace(*blocks_[0]);
   }
 }
 
-//@ model.forward: Forward of one micro-batch: every unit is announced before it is used and dismissed after.
-void Model::forward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot_number, float scale, const Tensor& loss,
-                    bool accumulate) {
-  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
-  program::Recorder& recorder = ctx.device.recorder();
+std::vector<Model::Layer> Model::layers() const {
+  std::vector<Layer> all;
+  if (stage_.embedding) all.push_back({"embedding", 0, -1});
+  for (const auto& block : blocks_) all.push_back({block->unit().name, static_cast<int>(all.size()), block->unit().layer});
+  if (stage_.head) all.push_back({"head", sizes_.tied ? 0 : static_cast<int>(all.size()), -1});
+  return all;
+}
 
-  if (stage_.embedding) {
-    Scope scope(recorder, Phase::forward, -1);
-    hooks.before_forward(embedding_unit_);
-    token_embedding_->forward(ctx, batch, slot.x_ND[0]);
-    position_embedding_->forward(ctx, slot.x_ND[0]);
-    if (!sizes_.tied) hooks.after_forward(embedding_unit_);
-  }
-  for (std::size_t at = 0; at < blocks_.size(); ++at) {
-    Block& block = *blocks_[at];
-    Scope scope(recorder, Phase::forward, block.unit().layer);
-    hooks.before_forward(block.unit());
-    block.forward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, slot.x_ND[at + 1]);
-    hooks.after_forward(block.unit());
-  }
-  if (stage_.head) {
-    Unit& unit = sizes_.tied ? embedding_unit_ : head_unit_;
-    Scope scope(recorder, Phase::forward, -1);
-    if (!sizes_.tied) hooks.before_forward(unit);
-    final_norm_->forward(ctx, slot.x_ND.back(), slot.final_norm_ND, slot.final_norm);
-    head_->forward(ctx, slot.final_norm_ND, slot.logit_NV);
-    loss_->forward_backward(ctx, slot.logit_NV, batch, scale, loss, accumulate);
-    hooks.after_forward(unit);
+Model::What Model::what(int layer) const {
+  if (stage_.embedding && layer == 0) return What::embedding;
+  return block(layer) < blocks_.size() ? What::block : What::head;
+}
+
+//@ model.forward: Forward of one layer of one micro-batch.
+void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number, float scale, const Tensor& loss, bool accumulate) {
+  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
+  switch (what(layer)) {
+    case What::embedding:
+      token_embedding_->forward(ctx, batch, slot.x_ND[0]);
+      position_embedding_->forward(ctx, slot.x_ND[0]);
+      break;
+    case What::block: {
+      const std::size_t at = block(layer);
+      blocks_[at]->forward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, slot.x_ND[at + 1]);
+      break;
+    }
+    case What::head:
+      final_norm_->forward(ctx, slot.x_ND.back(), slot.final_norm_ND, slot.final_norm);
+      head_->forward(ctx, slot.final_norm_ND, slot.logit_NV);
+      loss_->forward_backward(ctx, slot.logit_NV, batch, scale, loss, accumulate);
+      break;
   }
 }
 //@end
 
-//@ model.backward: Backward goes through the units in reverse; a unit's gradient is whole when it is dismissed.
-void Model::backward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot_number) {
+//@ model.backward: Backward of one layer; the gradient goes from layer to layer in one tensor.
+void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_number) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
-  program::Recorder& recorder = ctx.device.recorder();
+  switch (what(layer)) {
+    case What::head:
+      head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
+      head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
+      head_->await_input_gradient(ctx);
+      final_norm_->weight_gradient(ctx, dfinal_ND_, slot.x_ND.back(), slot.final_norm);
+      final_norm_->input_gradient(ctx, dfinal_ND_, slot.x_ND.back(), Tensor{}, dx_ND_, slot.final_norm);
+      break;
+    case What::block: {
+      const std::size_t at = block(layer);
+      blocks_[at]->backward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, dx_ND_, dx_ND_);
+      break;
+    }
+    case What::embedding:
+      token_embedding_->weight_gradient(ctx, batch, dx_ND_);
+      position_embedding_->weight_gradient(ctx, dx_ND_);
+      break;
+  }
+}
+//@end
 
-  if (stage_.head) {
-    Unit& unit = sizes_.tied ? embedding_unit_ : head_unit_;
-    Scope scope(recorder, Phase::backward, -1);
-    hooks.before_backward(unit);
-    head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
-    head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
-    head_->await_input_gradient(ctx);
-    final_norm_->weight_gradient(ctx, dfinal_ND_, slot.x_ND.back(), slot.final_norm);
-    final_norm_->input_gradient(ctx, dfinal_ND_, slot.x_ND.back(), Tensor{}, dx_ND_, slot.final_norm);
-    if (!sizes_.tied) hooks.after_backward(unit);
-  }
-  for (std::size_t at = blocks_.size(); at-- > 0;) {
-    Block& block = *blocks_[at];
-    Scope scope(recorder, Phase::backward, block.unit().layer);
-    hooks.before_backward(block.unit());
-    block.backward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, dx_ND_, dx_ND_);
-    hooks.after_backward(block.unit());
-  }
-  if (stage_.embedding) {
-    Scope scope(recorder, Phase::backward, -1);
-    if (!sizes_.tied) hooks.before_backward(embedding_unit_);
-    token_embedding_->weight_gradient(ctx, batch, dx_ND_);
-    position_embedding_->weight_gradient(ctx, dx_ND_);
-    hooks.after_backward(embedding_unit_);
-  }
+//@ model.recompute: What a block's forward did not keep is made again from its input.
+void Model::recompute(Context& ctx, int layer, int slot_number) {
+  SHARDBOOK_CHECK(what(layer) == What::block, "only blocks are computed again, not layer ", layer);
+  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
+  const std::size_t at = block(layer);
+  blocks_[at]->forward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, recomputed_ND_);
 }
 //@end
 

@@ -1,8 +1,8 @@
 // model: what is the network, on one GPU?
 //
 // A decoder for a range of layers, with or without embedding and head, built from a spec. Parameters have
-// global names, so that a model cut in stages, or over ranks, is still the same model. forward and backward
-// go through the units in order and tell the hooks when each is about to be used and when it is done.
+// global names, so that a model cut in stages, or over ranks, is still the same model. Each layer (embedding,
+// blocks, head) runs when it is asked to; in which order is the plan's concern (plan/).
 //
 // What backward needs is kept by micro-batch: `slots` micro-batches may be in flight (one, until a pipeline).
 //
@@ -38,14 +38,26 @@ class Model {
 
   // Elements of f32 scratch that the pieces' reductions need: allocate before and put into the context.
   std::int64_t scratch_elements(const BatchShape& batch) const;
-  // All activations, for `slots` micro-batches in flight. Set-up only.
-  void allocate(Context& ctx, int slots);
+  // All activations, for `slots` micro-batches in flight. Set-up only. With Keep::inputs a block keeps nothing but its
+  // input, and recompute must come before its backward.
+  enum class Keep : std::uint8_t { everything, inputs };
+  void allocate(Context& ctx, int slots, Keep keep = Keep::everything);
 
-  // Forward, loss and the gradient of the logits of one micro-batch in `slot`. loss (f32, [1]) gets (or is
-  // added, if `accumulate`) Σ over tokens of loss · scale.
-  void forward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot, float scale, const Tensor& loss, bool accumulate);
-  // Backward of what forward left in `slot`.
-  void backward(Context& ctx, UnitHooks& hooks, const Batch& batch, int slot);
+  // Layers in the order of forward: embedding, blocks, head.
+  struct Layer {
+    std::string name;
+    int unit = 0;     // place in units()
+    int number = -1;  // of a block
+  };
+  std::vector<Layer> layers() const;
+
+  // Forward of one layer of the micro-batch in `slot`; the head's ends with the loss and the gradient of the logits.
+  // loss (f32, [1]) gets (or is added, if `accumulate`) Σ over tokens of loss · scale.
+  void forward(Context& ctx, int layer, const Batch& batch, int slot, float scale, const Tensor& loss, bool accumulate);
+  // Backward of what forward left in `slot`; the layer above has been there.
+  void backward(Context& ctx, int layer, const Batch& batch, int slot);
+  // Forward of one block once more, from its input, for the sake of what backward needs.
+  void recompute(Context& ctx, int layer, int slot);
 
   // For tests and labs: what a slot holds.
   const Tensor& logits(int slot) const { return slots_[static_cast<std::size_t>(slot)].logit_NV; }
@@ -58,6 +70,10 @@ class Model {
     Kept final_norm;
     Tensor logit_NV;                // after forward: the gradient of the logits
   };
+
+  enum class What : std::uint8_t { embedding, block, head };
+  What what(int layer) const;
+  std::size_t block(int layer) const { return static_cast<std::size_t>(layer - (stage_.embedding ? 1 : 0)); }
 
   Sizes sizes_;
   Stage stage_;
@@ -72,6 +88,8 @@ class Model {
 
   std::vector<Slot> slots_;
   BlockWorkspace workspace_;
+  std::vector<BlockKept> kept_once_;   // of Keep::inputs: the one that all blocks share
+  Tensor recomputed_ND_;               // ... and where an output goes that is there already
   Tensor dx_ND_;      // the gradient that goes from block to block
   Tensor dfinal_ND_;  // of the final norm's output
 };

@@ -57,15 +57,4 @@ struct Unit {
   std::vector<Parameter*> parameters;
 };
 
-// Who provides parameters, and takes gradients, at the edges of a unit's use. The model calls these in
-// the order of use; fsdp/ answers them. Without sharding they do nothing.
-class UnitHooks {
- public:
-  virtual ~UnitHooks() = default;
-  virtual void before_forward(Unit& unit) = 0;   // afterwards value is usable on the compute stream
-  virtual void after_forward(Unit& unit) = 0;
-  virtual void before_backward(Unit& unit) = 0;  // afterwards value and gradient are usable
-  virtual void after_backward(Unit& unit) = 0;   // gradient is whole on the compute stream
-};
-
 }  // namespace shardbook::model

@@ -109,6 +109,8 @@ void write(Writer& to, const Command& command) {
   to.number(command.generation);
   to.number(static_cast<std::uint64_t>(command.reason));
   to.where(command.where);
+  to.where(command.planned);
+  to.number(command.planned_leads);
 }
 
 // Times as differences from the one before: small numbers, few bytes.

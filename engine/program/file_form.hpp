@@ -10,7 +10,7 @@ namespace shardbook::program {
 
 inline constexpr char magic[] = "SHBKPROG";
 inline constexpr std::size_t magic_bytes = 8;
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;         // 1: commands without the line that planned them
 inline constexpr std::size_t head_bytes = magic_bytes + 4 + 8 + 8;  // magic, version, length, hash of what follows
 
 inline std::uint64_t hash_of(std::string_view bytes) {

@@ -144,7 +144,7 @@ Op read_op(Reader& from, const Catalogue& catalogue) {
   return op;
 }
 
-Command read_command(Reader& from, const Catalogue& catalogue, std::size_t ops) {
+Command read_command(Reader& from, const Catalogue& catalogue, std::size_t ops, std::uint64_t file_version) {
   Command command;
   command.kind = static_cast<CommandKind>(from.below(static_cast<int>(CommandKind::read_back) + 1, "kind of command"));
   command.stream = static_cast<StreamId>(from.number());
@@ -153,6 +153,10 @@ Command read_command(Reader& from, const Catalogue& catalogue, std::size_t ops) 
   command.generation = static_cast<std::uint32_t>(from.below(1ull << 32, "generation"));
   command.reason = static_cast<WaitReason>(from.below(static_cast<int>(WaitReason::limiter) + 1, "reason of a wait"));
   command.where = from.where();
+  if (file_version > 1) {
+    command.planned = from.where();
+    command.planned_leads = from.below(2, "whether the plan leads") == 1;
+  }
   // Only what its kind uses must be in range.
   const bool of_event = command.kind == CommandKind::record_event || command.kind == CommandKind::wait_event ||
                         command.kind == CommandKind::host_wait;
@@ -182,7 +186,7 @@ std::vector<TimeSpan> read_spans(Reader& from, std::size_t expected, base::Nanos
 
 constexpr std::size_t least_bytes_of_an_op = 25, least_bytes_of_a_command = 8;
 
-Record read_record(std::string_view content) {
+Record read_record(std::string_view content, std::uint64_t file_version) {
   Record record;
   Reader from(content);
   from.read_texts(record.text);
@@ -196,7 +200,7 @@ Record read_record(std::string_view content) {
     program->ops.reserve(ops);
     for (std::size_t op = 0; op < ops; ++op) program->ops.push_back(read_op(from, record.catalogue));
     program->commands.resize(from.count("number of commands", least_bytes_of_a_command));
-    for (Command& command : program->commands) command = read_command(from, record.catalogue, ops);
+    for (Command& command : program->commands) command = read_command(from, record.catalogue, ops, file_version);
   }
   record.steps.resize(from.count("number of steps", 6));
   for (StepTimes& times : record.steps) {
@@ -236,8 +240,8 @@ base::Result<Record> decode(std::string_view view, const std::string& path) {
   const char* again = "; make the run again";
   if (view.size() < head_bytes) return base::Error{base::text("the record ", path, " is cut off in its head", again)};
   const std::uint64_t file_version = get_fixed(view.substr(magic_bytes), 4);
-  if (file_version != version) {
-    return base::Error{base::text("the record ", path, " has version ", file_version, " and this program reads version ",
+  if (file_version < 1 || file_version > version) {
+    return base::Error{base::text("the record ", path, " has version ", file_version, " and this program reads versions 1 to ",
                                   version, again)};
   }
   const std::uint64_t length = get_fixed(view.substr(magic_bytes + 4), 8);
@@ -250,7 +254,7 @@ base::Result<Record> decode(std::string_view view, const std::string& path) {
     return base::Error{base::text("the record ", path, " is damaged: its content does not have the stored hash", again)};
   }
   try {
-    return read_record(content);
+    return read_record(content, file_version);
   } catch (const Damaged& damaged) {
     return base::Error{base::text("the record ", path, " is damaged: ", damaged.what, again)};
   }

@@ -77,12 +77,25 @@ void add_collective(Hash& sum, const OpDesc& desc, const Catalogue& catalogue) {
   sum.add(static_cast<std::uint64_t>(desc.dtype));
 }
 
-void add_op(Hash& sum, const Op& op, const Catalogue& catalogue) {
+// Numbers as they are, or by when they are first seen.
+class Numbering {
+ public:
+  explicit Numbering(bool by_first_use) : by_first_use_(by_first_use) {}
+  std::uint64_t operator()(std::uint32_t number) {
+    return by_first_use_ ? places_.try_emplace(number, places_.size()).first->second : number;
+  }
+
+ private:
+  bool by_first_use_;
+  std::map<std::uint32_t, std::uint64_t> places_;
+};
+
+void add_op(Hash& sum, const Op& op, const Catalogue& catalogue, bool structure_only, Numbering& buffers) {
   sum.add(static_cast<std::uint64_t>(static_cast<std::uint16_t>(op.key.micro_batch)) << 48 |
           static_cast<std::uint64_t>(static_cast<std::uint16_t>(op.key.layer)) << 32 |
           static_cast<std::uint64_t>(static_cast<std::uint16_t>(op.key.chunk)) << 16 |
           static_cast<std::uint64_t>(op.key.phase));
-  sum.add(op.key.n);
+  if (!structure_only) sum.add(op.key.n);
   sum.add(op.key.part);
   sum.add(op.desc.name);
   sum.add(static_cast<std::uint64_t>(op.desc.kind) << 8 | static_cast<std::uint64_t>(op.desc.dtype));
@@ -91,7 +104,7 @@ void add_op(Hash& sum, const Op& op, const Catalogue& catalogue) {
   sum.add(static_cast<std::uint64_t>(op.desc.bytes_written));
   for (int use = 0; use < op.desc.use_count; ++use) {
     const BufferUse& range = op.desc.uses[use];
-    sum.add(static_cast<std::uint64_t>(range.buffer) << 32 | range.generation);
+    sum.add(buffers(range.buffer) << 32 | range.generation);
     sum.add(static_cast<std::uint64_t>(range.begin));
     sum.add(static_cast<std::uint64_t>(range.end));
   }
@@ -99,20 +112,30 @@ void add_op(Hash& sum, const Op& op, const Catalogue& catalogue) {
   if (op.desc.collective.group != no_group) add_collective(sum, op.desc, catalogue);
 }
 
-}  // namespace
-
-std::uint64_t hash(const Program& program, const Catalogue& catalogue) {
+std::uint64_t hash_of(const Program& program, const Catalogue& catalogue, bool structure_only) {
   Hash sum;
+  Numbering streams(structure_only), events(structure_only), buffers(structure_only);
   for (const Command& command : program.commands) {
-    sum.add(static_cast<std::uint64_t>(command.kind) << 32 | static_cast<std::uint64_t>(command.stream) << 16 |
-            static_cast<std::uint64_t>(command.reason));
-    sum.add(static_cast<std::uint64_t>(command.event) << 32 | command.generation);
-    sum.add(command.where.file);
-    sum.add(command.where.line);
-    if (command.kind == CommandKind::op) add_op(sum, program.ops[command.op], catalogue);
+    sum.add(static_cast<std::uint64_t>(command.kind) << 32 | streams(command.stream) << 16 | static_cast<std::uint64_t>(command.reason));
+    const bool of_event = command.kind == CommandKind::record_event || command.kind == CommandKind::wait_event || command.kind == CommandKind::host_wait;
+    sum.add((of_event ? events(command.event) : 0) << 32 | command.generation);
+    if (!structure_only) {
+      for (const SourceLine& line : {command.where, command.planned}) {
+        sum.add(line.file);
+        sum.add(line.line);
+      }
+      sum.add(command.planned_leads);
+    }
+    if (command.kind == CommandKind::op) add_op(sum, program.ops[command.op], catalogue, structure_only, buffers);
   }
   return sum.value();
 }
+
+}  // namespace
+
+std::uint64_t hash(const Program& program, const Catalogue& catalogue) { return hash_of(program, catalogue, false); }
+
+std::uint64_t structure_hash(const Program& program, const Catalogue& catalogue) { return hash_of(program, catalogue, true); }
 
 std::uint64_t collective_order_hash(const Program& program, const Catalogue& catalogue) {
   Hash sum;

@@ -159,7 +159,9 @@ struct Command {
   EventId event = 0;                // of record_event, wait_event, host_wait
   std::uint32_t generation = 0;     // how often the event had been recorded in this step, this one included
   WaitReason reason = WaitReason::data;
-  SourceLine where;
+  SourceLine where;                 // the line that issued it
+  SourceLine planned;               // the line of the plan that asked for it; no file where nothing was planned
+  bool planned_leads = false;       // who would change its time changes `planned`, not `where` (a gather, a reduction)
 };
 
 // Memory by what it is for; the viewer's memory track is drawn from these.
@@ -195,6 +197,11 @@ struct Program {
 // Equal for programs that issue the same ops, of the same sizes, in the same order with the same waits.
 // Groups count by axis and size, not by their members; source lines count, times do not.
 std::uint64_t hash(const Program& program, const Catalogue& catalogue);
+
+// The same without source lines, without places in scopes (OpKey::n), and without what follows from the order of
+// set-up: streams, events and buffers count by when they are first used. Equal for a program that has moved to other
+// files and stayed what it was.
+std::uint64_t structure_hash(const Program& program, const Catalogue& catalogue);
 
 // Equal for ranks that give this axis' communicator the same collectives in the same order.
 std::uint64_t collective_order_hash(const Program& program, const Catalogue& catalogue);

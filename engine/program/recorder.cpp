@@ -77,6 +77,8 @@ Command& Recorder::append(CommandKind kind, StreamId stream, SourceLine where) {
   command.kind = kind;
   command.stream = stream;
   command.where = where;
+  command.planned = planned_;
+  command.planned_leads = planned_leads_;
   const base::Nanoseconds now = host_now();
   times_.issued.push_back({now, now});
   return command;

@@ -64,6 +64,7 @@ class Recorder {
  private:
   friend class Scope;
   friend class Part;
+  friend class Planned;
   Command& append(CommandKind kind, StreamId stream, SourceLine where);
 
   base::Rank rank_;
@@ -75,6 +76,8 @@ class Recorder {
   Program current_;
   StepTimes times_;
   OpKey key_;
+  SourceLine planned_;
+  bool planned_leads_ = false;
   int host_waits_ = 0;
   std::vector<std::uint32_t> event_generations_;
   std::vector<std::uint32_t> buffer_generations_;
@@ -107,6 +110,26 @@ class Part {
  private:
   Recorder& recorder_;
   const char* before_;
+};
+
+// Names the line that planned what is issued while it lives, and whether that line leads.
+class Planned {
+ public:
+  Planned(Recorder& recorder, SourceLine where, bool leads) : recorder_(recorder), before_(recorder.planned_), led_(recorder.planned_leads_) {
+    recorder_.planned_ = where;
+    recorder_.planned_leads_ = leads;
+  }
+  ~Planned() {
+    recorder_.planned_ = before_;
+    recorder_.planned_leads_ = led_;
+  }
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
+
+ private:
+  Recorder& recorder_;
+  SourceLine before_;
+  bool led_;
 };
 
 }  // namespace shardbook::program

@@ -113,7 +113,7 @@ std::string words_of(const Timeline& timeline, SpanRef span) {
   if (detail.layer >= 0) words += base::text(", layer ", detail.layer);
   if (detail.phase != 0) words += ", " + shortened(timeline.strings[detail.phase], 40);
   words += " · " + metrics::duration_text(timeline.end(span) - timeline.start(span));
-  if (detail.source.known()) words += " · " + shortened(timeline::line_text(timeline, detail.source), 120);
+  if (detail.leading().known()) words += " · " + shortened(timeline::line_text(timeline, detail.leading()), 120);
   return words;
 }
 

@@ -118,7 +118,8 @@ std::uint64_t hash_of(const Detail& d) {
   for (std::int64_t value : {std::int64_t{d.op}, std::int64_t{d.part}, std::int64_t{d.phase}, std::int64_t{d.micro_batch},
                              std::int64_t{d.chunk}, std::int64_t{d.layer}, std::int64_t{d.n},
                              std::int64_t{d.source.file}, std::int64_t{d.source.line},
-                             std::int64_t{d.awaits.file}, std::int64_t{d.awaits.line}, d.flops, d.bytes}) {
+                             std::int64_t{d.awaits.file}, std::int64_t{d.awaits.line},
+                             std::int64_t{d.planned.file}, std::int64_t{d.planned.line}, std::int64_t{d.planned_leads}, d.flops, d.bytes}) {
     hash = mix(hash, static_cast<std::uint64_t>(value));
   }
   return hash;
@@ -222,7 +223,7 @@ TimelineBuilder::SpanNumber TimelineBuilder::absorb(TimelineBuilder&& other, Ran
   }
   for (std::size_t i = 1; i < from.details.size(); ++i) {
     Detail detail = from.details[i];
-    for (std::uint32_t* id : {&detail.op, &detail.part, &detail.phase, &detail.source.file, &detail.awaits.file}) *id = string_of[*id];
+    for (std::uint32_t* id : {&detail.op, &detail.part, &detail.phase, &detail.source.file, &detail.awaits.file, &detail.planned.file}) *id = string_of[*id];
     detail_of[i] = this->detail(detail);
   }
   const auto collectives_before = static_cast<std::uint32_t>(timeline_.collectives.size() - 1);

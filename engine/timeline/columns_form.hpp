@@ -17,7 +17,7 @@
 namespace shardbook::timeline {
 
 constexpr char columns_magic[9] = "SHARDTLB";
-constexpr std::uint32_t columns_version = 1;
+constexpr std::uint32_t columns_version = 2;
 constexpr std::size_t column_alignment = 64;
 
 // The fixed part before the head.
@@ -58,7 +58,8 @@ void describe(Archive& archive, Timeline& timeline, StoredStrings& strings, std:
       [](Detail& d) -> auto& { return d.chunk; }, [](Detail& d) -> auto& { return d.layer; },
       [](Detail& d) -> auto& { return d.n; }, [](Detail& d) -> auto& { return d.source.file; },
       [](Detail& d) -> auto& { return d.source.line; }, [](Detail& d) -> auto& { return d.awaits.file; },
-      [](Detail& d) -> auto& { return d.awaits.line; }, [](Detail& d) -> auto& { return d.flops; },
+      [](Detail& d) -> auto& { return d.awaits.line; }, [](Detail& d) -> auto& { return d.planned.file; },
+      [](Detail& d) -> auto& { return d.planned.line; }, [](Detail& d) -> auto& { return d.planned_leads; }, [](Detail& d) -> auto& { return d.flops; },
       [](Detail& d) -> auto& { return d.bytes; });
   archive.table(
       timeline.collectives, [](Collective& c) -> auto& { return c.group; }, [](Collective& c) -> auto& { return c.seq; },

@@ -18,7 +18,7 @@ struct Key {
 };
 
 // Sorted by length of name, so that a key is compared with the few that are as long.
-constexpr std::array<Key, 37> keys{{
+constexpr std::array<Key, 39> keys{{
     {"n", &EventArgs::n},
     {"op", nullptr, &EventArgs::op},
     {"id", &EventArgs::id},
@@ -43,11 +43,13 @@ constexpr std::array<Key, 37> keys{{
     {"awaits", nullptr, &EventArgs::awaits},
     {"wait_ns", &EventArgs::wait_ns},
     {"closing", &EventArgs::closing},
+    {"planned", nullptr, &EventArgs::planned},
     {"track_id", &EventArgs::track_id},
     {"correlation", &EventArgs::correlation},
     {"micro_batch", &EventArgs::micro_batch},
     {"buffer_bytes", &EventArgs::buffer_bytes},
     {"launch_bound", &EventArgs::launch_bound},
+    {"planned_leads", &EventArgs::planned_leads},
     {"In msg nelems", &EventArgs::in_elements},
     {"device_end_ns", &EventArgs::device_end_ns},
     {"Out msg nelems", &EventArgs::out_elements},

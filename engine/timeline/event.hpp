@@ -21,9 +21,9 @@ struct EventArgs {
   RawString collective, group, group_ranks, dtype, name;
   std::int64_t value = absent;
   // Ours.
-  RawString op, part, phase, source, awaits, label, cls, edges, kind;
+  RawString op, part, phase, source, awaits, planned, label, cls, edges, kind;
   std::int64_t step = -1, micro_batch = -1, chunk = -1, layer = -1, n = -1, flops = 0;
-  std::int64_t buffer_bytes = absent, wait_ns = -1, launch_bound = 0, id = 0;
+  std::int64_t buffer_bytes = absent, wait_ns = -1, launch_bound = 0, planned_leads = 0, id = 0;
   std::int64_t device_start_ns = absent, device_end_ns = absent, closing = 0;
   std::int64_t track_id = absent;
 };

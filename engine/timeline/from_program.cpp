@@ -153,11 +153,12 @@ class RankAdder {
     span.correlation = correlation_;
     span.step = step_number_;
     if (command.kind == CommandKind::op) {
-      span.detail = builder_.detail(detail_of(program_->ops[command.op]));
+      span.detail = builder_.detail(detail_of(program_->ops[command.op], command));
     } else {
       Detail detail;
       if (command.kind != CommandKind::read_back) detail.op = builder_.intern(catalogue_.events[command.event]);
       detail.source = line_of(command.where);
+      say_who_planned(detail, command);
       span.detail = builder_.detail(detail);
     }
     return builder_.add(host_track_, span);
@@ -184,7 +185,7 @@ class RankAdder {
 
     // What held it back: the op before it on its stream, and what it awaited.
     Nanoseconds ready = before == program::no_op ? times_->window.start : end_of(before);
-    Detail detail = detail_of(op);
+    Detail detail = detail_of(op, command);
     Nanoseconds awaited_until = times_->window.start - 1;
     for (const Waiting& wait : waits) {
       const Nanoseconds end = end_of(wait.from);
@@ -243,6 +244,7 @@ class RankAdder {
     detail.op = builder_.intern(catalogue_.events[command.event]);
     detail.source = line_of(command.where);
     detail.awaits = line_of(program_->commands[record.command].where);
+    say_who_planned(detail, command);
     mark.detail = builder_.detail(detail);
     const SpanNumber number = builder_.add(mark_tracks_[command.stream], mark);
     builder_.add_edge(record.call, number, EdgeKind::event);
@@ -265,7 +267,13 @@ class RankAdder {
     return line;
   }
 
-  Detail detail_of(const Op& op) {
+  void say_who_planned(Detail& detail, const Command& command) {
+    if (*command.planned.file == 0) return;
+    detail.planned = line_of(command.planned);
+    detail.planned_leads = command.planned_leads;
+  }
+
+  Detail detail_of(const Op& op, const Command& command) {
     Detail detail;
     detail.op = builder_.intern(op.desc.name);
     detail.part = builder_.intern(op.key.part);
@@ -275,6 +283,7 @@ class RankAdder {
     detail.layer = op.key.layer;
     detail.n = op.key.n;
     detail.source = line_of(op.where);
+    say_who_planned(detail, command);
     detail.flops = op.desc.flop_count;
     detail.bytes = op.desc.bytes_read + op.desc.bytes_written;
     return detail;

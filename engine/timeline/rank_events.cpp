@@ -226,6 +226,8 @@ std::uint32_t RankFile::detail_of(const EventArgs& args, Class cls) {
     detail.flops = args.flops;
     if (!args.source.raw.empty()) detail.source = line_of(args.source);
     if (!args.awaits.raw.empty()) detail.awaits = line_of(args.awaits);
+    if (!args.planned.raw.empty()) detail.planned = line_of(args.planned);
+    detail.planned_leads = args.planned_leads == 1;
   }
   return builder_.detail(detail);
 }

@@ -79,7 +79,7 @@ base::Result<RunInfo> read_run_info(const std::string& path) {
 std::vector<SourceExcerpt> source_excerpts(const Timeline& timeline, const std::string& root) {
   std::set<std::string> paths;
   for (const Detail& detail : timeline.details) {
-    for (Line line : {detail.source, detail.awaits}) {
+    for (Line line : {detail.source, detail.awaits, detail.planned}) {
       if (line.known()) paths.emplace(timeline.strings[line.file]);
     }
   }

@@ -63,9 +63,13 @@ struct Detail {
   std::int32_t n = -1;             // the n-th op of this key
   Line source;                     // the line that launched it
   Line awaits;                     // the line that recorded the event it waited for
+  Line planned;                    // the line of the plan that asked for it
+  std::int32_t planned_leads = 0;  // 1: who would change its time changes `planned`, not `source`
   std::int64_t flops = 0;
   Bytes bytes = 0;                 // read and written by a kernel, or moved by a copy
   friend bool operator==(const Detail&, const Detail&) = default;
+  // The line to look at first.
+  const Line& leading() const { return planned_leads != 0 && planned.known() ? planned : source; }
 };
 
 // Ranks that call collectives together; `name` is unique in a Timeline together with `ranks`.

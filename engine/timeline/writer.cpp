@@ -230,6 +230,8 @@ class RankWriter {
     if (d.n >= 0) integer("n", d.n);
     if (d.source.known()) text("source", line_text(timeline_, d.source));
     if (d.awaits.known()) text("awaits", line_text(timeline_, d.awaits));
+    if (d.planned.known()) text("planned", line_text(timeline_, d.planned));
+    if (d.planned_leads != 0) integer("planned_leads", d.planned_leads);
     if (d.flops != 0) integer("flops", d.flops);
     if (d.bytes != 0) integer("bytes", d.bytes);
   }

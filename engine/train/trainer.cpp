@@ -1,9 +1,13 @@
 #include "engine/train/trainer.hpp"
 
+#include <algorithm>
+
+#include "engine/plan/verify.hpp"
 #include "engine/tensor_parallel/spec.hpp"
 
 namespace shardbook::train {
 
+using plan::Kind;
 using program::MemoryKind;
 using program::Phase;
 using program::Scope;
@@ -12,69 +16,136 @@ model::Sizes sizes_of(const config::ModelConfig& config) {
   return {config.layers, config.width, config.heads, config.heads, config.head_dim, config.ffn_width, config.vocab, config.sequence, config.tied};
 }
 
-std::vector<Action> one_after_the_other(int micro_batches) {
-  std::vector<Action> actions;
-  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    actions.push_back({ActionKind::forward, micro_batch});
-    actions.push_back({ActionKind::backward, micro_batch});
+//@ train.computes: What layers compute.
+struct Trainer::Computes final : plan::Executor {
+  explicit Computes(Trainer& trainer) : trainer(trainer) {}
+  void run(const plan::Action& action) override {
+    Trainer& t = trainer;
+    const model::Batch& batch = t.batches_->batch(action.micro_batch);
+    const float scale = 1.0f / static_cast<float>(t.config_.global_tokens());
+    const int slot = action.micro_batch % t.activation_slots_;
+    switch (action.kind) {
+      case Kind::forward:
+        return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch > 0);
+      case Kind::recompute: return t.model_->recompute(*t.ctx_, action.layer, slot);
+      case Kind::backward: return t.model_->backward(*t.ctx_, action.layer, batch, slot);
+      default: SHARDBOOK_CHECK(false, "the model cannot ", plan::name_of(action.kind));
+    }
   }
-  actions.push_back({ActionKind::reduce});
-  actions.push_back({ActionKind::update});
-  return actions;
-}
+  Trainer& trainer;
+};
+//@end
+
+//@ train.ends: The two ends of a step: its tokens, and its update.
+struct Trainer::Ends final : plan::Executor {
+  explicit Ends(Trainer& trainer) : trainer(trainer) {}
+  void run(const plan::Action& action) override {
+    Trainer& t = trainer;
+    switch (action.kind) {
+      case Kind::load: return t.batches_->upload(t.compute_, t.step_, action.micro_batch);
+      case Kind::norm:
+        t.optimizer_->sum_squares(t.compute_, t.tp_group_->index() == 0);
+        return t.reduce_scalars();
+      case Kind::update:
+        if (!t.update_) return;
+        t.optimizer_->step(t.compute_, t.step_, t.learning_rate_.at(t.step_));
+        return t.parameters_->updated();
+      default: SHARDBOOK_CHECK(false, "train cannot ", plan::name_of(action.kind));
+    }
+  }
+  Trainer& trainer;
+};
+//@end
 
 Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
-                 base::Rank rank, const data::TokenSource* source)
+                 base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan)
     : config_(config), device_(device), rank_(rank),
       compute_(device.create_stream("compute")),
       fsdp_stream_(config.fsdp > 1 ? device.create_stream("fsdp", device::Priority::high) : compute_),
-      tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_),
-      actions_(one_after_the_other(config.micro_batches)) {
+      tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_) {
   const base::DType activation = config.precision == config::Precision::bf16 ? base::DType::bf16 : base::DType::f32;
 
   // Groups: who cuts each matmul with me, and who shards each unit with me.
   tp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "tp"));
   fsdp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_shard"));
 
-  // The model, its pieces cut over tp.
+  // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
   const model::ModelSpec spec = tensor_parallel::parallel_spec(model::dense_spec(), device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});
+  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_,
+                                                          fsdp::StoreConfig{config.reshard, 1, config.micro_batches, activation});
 
-  // Its parameters, sharded over fsdp.
-  const fsdp::ScheduleConfig schedule{config.prefetch, config.reshard, config.micro_batches, activation};
-  sharded_ = std::make_unique<fsdp::FullyShardedModel>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, schedule, config.seed);
+  // The order of a step, and the memory that it needs.
+  network_ = network_of(*model_, parameters_->units(), config.micro_batches);
+  order_ = make_plan ? finished(make_plan(network_), network_) : order_of(config, network_);
+  if (const auto problem = plan::problem_of(order_.plan, network_, rank)) throw base::Failure(problem->sentence);
+  parameters_->set_up(order_.plan, order_.slots, config.seed);
+  choose_executors();
 
   // Optimizer, input, activations.
   scalars_ = tensor::allocate(device, {4}, base::DType::f32, MemoryKind::workspace, "scalars");
   const optimizer::AdamWConfig adamw{static_cast<float>(config.beta1), static_cast<float>(config.beta2), static_cast<float>(config.eps),
                                      static_cast<float>(config.weight_decay), static_cast<float>(config.clip)};
-  optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, sharded_->shards(), scalars_.slice(0, {3}));
+  optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}));
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
   batches_ = std::make_unique<Batches>(device, config, source, fsdp_group_->index(), model_->vocabulary());
-  const model::BatchShape batch{config.sequences_per_micro_batch(), config.model.sequence};
-  const tensor::Tensor scratch = tensor::allocate(device, {model_->scratch_elements(batch)}, base::DType::f32, MemoryKind::workspace, "scratch");
-  ctx_ = std::make_unique<model::Context>(model::Context{device, compute_, batch, activation, scratch});
-  model_->allocate(*ctx_, 1);
-
-  summed_locally_ = device.create_event("scalars.summed_locally");
-  summed_over_fsdp_ = device.create_event("scalars.summed_over_fsdp");
-  summed_ = device.create_event("scalars.summed");
-  for (int parity = 0; parity < 2; ++parity) {
-    read_[static_cast<std::size_t>(parity)] = device.pinned(scalars_.storage_bytes());
-    done_[static_cast<std::size_t>(parity)] = device.create_event("step.done." + std::to_string(parity));
-  }
+  allocate_activations(activation);
+  make_scalars();
   device.seal();
   device.synchronize();
 }
 
 Trainer::~Trainer() = default;
 
-//@ train.step: A step is a list of actions, issued without waiting for the device.
+void Trainer::choose_executors() {
+  own_.push_back(std::make_unique<Computes>(*this));
+  own_.push_back(std::make_unique<Ends>(*this));
+  rooms_ = {parameters_.get(), own_[0].get(), own_[1].get()};
+  // The block that a unit belongs to, where it is one
+  numbers_.assign(network_.units.size(), -1);
+  for (const plan::Layer& layer : network_.layers) numbers_[static_cast<std::size_t>(layer.unit)] = layer.number;
+  auto does = [this](plan::Executor* room, std::initializer_list<Kind> of) {
+    for (Kind kind : of) room_of_[static_cast<std::size_t>(kind)] = room;
+  };
+  does(parameters_.get(), {Kind::gather, Kind::release, Kind::limit, Kind::reduce});
+  does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::backward});
+  does(own_[1].get(), {Kind::load, Kind::norm, Kind::update});
+}
+
+void Trainer::allocate_activations(base::DType activation) {
+  const model::BatchShape batch{config_.sequences_per_micro_batch(), config_.model.sequence};
+  const tensor::Tensor scratch = tensor::allocate(device_, {model_->scratch_elements(batch)}, base::DType::f32, MemoryKind::workspace, "scratch");
+  ctx_ = std::make_unique<model::Context>(model::Context{device_, compute_, batch, activation, scratch});
+  // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only.
+  activation_slots_ = std::max(1, plan::needs_of(order_.plan, network_).in_flight);
+  const auto& actions = order_.plan.actions;
+  const bool again = std::any_of(actions.begin(), actions.end(), [](const plan::Action& action) { return action.kind == Kind::recompute; });
+  model_->allocate(*ctx_, activation_slots_, again ? model::Model::Keep::inputs : model::Model::Keep::everything);
+}
+
+void Trainer::make_scalars() {
+  summed_locally_ = device_.create_event("scalars.summed_locally");
+  summed_over_fsdp_ = device_.create_event("scalars.summed_over_fsdp");
+  summed_ = device_.create_event("scalars.summed");
+  for (int parity = 0; parity < 2; ++parity) {
+    read_[static_cast<std::size_t>(parity)] = device_.pinned(scalars_.storage_bytes());
+    done_[static_cast<std::size_t>(parity)] = device_.create_event("step.done." + std::to_string(parity));
+  }
+}
+
+//@ train.step: A step is its plan, carried out without waiting for the device.
 program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
   device_.begin_step(step, timed);
-  sharded_->begin_step();
-  for (const Action& action : actions_) act(action, step);
+  step_ = step;
+  program::Recorder& recorder = device_.recorder();
+  for (plan::Executor* room : rooms_) room->begin_step();
+  for (const plan::Action& action : order_.plan.actions) {
+    const program::Planned planned(recorder, action.where, plan::communicates(action.kind));
+    const Scope scope(recorder, action.phase, number_of(action), action.micro_batch);
+    for (plan::Executor* room : rooms_) room->await(action);
+    room_of_[static_cast<std::size_t>(action.kind)]->run(action);
+  }
 
   // Leave loss and norm where the host will find them
   const std::size_t parity = static_cast<std::size_t>(step % 2);
@@ -84,40 +155,13 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
   device_.record(compute_, done_[parity]);
   return times;
 }
-
-void Trainer::act(const Action& action, std::int64_t step) {
-  program::Recorder& recorder = device_.recorder();
-  const float scale = 1.0f / static_cast<float>(config_.global_tokens());
-  switch (action.kind) {
-    case ActionKind::forward: {
-      Scope scope(recorder, Phase::forward, -1, action.micro_batch);
-      sharded_->begin_micro_batch(action.micro_batch);
-      batches_->upload(compute_, step, action.micro_batch);
-      model_->forward(*ctx_, *sharded_, batches_->batch(action.micro_batch), 0, scale, scalars_.slice(3, {1}), action.micro_batch > 0);
-      break;
-    }
-    case ActionKind::backward: {
-      Scope scope(recorder, Phase::backward, -1, action.micro_batch);
-      model_->backward(*ctx_, *sharded_, batches_->batch(action.micro_batch), 0);
-      break;
-    }
-    case ActionKind::reduce: {
-      Scope scope(recorder, Phase::reduce, -1, -1);
-      sharded_->finish_backward();
-      optimizer_->sum_squares(compute_, tp_group_->index() == 0);
-      reduce_scalars();
-      break;
-    }
-    case ActionKind::update: {
-      if (!update_) break;
-      Scope scope(recorder, Phase::update, -1, -1);
-      optimizer_->step(compute_, step, learning_rate_.at(step));
-      sharded_->updated();
-      break;
-    }
-  }
-}
 //@end
+
+// The block that an action's ops are counted to.
+int Trainer::number_of(const plan::Action& action) const {
+  if (action.layer >= 0) return network_.layers[static_cast<std::size_t>(action.layer)].number;
+  return action.unit >= 0 && action.units == 1 ? numbers_[static_cast<std::size_t>(action.unit)] : -1;
+}
 
 //@ train.scalars: The squares are summed over fsdp and tp, the loss over fsdp alone: tp ranks hold it alike.
 void Trainer::reduce_scalars() {

@@ -1,7 +1,9 @@
-// train: in what order does a step happen?
+// train: who does each action of a step?
 //
-// The Trainer is one rank: it builds the model from the config, cut over tp and sharded over fsdp, and issues
-// steps. A step is issued without waiting for the device; its loss is read when the caller awaits it, one step
+// The Trainer is one rank: it builds the model from the config, cut over tp and sharded over fsdp, has the plan of a
+// step made (order.hpp) and verified, gives each room the memory that the plan needs, and issues steps: for each
+// action in turn, every room makes its streams wait for what the action needs, then the room whose kind it is does it.
+// A step is issued without waiting for the device; its loss is read when the caller awaits it, one step
 // later in the ordinary run, so that the device never stands still for the host.
 //
 // The loss of a micro-batch is Σ over its tokens / tokens of the global batch, so that every later sum, over
@@ -9,15 +11,17 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 
 #include "engine/comm/comm.hpp"
 #include "engine/config/config.hpp"
-#include "engine/fsdp/schedule.hpp"
+#include "engine/fsdp/parameters.hpp"
 #include "engine/model/model.hpp"
 #include "engine/optimizer/adamw.hpp"
+#include "engine/plan/executor.hpp"
 #include "engine/train/batches.hpp"
-#include "engine/train/schedule.hpp"
+#include "engine/train/order.hpp"
 
 namespace shardbook::train {
 
@@ -29,12 +33,16 @@ struct StepResult {
   double learning_rate = 0;
 };
 
+// Writes another order than the config's: a lab's, or a test's. Unfinished; the trainer finishes and verifies it.
+using PlanMaker = std::function<plan::Plan(const plan::Network&)>;
+
 class Trainer {
  public:
   // Set-up, all ranks alike: allocates everything, draws the weights, seals the device. `config` is validated and
-  // outlives the trainer, as do device, backend and source (null on meta).
+  // outlives the trainer, as do device, backend and source (null on meta). `make_plan`: null for the config's order.
+  // Throws base::Failure with the verifier's sentence for a plan that cannot be carried out.
   Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
-          base::Rank rank, const data::TokenSource* source);
+          base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan = nullptr);
   ~Trainer();
 
   // Issues step `step` (0, 1, 2, …). A timed step ends when the device has run it, and its times are returned;
@@ -44,12 +52,20 @@ class Trainer {
   StepResult await(std::int64_t step);
 
   model::Model& model() { return *model_; }
-  std::vector<optimizer::ShardState>& shards() { return sharded_->shards(); }
+  std::vector<optimizer::ShardState>& shards() { return parameters_->shards(); }
+  const plan::Plan& plan() const { return order_.plan; }
+  const plan::Network& network() const { return network_; }
   // Stops before the update, for tests that look at the gradients of a step.
   void set_update(bool update) { update_ = update; }
 
  private:
-  void act(const Action& action, std::int64_t step);
+  // The kinds that are the trainer's own: what layers compute, and the two ends of a step.
+  struct Computes;
+  struct Ends;
+  void choose_executors();
+  void allocate_activations(base::DType activation);
+  void make_scalars();
+  int number_of(const plan::Action& action) const;
   void reduce_scalars();
 
   const config::RunConfig& config_;
@@ -61,11 +77,18 @@ class Trainer {
   std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::Context> ctx_;
-  std::unique_ptr<fsdp::FullyShardedModel> sharded_;
+  std::unique_ptr<fsdp::ShardedParameters> parameters_;
   std::unique_ptr<Batches> batches_;
   std::unique_ptr<optimizer::AdamW> optimizer_;
   optimizer::LearningRate learning_rate_;
-  std::vector<Action> actions_;
+  plan::Network network_;
+  Order order_;
+  std::vector<std::unique_ptr<plan::Executor>> own_;
+  std::vector<plan::Executor*> rooms_;                    // all, in the order in which they are asked to await
+  std::array<plan::Executor*, plan::kinds> room_of_{};    // by kind: who does it
+  std::vector<int> numbers_;                              // by unit: the block that it is, or -1
+  int activation_slots_ = 1;                              // micro-batches whose activations are kept at once
+  std::int64_t step_ = 0;
   bool update_ = true;
 
   // f32: squares of the gradient, clip factor, norm, loss. Squares and norm are of the whole model after reduce.

@@ -124,7 +124,7 @@ TEST(Columns, OfAnotherKindOrVersionAreRefused) {
   std::string content = content_of(path);
   content[8] = 9;
   write_file(path, content);
-  EXPECT_EQ(read_columns(path).error(), path + " has version 9; this build reads version 1");
+  EXPECT_EQ(read_columns(path).error(), path + " has version 9; this build reads version 2");
   EXPECT_EQ(read_columns(folder / "missing.tlb").error(), "cannot read " + (folder / "missing.tlb") + ": No such file or directory");
 }
 

@@ -107,15 +107,25 @@ TEST(Counts, EveryMicroBatchGathersAndReducesAnew) {
 
 TEST(Record, NamesTheLinesOfTheRoomsThatDecide) {
   MetaStep step(small_config(2, 2), 0);
-  for (const program::Op& op : step.program().ops) {
-    const std::string file = op.where.file;
+  std::set<std::uint32_t> lines_of_gathers;
+  for (const program::Command& command : step.program().commands) {
+    if (command.kind != program::CommandKind::op) continue;
+    const program::Op& op = step.program().ops[command.op];
+    const std::string issued = command.where.file, planned = command.planned.file;
     if (op.desc.kind == OpKind::all_gather) {
-      EXPECT_NE(file.find("engine/fsdp/schedule.cpp"), std::string::npos) << file;
+      EXPECT_TRUE(issued.ends_with("engine/fsdp/parameters.cpp")) << issued;
+      EXPECT_TRUE(planned.ends_with("engine/fsdp/schedule.cpp")) << planned;
+      EXPECT_TRUE(command.planned_leads);
+      lines_of_gathers.insert(command.planned.line);
     }
     if (op.desc.kind == OpKind::all_reduce && op.key.layer >= 0) {
-      EXPECT_NE(file.find("engine/tensor_parallel/regions.cpp"), std::string::npos) << file;
+      EXPECT_TRUE(issued.ends_with("engine/tensor_parallel/regions.cpp")) << issued;
+      EXPECT_TRUE(planned.ends_with("engine/plan/passes.cpp")) << planned;
+      EXPECT_FALSE(command.planned_leads);
     }
   }
+  // A gather that is needed now and one that is made ahead are told apart.
+  EXPECT_EQ(lines_of_gathers.size(), 2u);
 }
 
 TEST(Record, EveryGatherWaitsForTheLastUserOfItsSlot) {

@@ -269,12 +269,12 @@ void Desk::Impl::go_source() {
   }
   const timeline::Timeline& timeline = one->scene->timeline();
   const timeline::Detail& detail = timeline.detail(one->plot.selected);
-  if (!detail.source.known()) {
+  if (!detail.leading().known()) {
     hint = "this trace names no source line for this span";
     return;
   }
   const auto place = [&](timeline::Line line) { return std::pair<std::string, int>{std::string(timeline.strings[line.file]), line.line}; };
-  const auto [path, line] = place(detail.source);
+  const auto [path, line] = place(detail.leading());
   const bool there = panel == "source" && source.path == path && source.line == line;
   if (there && detail.awaits.known()) {
     const auto [awaited_path, awaited_line] = place(detail.awaits);
@@ -294,11 +294,11 @@ void Desk::Impl::go_note() {
   }
   const timeline::Timeline& timeline = one->scene->timeline();
   const timeline::Detail& detail = timeline.detail(one->plot.selected);
-  if (!detail.source.known()) {
+  if (!detail.leading().known()) {
     hint = "this trace names no source line, so no note speaks of it";
     return;
   }
-  show_source(std::string(timeline.strings[detail.source.file]), detail.source.line);
+  show_source(std::string(timeline.strings[detail.leading().file]), detail.leading().line);
   if (!shown_problem.empty() && source.path.empty()) return;
   if (!source.notes.empty()) {
     follow(source.notes.front().first);

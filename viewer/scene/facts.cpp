@@ -176,6 +176,7 @@ class Facts {
     }
     say("source", line_text(timeline_, detail_.source));
     say("awaits", line_text(timeline_, detail_.awaits));
+    say("planned", line_text(timeline_, detail_.planned));
     if (timeline_.launch_bound(span_)) say("launch bound", "yes: the host launched it later than its inputs were ready");
   }
 

@@ -1,0 +1,126 @@
+#include "engine/fsdp/parameters.hpp"
+
+#include <cstring>
+
+#include "engine/kernels/residual.hpp"
+
+namespace shardbook::fsdp {
+
+using plan::Action;
+using plan::Kind;
+using program::WaitReason;
+
+void ShardedParameters::begin_step() {
+  if (!alone()) device_.wait(stream_, updated_);
+  for (ShardedUnit& unit : units_) {
+    unit.slot = nullptr;
+    unit.gradient_slot = nullptr;
+    unit.summed = false;
+    if (alone()) gather(unit, -1);
+  }
+}
+
+void ShardedParameters::run(const Action& action) {
+  ShardedUnit& of = unit(action.unit);
+  switch (action.kind) {
+    case Kind::gather: return gather(of, action.slot);
+    case Kind::release: return release(of);
+    case Kind::limit: return limit(of);
+    case Kind::reduce: return reduce(of);
+    default: SHARDBOOK_CHECK(false, "fsdp cannot ", plan::name_of(action.kind));
+  }
+}
+
+void ShardedParameters::await(const Action& action) {
+  if (action.kind == Kind::norm) await_sums();
+  if (plan::computes(action.kind)) await_parameters(unit(action.unit));
+  if (action.kind == Kind::backward && unit(action.unit).gradient_slot == nullptr) open_gradient(unit(action.unit), action.slot);
+  // What another room sums in place is closed for more
+  if (action.kind == Kind::reduce && gradient_in_place()) {
+    for (int number = action.unit; number < action.unit + action.units; ++number) unit(number).gradient_slot = nullptr;
+  }
+}
+
+//@ fsdp.gather: All-gather one unit into a slot, once the slot's last user is done with it.
+void ShardedParameters::gather(ShardedUnit& unit, int slot) {
+  unit.slot = slot < 0 ? unit.own_slot.get() : &gather_slots_[static_cast<std::size_t>(slot)];
+  unit.awaited = false;
+  view_values(unit, unit.slot->full);
+  if (alone()) return;
+  program::Part part(device_.recorder(), "fsdp_unit");
+  if (slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
+  group_.all_gather(stream_, shards_[unit.state].parameter, unit.slot->full.slice(0, {unit.layout->padded()}));
+  device_.record(stream_, unit.slot->gathered);
+}
+//@end
+
+// Compute may not start before the unit is whole.
+void ShardedParameters::await_parameters(ShardedUnit& unit) {
+  SHARDBOOK_CHECK(unit.slot != nullptr, "unit ", unit.unit->name, " is not whole");
+  if (!alone() && !unit.awaited) device_.wait(compute_, unit.slot->gathered);
+  unit.awaited = true;
+}
+
+//@ fsdp.release: Free a unit: its slot may be overwritten once what was issued so far has run.
+void ShardedParameters::release(ShardedUnit& unit) {
+  device_.record(compute_, unit.slot->released);
+  unit.freed = unit.slot;
+  unit.slot = nullptr;
+}
+//@end
+
+//@ fsdp.limit: The host itself waits until a freed buffer is free: memory is bounded, and the host no longer runs ahead.
+void ShardedParameters::limit(ShardedUnit& unit) { device_.host_wait(unit.freed->released); }
+//@end
+
+// A place for its gradient, which the reduction of an earlier unit may still be reading.
+void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
+  unit.gradient_slot = slot < 0 ? unit.own_gradient_slot.get() : &gradient_slots_[static_cast<std::size_t>(slot)];
+  if (!alone()) device_.wait(compute_, unit.gradient_slot->reduced, WaitReason::buffer_reuse);
+  view_gradients(unit, unit.gradient_slot->full);
+}
+
+//@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches.
+void ShardedParameters::reduce(ShardedUnit& unit) {
+  const optimizer::ShardState& state = shards_[unit.state];
+  GradientSlot& slot = *unit.gradient_slot;
+  program::Part part(device_.recorder(), "fsdp_unit");
+  // Alone there is nothing to overlap with: what remains is done on compute itself.
+  device::Stream& lane = alone() ? compute_ : stream_;
+  const Tensor full = slot.full.slice(0, {unit.layout->padded()});
+  const Tensor sum = unit.summed ? staging_.slice(0, {state.flat.size()}) : state.gradient;
+  if (!alone()) {
+    device_.record(compute_, slot.complete);
+    device_.wait(stream_, slot.complete);
+  }
+  group_.reduce_scatter(lane, full, sum);
+  if (unit.summed) kernels::accumulate(lane, sum, state.gradient);
+  if (!alone()) device_.record(stream_, slot.reduced);
+  unit.summed = true;
+  unit.gradient_slot = nullptr;
+  unit.reduced_in = &slot;
+}
+//@end
+
+void ShardedParameters::await_gradient(device::Stream& stream, int number) {
+  ShardedUnit& of = unit(number);
+  if (!alone()) device_.wait(stream, of.reduced_in->reduced);
+  else {
+    device_.record(compute_, of.own_gradient_slot->complete);
+    device_.wait(stream, of.own_gradient_slot->complete);
+  }
+}
+
+void ShardedParameters::await_sums() {
+  if (alone()) return;
+  for (GradientSlot& slot : gradient_slots_) device_.wait(compute_, slot.reduced);
+  for (ShardedUnit& unit : units_) {
+    if (unit.own_gradient_slot != nullptr) device_.wait(compute_, unit.own_gradient_slot->reduced);
+  }
+}
+
+void ShardedParameters::updated() {
+  if (!alone()) device_.record(compute_, updated_);
+}
+
+}  // namespace shardbook::fsdp

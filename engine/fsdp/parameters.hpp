@@ -1,0 +1,84 @@
+// fsdp/parameters: how is a parameter made whole, freed, and its gradient summed?
+//
+// Carries out what schedule.cpp (or any other plan) asks for. Whole units live in slots that units use in turn, or in
+// slots of their own; a gather waits (on the device) until the slot's last user is done. Before anything computes, the
+// compute stream is made to wait for the parameters that it needs.
+//
+// Collectives of the fsdp group all go on one stream, in an order that is the same on all ranks.
+//
+// Source: pytorch/pytorch v2.8.0, torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py (two gather buffers in turn
+// instead of a limiter that blocks the host); for the limiter, torch/distributed/fsdp/_runtime_utils.py (_unshard)
+// and _limiter_utils.py (_FreeEventQueue).
+#pragma once
+
+#include <vector>
+
+#include "engine/comm/comm.hpp"
+#include "engine/fsdp/sharded_unit.hpp"
+#include "engine/model/model.hpp"
+#include "engine/optimizer/store.hpp"
+#include "engine/plan/executor.hpp"
+#include "engine/plan/passes.hpp"
+
+namespace shardbook::fsdp {
+
+struct StoreConfig {
+  bool reshard = true;       // blocks are freed after forward, and gathered again for backward
+  int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
+  int micro_batches = 1;     // of a step
+  base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
+};
+
+class ShardedParameters final : public plan::Executor, public optimizer::Store {
+ public:
+  // Lays out every unit; allocates nothing. All ranks of the group call alike.
+  ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute, device::Stream& stream,
+                    comm::Communicator& group, const StoreConfig& config);
+
+  // What a plan must know of the units, in the order of forward.
+  std::vector<plan::Unit> units() const;
+  // Set-up: allocates shards and slots, and draws this rank's parameters. `plan` is the one to be carried out.
+  void set_up(const plan::Plan& plan, const plan::Slots& slots, std::uint64_t seed);
+
+  std::vector<optimizer::ShardState>& shards() override { return shards_; }
+  void await_gradient(device::Stream& stream, int unit) override;
+  void updated() override;
+
+  void begin_step() override;
+  void await(const plan::Action& action) override;
+  void run(const plan::Action& action) override;
+
+ private:
+  void allocate_shards(std::uint64_t seed);
+  void make_slots(const plan::Slots& slots);
+  GatherSlot make_gather_slot(std::int64_t elements, const std::string& name);
+  GradientSlot make_gradient_slot(std::int64_t elements, const std::string& name);
+
+  bool alone() const { return group_.size() == 1; }
+  // A rank alone, or with replicas only, makes its gradient where the optimizer reads it.
+  bool gradient_in_place() const { return alone() && (config_.replicas > 1 || config_.micro_batches == 1); }
+  ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
+
+  void gather(ShardedUnit& unit, int slot);
+  void release(ShardedUnit& unit);
+  void limit(ShardedUnit& unit);
+  void reduce(ShardedUnit& unit);
+  void await_parameters(ShardedUnit& unit);
+  void open_gradient(ShardedUnit& unit, int slot);
+  void await_sums();
+
+  device::Device& device_;
+  device::Stream& compute_;
+  device::Stream& stream_;
+  comm::Communicator& group_;
+  StoreConfig config_;
+
+  std::vector<ShardedUnit> units_;
+  std::vector<optimizer::ShardState> shards_;
+  std::vector<GatherSlot> gather_slots_;
+  std::vector<GradientSlot> gradient_slots_;
+  Tensor staging_;          // a shard of gradient that is yet to be added (reductions of a unit after its first)
+  device::Event updated_;
+};
+
+}  // namespace shardbook::fsdp

@@ -1,0 +1,25 @@
+// optimizer/store: who keeps the parameters, and their gradients, between steps?
+//
+// The trainer and the rooms that only sum gradients know a store; which one it is (whole on each rank, sharded) is
+// decided where the step is put together.
+#pragma once
+
+#include <vector>
+
+#include "engine/optimizer/adamw.hpp"
+
+namespace shardbook::optimizer {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  // What this rank keeps, a unit each, in the order of forward.
+  virtual std::vector<ShardState>& shards() = 0;
+  // What is issued to `stream` from here on sees the gradient of this rank's shard of a unit, as far as it has been
+  // summed.
+  virtual void await_gradient(device::Stream& stream, int unit) = 0;
+  // The update of the shards has been issued to compute.
+  virtual void updated() = 0;
+};
+
+}  // namespace shardbook::optimizer

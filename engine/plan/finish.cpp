@@ -1,0 +1,89 @@
+#include "engine/plan/passes.hpp"
+#include "engine/plan/uses.hpp"
+
+namespace shardbook::plan {
+
+namespace {
+
+// Buffers that many units use, in turn, so that the one taken is the one given back longest ago.
+class InTurn {
+ public:
+  explicit InTurn(int count) : taken_(static_cast<std::size_t>(count)) {}
+  // -1: none is free.
+  int take() {
+    for (std::size_t tried = 0; tried < taken_.size(); ++tried) {
+      const std::size_t slot = next_;
+      next_ = (next_ + 1) % taken_.size();
+      if (taken_[slot]) continue;
+      taken_[slot] = true;
+      return static_cast<int>(slot);
+    }
+    return -1;
+  }
+  void give_back(int slot) {
+    if (slot >= 0) taken_[static_cast<std::size_t>(slot)] = false;
+  }
+
+ private:
+  std::vector<bool> taken_;
+  std::size_t next_ = 0;
+};
+
+// What is known of a unit at a place in the plan.
+struct Now {
+  int gathered_slot = -1, gradient_slot = -1;
+  int micro_batch = -1;         // that last added to its gradient
+  bool gradient_open = false;   // holds what is not reduced yet
+};
+
+}  // namespace
+
+//@ plan.finish: Which buffer each takes, in turn, and for which use a gather is: all of it follows from the order.
+Plan finish(Plan plan, const Network& network, const Slots& slots) {
+  InTurn gathered(slots.gathered), gradients(slots.gradient);
+  std::vector<Now> units(network.units.size());
+  const Uses uses(plan, network);
+
+  for (std::size_t at = 0; at < plan.actions.size(); ++at) {
+    Action& action = plan.actions[at];
+    if (computes(action.kind)) action.unit = network.layers[static_cast<std::size_t>(action.layer)].unit;
+    if (action.unit < 0) continue;
+    const Unit& unit = network.units[static_cast<std::size_t>(action.unit)];
+    Now& now = units[static_cast<std::size_t>(action.unit)];
+    switch (action.kind) {
+      case Kind::gather:
+        // It is for the next use, and counted to it
+        if (const Use* use = uses.next_of(action.unit, at)) {
+          action.phase = use->phase;
+          action.micro_batch = use->micro_batch;
+        }
+        if (unit.shares_gathered) action.slot = now.gathered_slot = gathered.take();
+        break;
+      case Kind::release:
+        if (at > 0) action.phase = plan.actions[at - 1].phase;
+        action.slot = now.gathered_slot;
+        gathered.give_back(action.slot);
+        break;
+      case Kind::backward:
+        if (!now.gradient_open && unit.shares_gradient) now.gradient_slot = gradients.take();
+        now.gradient_open = true;
+        now.micro_batch = action.micro_batch;
+        action.slot = now.gradient_slot;
+        break;
+      case Kind::reduce: {
+        action.micro_batch = now.micro_batch;
+        // The first axis' reduction takes the gradient out of its buffer
+        if (unit.sums.empty() || unit.sums.front() != action.axis) break;
+        action.slot = now.gradient_slot;
+        gradients.give_back(action.slot);
+        now.gradient_open = false;
+        break;
+      }
+      default: break;
+    }
+  }
+  return plan;
+}
+//@end
+
+}  // namespace shardbook::plan

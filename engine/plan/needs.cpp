@@ -1,0 +1,65 @@
+#include "engine/plan/needs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace shardbook::plan {
+
+Needs needs_of(const Plan& plan, const Network& network) {
+  Needs most, now;
+  std::set<int> whole, gradients;      // units
+  std::set<int> in_flight;             // micro-batches
+  std::map<int, int> backwards_left;   // by micro-batch
+  for (const Action& action : plan.actions) {
+    if (action.kind == Kind::backward) ++backwards_left[action.micro_batch];
+  }
+  auto unit_of = [&](const Action& action) { return action.layer >= 0 ? network.layers[static_cast<std::size_t>(action.layer)].unit : action.unit; };
+
+  for (const Action& action : plan.actions) {
+    const int number = unit_of(action);
+    const Unit* unit = number >= 0 ? &network.units[static_cast<std::size_t>(number)] : nullptr;
+    switch (action.kind) {
+      case Kind::gather:
+        if (!whole.insert(number).second) break;
+        now.gathered_bytes += unit->gathered;
+        now.gathered += unit->shares_gathered;
+        break;
+      case Kind::release:
+        if (whole.erase(number) == 0) break;
+        now.gathered_bytes -= unit->gathered;
+        now.gathered -= unit->shares_gathered;
+        break;
+      case Kind::forward: in_flight.insert(action.micro_batch); break;
+      case Kind::backward:
+        if (gradients.insert(number).second) {
+          now.gradient_bytes += unit->gradient;
+          now.gradient += unit->shares_gradient;
+        }
+        break;
+      case Kind::reduce:
+        if (unit->sums.empty() || unit->sums.front() != action.axis || gradients.erase(number) == 0) break;
+        now.gradient_bytes -= unit->gradient;
+        now.gradient -= unit->shares_gradient;
+        break;
+      default: break;
+    }
+    now.in_flight = static_cast<int>(in_flight.size());
+    most.gathered = std::max(most.gathered, now.gathered);
+    most.gradient = std::max(most.gradient, now.gradient);
+    most.in_flight = std::max(most.in_flight, now.in_flight);
+    most.gathered_bytes = std::max(most.gathered_bytes, now.gathered_bytes);
+    most.gradient_bytes = std::max(most.gradient_bytes, now.gradient_bytes);
+    if (action.kind == Kind::backward && --backwards_left[action.micro_batch] == 0) in_flight.erase(action.micro_batch);
+  }
+  return most;
+}
+
+Slots slots_for(const Plan& plan, const Network& network) {
+  const Needs needs = needs_of(plan, network);
+  int sharing = 0;
+  for (const Unit& unit : network.units) sharing += unit.shares_gradient;
+  return {needs.gathered, std::min(needs.gradient + 1, sharing)};
+}
+
+}  // namespace shardbook::plan

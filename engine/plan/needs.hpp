@@ -1,0 +1,23 @@
+// plan/needs: how much memory does an order need?
+//
+// Counted from the list alone, before anything is allocated: what fsdp/ and model/ then set aside.
+#pragma once
+
+#include "engine/plan/passes.hpp"
+
+namespace shardbook::plan {
+
+// The most at one time.
+struct Needs {
+  int gathered = 0;          // units whole at once, of those that share buffers
+  int gradient = 0;          // gradients whole at once, likewise
+  int in_flight = 0;         // micro-batches between their first forward and their last backward
+  base::Bytes gathered_bytes = 0, gradient_bytes = 0;  // whole parameters, whole gradients; each at its fullest
+};
+Needs needs_of(const Plan& plan, const Network& network);
+
+// The shared buffers that carry a plan out: as many as it needs, and one gradient more, so that one can be made while
+// another is being reduced.
+Slots slots_for(const Plan& plan, const Network& network);
+
+}  // namespace shardbook::plan

@@ -1,0 +1,74 @@
+#include "engine/plan/passes.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+
+namespace shardbook::plan {
+
+//@ plan.one_after_the_other: Gradient accumulation: forward and backward of each micro-batch in turn, then the update.
+Plan one_after_the_other(const Network& network) {
+  const int layers = static_cast<int>(network.layers.size());
+  Plan plan;
+  for (int m = 0; m < network.micro_batches; ++m) {
+    plan.add(load(m));
+    for (int layer = 0; layer < layers; ++layer) plan.add(forward(layer, m));
+    for (int layer = layers; layer-- > 0;) plan.add(backward(layer, m));
+  }
+  return plan.add(norm()).add(update());
+}
+//@end
+
+//@ plan.recompute: What forward did not keep, backward makes again.
+Plan recompute_blocks(const Plan& plan, const Network& network) {
+  Plan longer;
+  for (const Action& action : plan.actions) {
+    const bool of_block = action.layer >= 0 && network.layers[static_cast<std::size_t>(action.layer)].number >= 0;
+    if (of_block && action.kind == Kind::backward) longer.add(recompute(action.layer, action.micro_batch));
+    longer.add(action);
+  }
+  return longer;
+}
+//@end
+
+//@ plan.reduce: A unit's gradient is summed once all of it is there: for each micro-batch, or once for all.
+Plan reduce_gradients(const Plan& plan, const Network& network, Reduce when, const char* axis) {
+  // Where the last part of each unit's gradient is made
+  std::map<std::pair<int, int>, std::size_t> last;  // by unit and micro-batch
+  for (std::size_t at = 0; at < plan.actions.size(); ++at) {
+    const Action& action = plan.actions[at];
+    if (action.kind != Kind::backward) continue;
+    const int unit = network.layers[static_cast<std::size_t>(action.layer)].unit;
+    const std::vector<std::string>& sums = network.units[static_cast<std::size_t>(unit)].sums;
+    if (std::find(sums.begin(), sums.end(), axis) == sums.end()) continue;
+    last[{unit, when == Reduce::every_micro_batch ? action.micro_batch : 0}] = at;
+  }
+  std::map<std::size_t, int> unit_after;
+  for (const auto& [key, at] : last) unit_after[at] = key.first;
+
+  Plan reduced;
+  for (std::size_t at = 0; at < plan.actions.size(); ++at) {
+    reduced.add(plan.actions[at]);
+    if (const auto unit = unit_after.find(at); unit != unit_after.end()) reduced.add(reduce(unit->second, axis));
+  }
+  return reduced;
+}
+//@end
+
+//@ plan.limit: The host waits rather than let many freed buffers be in flight.
+Plan limit_gathers(const Plan& plan, int most) {
+  Plan limited;
+  std::deque<int> released;
+  for (const Action& action : plan.actions) {
+    if (action.kind == Kind::gather && static_cast<int>(released.size()) >= most) {
+      limited.add(limit(released.front()));
+      released.pop_front();
+    }
+    if (action.kind == Kind::release) released.push_back(action.unit);
+    limited.add(action);
+  }
+  return limited;
+}
+//@end
+
+}  // namespace shardbook::plan

@@ -1,0 +1,77 @@
+#include "engine/plan/plan.hpp"
+
+#include <cstring>
+
+#include "engine/base/check.hpp"
+
+namespace shardbook::plan {
+
+const char* name_of(Kind kind) {
+  static constexpr const char* names[] = {"load", "gather", "release", "limit", "forward", "recompute", "backward", "reduce", "norm", "update"};
+  return names[static_cast<int>(kind)];
+}
+
+bool computes(Kind kind) { return kind == Kind::forward || kind == Kind::recompute || kind == Kind::backward; }
+
+bool communicates(Kind kind) { return kind == Kind::gather || kind == Kind::reduce; }
+
+bool Action::operator==(const Action& other) const {
+  return kind == other.kind && phase == other.phase && micro_batch == other.micro_batch && layer == other.layer &&
+         unit == other.unit && units == other.units && slot == other.slot && std::strcmp(axis, other.axis) == 0;
+}
+
+std::string to_string(const Action& action) {
+  std::string words = name_of(action.kind);
+  if (action.layer >= 0) words += base::text(" layer ", action.layer);
+  else if (action.units > 1) words += base::text(" units ", action.unit, " to ", action.unit + action.units - 1);
+  else if (action.unit >= 0) words += base::text(" unit ", action.unit);
+  if (*action.axis != 0) words += base::text(" over ", action.axis);
+  if (action.micro_batch >= 0) words += base::text(" of micro-batch ", action.micro_batch);
+  return words;
+}
+
+std::string line_of(const Action& action) { return base::text(action.where.file, ":", action.where.line); }
+
+namespace {
+
+Action action(Kind kind, Phase phase, Where where) {
+  Action made;
+  made.kind = kind;
+  made.phase = phase;
+  made.where = {where.file_name(), where.line()};
+  return made;
+}
+
+Action of_layer(Kind kind, Phase phase, int layer, int micro_batch, Where where) {
+  Action made = action(kind, phase, where);
+  made.layer = layer;
+  made.micro_batch = micro_batch;
+  return made;
+}
+
+Action of_unit(Kind kind, Phase phase, int unit, Where where) {
+  Action made = action(kind, phase, where);
+  made.unit = unit;
+  return made;
+}
+
+}  // namespace
+
+Action load(int micro_batch, Where where) { return of_layer(Kind::load, Phase::forward, -1, micro_batch, where); }
+Action gather(int unit, Where where) { return of_unit(Kind::gather, Phase::forward, unit, where); }
+Action release(int unit, Where where) { return of_unit(Kind::release, Phase::forward, unit, where); }
+Action limit(int unit, Where where) { return of_unit(Kind::limit, Phase::forward, unit, where); }
+Action forward(int layer, int micro_batch, Where where) { return of_layer(Kind::forward, Phase::forward, layer, micro_batch, where); }
+Action recompute(int layer, int micro_batch, Where where) { return of_layer(Kind::recompute, Phase::backward, layer, micro_batch, where); }
+Action backward(int layer, int micro_batch, Where where) { return of_layer(Kind::backward, Phase::backward, layer, micro_batch, where); }
+Action reduce(int unit, const char* axis, Where where) { return reduce_bucket(unit, 1, axis, where); }
+Action reduce_bucket(int first_unit, int units, const char* axis, Where where) {
+  Action made = of_unit(Kind::reduce, Phase::backward, first_unit, where);
+  made.units = units;
+  made.axis = axis;
+  return made;
+}
+Action norm(Where where) { return action(Kind::norm, Phase::reduce, where); }
+Action update(Where where) { return action(Kind::update, Phase::update, where); }
+
+}  // namespace shardbook::plan

@@ -1,0 +1,105 @@
+// plan: in what order does a step happen?
+//
+// A step is a list of actions. It is made before the first step, by functions that only read and return lists
+// (passes.hpp, fsdp/schedule.hpp, data_parallel/schedule.hpp), and carried out by the rooms, each for its own kinds
+// (executor.hpp). The list says *when*; the rooms know *how*. Which stream waits for which follows from what an action
+// needs, so no stream, event or wait stands in a plan. Because the order is data, it can be printed, verified over all
+// ranks (verify.hpp) and priced in memory (needs.hpp) before anything is allocated.
+//
+// An action carries the line that planned it; it is recorded beside the line that issues each op (program::Command).
+//
+// The grain is one layer of one micro-batch. What a layer does inside is the layer's own text (model/block.cpp).
+//
+// Source: pytorch/pytorch@00722e648b74, torch/distributed/pipelining/schedules.py (_Action, and the passes that lower a
+// list of compute actions: _add_unshard_reshard, _add_reduce_grad). Its grain is a stage; ours is a layer, so that
+// FSDP's units stand in the same list.
+#pragma once
+
+#include <cstdint>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "engine/base/types.hpp"
+#include "engine/program/program.hpp"
+
+namespace shardbook::plan {
+
+using program::Phase;
+
+enum class Kind : std::uint8_t {
+  load,       // a micro-batch's tokens go to the device
+  gather,     // a unit's parameters become whole
+  release,    // ... and their memory may be overwritten
+  limit,      // the host waits until what a unit's release freed is free
+  forward,    // of a layer; what backward needs is kept
+  recompute,  // the same again, to have what was not kept
+  backward,   // both gradients of a layer, in the order that the layer likes
+  reduce,     // a unit's gradient is summed over an axis of the mesh
+  norm,       // the one number that all ranks must know before they update
+  update,
+};
+inline constexpr int kinds = static_cast<int>(Kind::update) + 1;
+const char* name_of(Kind kind);
+
+bool computes(Kind kind);       // forward, recompute, backward: needs its unit's parameters
+bool communicates(Kind kind);   // gather, reduce: who would change its time changes the plan
+
+struct Action {
+  Kind kind = Kind::load;
+  Phase phase = Phase::forward;
+  int micro_batch = -1;
+  int layer = -1;         // of what computes: a place in Network::layers
+  int unit = -1;          // of what concerns parameters: a place in Network::units
+  int units = 1;          // of reduce: so many units from `unit` on, whose gradients lie end to end (a bucket)
+  int slot = -1;          // which of the shared buffers; -1: its own. finish() gives them out
+  const char* axis = "";  // of reduce: "dp_shard", "dp_replicate"; a literal
+  program::SourceLine where;
+
+  bool operator==(const Action& other) const;  // but for `where`
+};
+std::string to_string(const Action& action);   // "forward layer 3 of micro-batch 0"
+std::string line_of(const Action& action);     // "engine/fsdp/schedule.cpp:33"
+
+// What there is to compute and to gather, by number: all that a plan knows of a model.
+struct Layer {
+  std::string name;        // "embedding", "blocks.3", "head"
+  int unit = 0;            // whose parameters it needs
+  int number = -1;         // of a block; -1 of embedding and head
+};
+struct Unit {
+  std::string name;
+  bool sharded = true;     // not whole unless gathered
+  bool resident = false;   // once gathered it stays whole until the update
+  bool shares_gathered = true, shares_gradient = true;   // in buffers that units use in turn, not in its own
+  base::Bytes gathered = 0, gradient = 0;                // nominal bytes of each, whole
+  // Over which axes the gradient is a summand when backward leaves it, in the order in which it must be summed. The
+  // first reduction empties its buffer.
+  std::vector<std::string> sums;
+};
+struct Network {
+  std::vector<Layer> layers;  // in the order of forward
+  std::vector<Unit> units;
+  int micro_batches = 1;
+};
+
+struct Plan {
+  std::vector<Action> actions;
+  Plan& add(const Action& action) { actions.push_back(action); return *this; }
+};
+
+// One action each, with the line of the caller: plan.add(gather(3)).
+using Where = std::source_location;
+Action load(int micro_batch, Where where = Where::current());
+Action gather(int unit, Where where = Where::current());
+Action release(int unit, Where where = Where::current());
+Action limit(int unit, Where where = Where::current());
+Action forward(int layer, int micro_batch, Where where = Where::current());
+Action recompute(int layer, int micro_batch, Where where = Where::current());
+Action backward(int layer, int micro_batch, Where where = Where::current());
+Action reduce(int unit, const char* axis = "dp_shard", Where where = Where::current());
+Action reduce_bucket(int first_unit, int units, const char* axis, Where where = Where::current());
+Action norm(Where where = Where::current());
+Action update(Where where = Where::current());
+
+}  // namespace shardbook::plan
