@@ -174,7 +174,7 @@ std::string heading_text(const config::RunConfig& config, const std::optional<bo
   std::string out;
   if (lab) out += text("Lab ", lab->name.substr(0, lab->name.find('_')), " · ", lab->title, "\n");
   const config::ModelConfig& model = config.model;
-  out += field("where", text(count_text(config.ranks, "rank"), " = tp ", config.tp, " × fsdp ", config.fsdp, " · ",
+  out += field("where", text(count_text(config.ranks, "rank"), " = tp ", config.tp, " × fsdp ", config.fsdp, config.dp > 1 ? text(" × dp ", config.dp) : "", " · ",
                              where_ranks_live(config), " · ", numbers_phrase(config)));
   out += field("clock", clock_phrase(config));
   out += field("model", text(model.preset, ": ", model.layers, " layers, d ", model.width, ", ", model.heads, " heads, vocabulary ",
@@ -219,6 +219,7 @@ nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outco
       {"ranks", config.ranks},
       {"tp", config.tp},
       {"fsdp", config.fsdp},
+      {"dp", config.dp},
       {"clock", config::name_of(config.clock)},
       {"profile", config.clock == Clock::modelled ? config.profile : ""},
       {"losses", losses},

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -89,14 +90,18 @@ struct RunConfig {
   std::string profile = "h200x8";   // machine profile of the modelled clock: a name or a file
   Launch launch = Launch::threads;
 
-  // Layout: ranks == tp * fsdp once validated.
+  // Layout: ranks == tp * fsdp * dp once validated.
   int tp = 1;
   int fsdp = 1;
+  int dp = 1;                       // replicas: groups of tp * fsdp ranks that hold the same parameters
   int ranks = 0;                    // 0 until validated, unless asked for
 
   // Schedule of FSDP.
-  int prefetch = 1;                 // units gathered ahead of use; gather slots = prefetch + 1
+  int prefetch = 1;                 // units gathered ahead of use
   bool reshard = true;              // free every block's parameters after its forward
+
+  // Switches that were set, by key (switches.hpp); what is not here has its default.
+  std::map<std::string, std::string, std::less<>> switches;
 
   // Batch and optimizer.
   int sequences = 0;                // of the global batch
@@ -132,8 +137,10 @@ struct RunConfig {
 
   bool was_asked(std::string_view option) const { return asked.contains(option); }
   bool is_open(std::string_view option) const { return !was_asked(option) && !suggested.contains(option); }
+  // Ranks that split the batch.
+  int data_ranks() const { return dp * fsdp; }
   // Sequences of one micro-batch on one rank. REQUIRES: validated.
-  int sequences_per_micro_batch() const { return sequences / (fsdp * micro_batches); }
+  int sequences_per_micro_batch() const { return sequences / (data_ranks() * micro_batches); }
   // Tokens of one micro-batch on one rank: rows of its activations. REQUIRES: validated.
   int tokens_per_micro_batch() const { return sequences_per_micro_batch() * model.sequence; }
   // Tokens of the global batch: what the summed loss is divided by.

@@ -86,6 +86,17 @@ std::vector<std::string> texts_of(const Json& value, bool takes_many) {
   return texts;
 }
 
+// The values of an option that takes many, as get() gives them: one a line.
+std::vector<std::string> lines_of(std::string_view value) {
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin <= value.size();) {
+    const std::size_t end = std::min(value.find('\n', begin), value.size());
+    lines.emplace_back(value.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace
 
 Status read_json(RunConfig& config, std::string_view json, std::string_view name) {
@@ -138,6 +149,7 @@ std::string to_json(const RunConfig& config) {
   for (const Option& option : options()) {
     if (!option.stored) continue;
     const std::string value = option.get(config);
+    if (option.takes_many && value.empty()) continue;
     if (out.size() > 2) out += ",\n";
     out += "  \"" + option.name + "\": ";
     switch (option.kind) {
@@ -146,7 +158,7 @@ std::string to_json(const RunConfig& config) {
       case Option::Kind::boolean: out += value; break;
       case Option::Kind::choice:
       case Option::Kind::text: out += Json(value).dump(); break;
-      case Option::Kind::texts: out += Json(config.data).dump(); break;
+      case Option::Kind::texts: out += Json(lines_of(value)).dump(); break;
     }
   }
   return out + "\n}\n";

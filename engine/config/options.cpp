@@ -9,6 +9,7 @@
 #include "engine/config/config.hpp"
 #include "engine/config/options.hpp"
 #include "engine/config/presets.hpp"
+#include "engine/config/switches.hpp"
 
 namespace shardbook::config {
 
@@ -161,6 +162,17 @@ Option data_option() {
           }};
 }
 
+Option set_option() {
+  return {"set", Kind::texts, "KEY=VALUE...", "none",
+          "A design choice made otherwise, to see what it is for; shardbook switches lists them.", true, true,
+          [](RunConfig& config, std::string_view value) -> Status { return set_switch(config, value); },
+          [](const RunConfig& config) {
+            std::string lines;
+            for (const auto& [key, value] : config.switches) lines += text(lines.empty() ? "" : "\n", key, "=", value);
+            return lines;
+          }};
+}
+
 Option trace_option() {
   return {"trace-steps", Kind::text, "A:B", "three after the warm-up",
           "Steps to record, A <= step < B, counted from 0; 0:0 records none.", true, false,
@@ -203,9 +215,12 @@ std::vector<Option> make_table() {
       integer("tp", "1", 1, 1024, FIELD(tp), "Ranks that share each matmul (tensor parallel)."),
       integer("fsdp", "1 on host and meta, all GPUs on cuda", 1, 65536, FIELD(fsdp),
               "Ranks that share the parameters and split the batch (fully sharded data parallel)."),
-      integer("ranks", "tp x fsdp", 0, 65536, FIELD(ranks), "Ranks in all; what tp and fsdp leave open follows."),
+      integer("dp", "1", 1, 65536, FIELD(dp),
+              "Replicas that hold the same parameters, split the batch and sum their gradients (data parallel)."),
+      integer("ranks", "tp x fsdp x dp", 0, 65536, FIELD(ranks), "Ranks in all; what tp and fsdp leave open follows."),
       integer("prefetch", "1", 0, 64, FIELD(prefetch), "Blocks whose parameters are gathered ahead of their use."),
       boolean("reshard", "true", FIELD(reshard), "Free a block's gathered parameters after its forward."),
+      set_option(),
 
       // The device and its clock.
       choice<DeviceKind>("device", 3, "cuda where there is a GPU, else host", FIELD(device),
@@ -262,7 +277,8 @@ Status set_values(RunConfig& config, const Option& option, const std::vector<std
     return Error{text("takes ", option.takes_many ? "at least one value" : "one value", ", not ", values.size())};
   }
   RunConfig changed = config;
-  if (option.takes_many) changed.data.clear();
+  if (option.name == "data") changed.data.clear();
+  if (option.name == "set") changed.switches.clear();
   for (const std::string& value : values) {
     if (Status status = option.set(changed, value); !status) return status;
   }

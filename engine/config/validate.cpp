@@ -2,9 +2,11 @@
 // asked for and cannot be.
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "engine/config/config.hpp"
 #include "engine/config/presets.hpp"
+#include "engine/config/switches.hpp"
 
 namespace shardbook::config {
 
@@ -80,11 +82,15 @@ Status settle_layout(RunConfig& config, int gpus) {
   const bool fsdp_asked = config.was_asked("fsdp");
   // Ranks 0 leaves the number open, as if it had not been asked for.
   if (config.was_asked("ranks") && config.ranks > 0) {
-    const int ranks = config.ranks;
+    if (config.ranks % config.dp != 0) {
+      return Error{text("--ranks ", config.ranks, " does not divide by --dp ", config.dp, ": the world is tp x fsdp x dp ranks")};
+    }
+    const int ranks = config.ranks / config.dp;
     if (tp_asked && fsdp_asked) {
       if (config.tp * config.fsdp != ranks) {
-        return Error{text("--ranks ", ranks, " is not --tp ", config.tp, " x --fsdp ", config.fsdp, " = ",
-                          config.tp * config.fsdp, ": leave one of the three out")};
+        return Error{text("--ranks ", config.ranks, " is not --tp ", config.tp, " x --fsdp ", config.fsdp,
+                          config.dp > 1 ? text(" x --dp ", config.dp) : "", " = ", config.tp * config.fsdp * config.dp,
+                          ": leave one of them out")};
       }
     } else if (fsdp_asked) {
       if (ranks % config.fsdp != 0) {
@@ -101,22 +107,23 @@ Status settle_layout(RunConfig& config, int gpus) {
       config.fsdp = ranks / config.tp;
     }
   } else if (config.device == DeviceKind::cuda && config.is_open("fsdp")) {
-    config.fsdp = std::max(1, gpus / config.tp);
-    if (config.was_asked("sequences")) config.fsdp = largest_divisor(config.sequences, config.fsdp);
+    config.fsdp = std::max(1, gpus / (config.tp * config.dp));
+    if (config.was_asked("sequences")) config.fsdp = largest_divisor(config.sequences / std::gcd(config.sequences, config.dp), config.fsdp);
   }
   return Done{};
 }
 
 // More ranks than GPUs: shrink what was not asked for, refuse what was.
-Status fit_to_gpus(RunConfig& config, int gpus) {
+Status fit_to_gpus(RunConfig& config, int all_gpus) {
+  const int gpus = all_gpus / config.dp;   // of one replica
   const int tp = config.tp;
   const int fsdp = config.fsdp;
   const bool ranks_asked = config.was_asked("ranks") && config.ranks > 0;
   if (!ranks_asked && !config.was_asked("fsdp")) config.fsdp = largest_divisor(fsdp, std::max(1, gpus / config.tp));
   if (!ranks_asked && !config.was_asked("tp")) config.tp = largest_divisor(tp, std::max(1, gpus / config.fsdp));
   if (config.tp * config.fsdp > gpus) {
-    return Error{text("tp ", tp, " x fsdp ", fsdp, " is ", tp * fsdp, " ranks, and ", gpus,
-                      gpus == 1 ? " GPU is" : " GPUs are", " here: ask for fewer ranks, or for --device host")};
+    return Error{text("tp ", tp, " x fsdp ", fsdp, config.dp > 1 ? text(" x dp ", config.dp) : "", " is ", tp * fsdp * config.dp, " ranks, and ",
+                      all_gpus, all_gpus == 1 ? " GPU is" : " GPUs are", " here: ask for fewer ranks, or for --device host")};
   }
   if (config.tp != tp || config.fsdp != fsdp) {
     config.notes.push_back(text("tp ", tp, " x fsdp ", fsdp, " would need ", tp * fsdp, " GPUs and ", gpus,
@@ -131,7 +138,7 @@ Status check_layout(RunConfig& config, int gpus) {
   if (config.device == DeviceKind::cuda) {
     if (Status status = fit_to_gpus(config, gpus); !status) return status;
   }
-  config.ranks = config.tp * config.fsdp;
+  config.ranks = config.tp * config.fsdp * config.dp;
   if (config.device == DeviceKind::host && config.ranks > most_host_ranks) {
     return Error{text(config.ranks, " ranks are more than the ", most_host_ranks,
                       " that --device host runs: choose --device meta, which computes shapes only")};
@@ -154,7 +161,7 @@ Status settle_batch(RunConfig& config) {
     const int whole = (config.sequences + parts - 1) / parts * parts;
     if (whole == config.sequences) return;
     config.notes.push_back(text("the batch of ", config.sequences, " sequences grew to ", whole,
-                                ", so that it divides over fsdp ", config.fsdp,
+                                ", so that it divides over fsdp ", config.fsdp, config.dp > 1 ? text(" x dp ", config.dp) : "",
                                 config.is_open("micro-batches")
                                     ? ""
                                     : text(" x ", config.micro_batches, " micro-batches")));
@@ -162,17 +169,17 @@ Status settle_batch(RunConfig& config) {
   };
   const bool sequences_asked = config.was_asked("sequences");
   const bool parts_open = config.is_open("micro-batches");
-  const int parts = config.fsdp * (parts_open ? 1 : config.micro_batches);
+  const int parts = config.data_ranks() * (parts_open ? 1 : config.micro_batches);
   if (!sequences_asked) grow(parts);
   if (config.sequences % parts != 0) {
-    return Error{text(config.sequences, " sequences do not divide over fsdp ", config.fsdp,
+    return Error{text(config.sequences, " sequences do not divide over fsdp ", config.fsdp, config.dp > 1 ? text(" x dp ", config.dp) : "",
                       parts_open ? "" : text(" x ", config.micro_batches, " micro-batches = ", parts),
                       ": choose a multiple of ", parts, " with --sequences")};
   }
 
   // The fewest micro-batches of which each holds no more sequences than the model's preset allows.
   if (parts_open) {
-    const int mine = config.sequences / config.fsdp;
+    const int mine = config.sequences / config.data_ranks();
     const int most = find_preset(config.model.preset)->sequences_at_a_time;
     config.micro_batches = mine / largest_divisor(mine, most);
   }
@@ -225,6 +232,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_batch(config); !status) return status.as_error();
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
+  if (Status status = check_switches(config); !status) return status.as_error();
   return config;
 }
 

@@ -63,11 +63,10 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
 
 void ShardedParameters::allocate_shards(std::uint64_t seed) {
   // Gradients that are summed over replicas lie end to end, so that a bucket of units is one tensor
-  Tensor gradients;
   if (config_.replicas > 1) {
     std::int64_t all = 0;
     for (const ShardedUnit& unit : units_) all += unit.layout->shard_elements();
-    gradients = tensor::allocate(device_, {all}, base::DType::f32, MemoryKind::gradient, "gradients");
+    gradients_ = tensor::allocate(device_, {all}, base::DType::f32, MemoryKind::gradient, "gradients");
   }
   // Each rank keeps its shard of every unit
   std::int64_t begin = 0;
@@ -78,7 +77,7 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
     state.layout = unit.layout.get();
     state.flat = unit.layout->shard(group_.index());
     state.master = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
-    state.gradient = config_.replicas > 1 ? gradients.slice(begin, shape)
+    state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape)
                                           : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, name + ".gradient_shard");
     state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, name + ".parameter_shard");
     initialize(compute_, unit, state, seed);

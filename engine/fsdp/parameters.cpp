@@ -102,6 +102,12 @@ void ShardedParameters::reduce(ShardedUnit& unit) {
 }
 //@end
 
+Tensor ShardedParameters::gradients(int unit, int units) const {
+  std::int64_t begin = 0, elements = 0;
+  for (int number = 0; number < unit + units; ++number) (number < unit ? begin : elements) += units_[static_cast<std::size_t>(number)].layout->shard_elements();
+  return gradients_.slice(begin, {elements});
+}
+
 void ShardedParameters::await_gradient(device::Stream& stream, int number) {
   ShardedUnit& of = unit(number);
   if (!alone()) device_.wait(stream, of.reduced_in->reduced);

@@ -41,6 +41,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   void set_up(const plan::Plan& plan, const plan::Slots& slots, std::uint64_t seed);
 
   std::vector<optimizer::ShardState>& shards() override { return shards_; }
+  Tensor gradients(int unit, int units) const override;
   void await_gradient(device::Stream& stream, int unit) override;
   void updated() override;
 
@@ -75,6 +76,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
 
   std::vector<ShardedUnit> units_;
   std::vector<optimizer::ShardState> shards_;
+  Tensor gradients_;        // of all shards end to end, where they are summed over replicas
   std::vector<GatherSlot> gather_slots_;
   std::vector<GradientSlot> gradient_slots_;
   Tensor staging_;          // a shard of gradient that is yet to be added (reductions of a unit after its first)

@@ -54,7 +54,7 @@ base::Result<RunFolder> make_run_folder(const config::RunConfig& config) {
   fs::path folder = config.out;
   if (folder.empty()) {
     const std::string lab = config.lab.empty() ? "train" : config.lab;
-    const std::string layout = base::text(config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp);
+    const std::string layout = base::text(config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp, config.dp > 1 ? base::text("-dp", config.dp) : "");
     folder = fs::path("experiments") / lab / "runs" / (utc_now("%Y%m%d-%H%M%S-") + layout);
     for (int again = 2; fs::exists(folder) && again < 100; ++again) {
       folder = folder.parent_path() / (utc_now("%Y%m%d-%H%M%S-") + layout + "-" + std::to_string(again));

@@ -10,6 +10,7 @@ namespace shardbook::launch {
 
 mesh::Mesh mesh_of(const config::RunConfig& config) {
   mesh::DenseSizes sizes;
+  sizes.dp_replicate = config.dp;
   sizes.dp_shard = config.fsdp;
   sizes.tp = config.tp;
   return mesh::Mesh::dense(sizes);

@@ -98,7 +98,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
   if (launch.value().launcher == world::Launcher::none && config.ranks > 1) return spawn(config);
   if (launch.value().place.size != config.ranks) {
     return base::Error{base::text(world::name_of(launch.value().launcher), " started ", launch.value().place.size,
-                                  " ranks, and --tp ", config.tp, " --fsdp ", config.fsdp, " needs ", config.ranks,
+                                  " ranks, and --tp ", config.tp, " --fsdp ", config.fsdp, config.dp > 1 ? base::text(" --dp ", config.dp) : "", " needs ", config.ranks,
                                   ": start as many, or change the layout")};
   }
   base::Result<world::ProcessOptions> process = world::process_options(world::process_environment());

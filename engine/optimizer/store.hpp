@@ -15,6 +15,8 @@ class Store {
   virtual ~Store() = default;
   // What this rank keeps, a unit each, in the order of forward.
   virtual std::vector<ShardState>& shards() = 0;
+  // The gradients of so many units from `unit` on, which lie end to end. REQUIRES: gradients are summed over replicas.
+  virtual Tensor gradients(int unit, int units) const = 0;
   // What is issued to `stream` from here on sees the gradient of this rank's shard of a unit, as far as it has been
   // summed.
   virtual void await_gradient(device::Stream& stream, int unit) = 0;

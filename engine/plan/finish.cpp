@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "engine/plan/passes.hpp"
 #include "engine/plan/uses.hpp"
 
@@ -70,15 +72,18 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
         now.micro_batch = action.micro_batch;
         action.slot = now.gradient_slot;
         break;
-      case Kind::reduce: {
+      case Kind::reduce:
         action.micro_batch = now.micro_batch;
         // The first axis' reduction takes the gradient out of its buffer
-        if (unit.sums.empty() || unit.sums.front() != action.axis) break;
-        action.slot = now.gradient_slot;
-        gradients.give_back(action.slot);
-        now.gradient_open = false;
+        for (int number = action.unit; number < std::min<int>(action.unit + action.units, static_cast<int>(units.size())); ++number) {
+          const std::vector<std::string>& sums = network.units[static_cast<std::size_t>(number)].sums;
+          Now& its = units[static_cast<std::size_t>(number)];
+          if (sums.empty() || sums.front() != action.axis) continue;
+          if (number == action.unit) action.slot = its.gradient_slot;
+          gradients.give_back(its.gradient_slot);
+          its.gradient_open = false;
+        }
         break;
-      }
       default: break;
     }
   }

@@ -38,9 +38,12 @@ Needs needs_of(const Plan& plan, const Network& network) {
         }
         break;
       case Kind::reduce:
-        if (unit->sums.empty() || unit->sums.front() != action.axis || gradients.erase(number) == 0) break;
-        now.gradient_bytes -= unit->gradient;
-        now.gradient -= unit->shares_gradient;
+        for (int of = number; of < number + action.units; ++of) {
+          const Unit& reduced = network.units[static_cast<std::size_t>(of)];
+          if (reduced.sums.empty() || reduced.sums.front() != action.axis || gradients.erase(of) == 0) continue;
+          now.gradient_bytes -= reduced.gradient;
+          now.gradient -= reduced.shares_gradient;
+        }
         break;
       default: break;
     }

@@ -71,4 +71,15 @@ Plan limit_gathers(const Plan& plan, int most) {
 }
 //@end
 
+//@ plan.synchronize: A planted mistake: after each layer the host waits for the device, and so runs ahead of nothing.
+Plan synchronize_after_layers(const Plan& plan) {
+  Plan slower;
+  for (const Action& action : plan.actions) {
+    slower.add(action);
+    if (action.kind == Kind::forward || action.kind == Kind::backward) slower.add(synchronize()).actions.back().phase = action.phase;
+  }
+  return slower;
+}
+//@end
+
 }  // namespace shardbook::plan

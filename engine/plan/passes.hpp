@@ -24,6 +24,9 @@ Plan reduce_gradients(const Plan& plan, const Network& network, Reduce when, con
 // At most `most` gathers whose memory is not yet free: before a further one the host waits for the oldest release.
 Plan limit_gathers(const Plan& plan, int most);
 
+// The host waits for the device after each layer, as a forgotten print of a loss makes it do.
+Plan synchronize_after_layers(const Plan& plan);
+
 // How many buffers units share, each as large as the largest that uses it.
 struct Slots {
   int gathered = 0;

@@ -7,7 +7,7 @@
 namespace shardbook::plan {
 
 const char* name_of(Kind kind) {
-  static constexpr const char* names[] = {"load", "gather", "release", "limit", "forward", "recompute", "backward", "reduce", "norm", "update"};
+  static constexpr const char* names[] = {"load", "gather", "release", "limit", "synchronize", "forward", "recompute", "backward", "reduce", "norm", "update"};
   return names[static_cast<int>(kind)];
 }
 
@@ -61,6 +61,7 @@ Action load(int micro_batch, Where where) { return of_layer(Kind::load, Phase::f
 Action gather(int unit, Where where) { return of_unit(Kind::gather, Phase::forward, unit, where); }
 Action release(int unit, Where where) { return of_unit(Kind::release, Phase::forward, unit, where); }
 Action limit(int unit, Where where) { return of_unit(Kind::limit, Phase::forward, unit, where); }
+Action synchronize(Where where) { return action(Kind::synchronize, Phase::forward, where); }
 Action forward(int layer, int micro_batch, Where where) { return of_layer(Kind::forward, Phase::forward, layer, micro_batch, where); }
 Action recompute(int layer, int micro_batch, Where where) { return of_layer(Kind::recompute, Phase::backward, layer, micro_batch, where); }
 Action backward(int layer, int micro_batch, Where where) { return of_layer(Kind::backward, Phase::backward, layer, micro_batch, where); }

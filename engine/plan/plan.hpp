@@ -32,6 +32,7 @@ enum class Kind : std::uint8_t {
   gather,     // a unit's parameters become whole
   release,    // ... and their memory may be overwritten
   limit,      // the host waits until what a unit's release freed is free
+  synchronize,  // the host waits until all that was issued to compute so far has run: a planted mistake
   forward,    // of a layer; what backward needs is kept
   recompute,  // the same again, to have what was not kept
   backward,   // both gradients of a layer, in the order that the layer likes
@@ -94,6 +95,7 @@ Action load(int micro_batch, Where where = Where::current());
 Action gather(int unit, Where where = Where::current());
 Action release(int unit, Where where = Where::current());
 Action limit(int unit, Where where = Where::current());
+Action synchronize(Where where = Where::current());
 Action forward(int layer, int micro_batch, Where where = Where::current());
 Action recompute(int layer, int micro_batch, Where where = Where::current());
 Action backward(int layer, int micro_batch, Where where = Where::current());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "engine/base/check.hpp"
 
@@ -13,6 +14,22 @@ using base::text;
 
 namespace {
 
+// A plan written by hand may name anything.
+std::string names_what_there_is(const Action& action, const Network& network) {
+  const int layers = static_cast<int>(network.layers.size()), units = static_cast<int>(network.units.size());
+  const bool of_layer = computes(action.kind);
+  const bool of_micro_batch = of_layer || action.kind == Kind::load;
+  const bool of_unit = communicates(action.kind) || action.kind == Kind::release || action.kind == Kind::limit;
+  if (of_layer && (action.layer < 0 || action.layer >= layers)) return text(name_of(action.kind), " names layer ", action.layer, ", and there are layers 0 to ", layers - 1);
+  if (of_unit && (action.unit < 0 || action.units < 1 || action.unit + action.units > units)) return text(name_of(action.kind), " names unit ", action.unit + action.units - 1, ", and there are units 0 to ", units - 1);
+  if (of_micro_batch && (action.micro_batch < 0 || action.micro_batch >= network.micro_batches)) {
+    return text(name_of(action.kind), " names micro-batch ", action.micro_batch, ", and there are micro-batches 0 to ", network.micro_batches - 1);
+  }
+  return {};
+}
+
+std::string place_of(int rank, std::size_t at, const Action& action) { return text("rank ", rank, ", action ", at, " (", line_of(action), "): "); }
+
 class Walk {
  public:
   Walk(const Plan& plan, const Network& network)
@@ -21,9 +38,9 @@ class Walk {
   std::optional<Problem> run(int rank) {
     for (at_ = 0; at_ < plan_.actions.size(); ++at_) {
       const Action& action = plan_.actions[at_];
-      std::string sentence = names_what_there_is(action);
+      std::string sentence = names_what_there_is(action, network_);
       if (sentence.empty()) sentence = step(action);
-      if (!sentence.empty()) return Problem{rank, at_, text("rank ", rank, ", action ", at_, " (", line_of(action), "): ", sentence)};
+      if (!sentence.empty()) return Problem{rank, at_, place_of(rank, at_, action) + sentence};
     }
     const std::string sentence = end();
     if (!sentence.empty()) return Problem{rank, at_, text("rank ", rank, ", at the end of the step: ", sentence)};
@@ -35,6 +52,7 @@ class Walk {
     int gathered = -1, released = -1;   // the actions that did so last
     bool whole = false;
     int freed = 0;                      // releases that no limit has awaited
+    int closed = -1;                    // the action after which nothing may be added to its gradient
     std::set<int> open;                 // micro-batches in the gradient that is not reduced yet
     std::vector<std::string> to_sum;    // axes over which it is yet to be summed, in order
   };
@@ -49,20 +67,6 @@ class Walk {
   OfLayer& of(int layer, int m) { return layers_[{layer, m}]; }
   std::string at(int action) const { return text("action ", action, " (", line_of(plan_.actions[static_cast<std::size_t>(action)]), ")"); }
 
-  // A plan written by hand may name anything.
-  std::string names_what_there_is(const Action& action) const {
-    const int layers = static_cast<int>(network_.layers.size()), units = static_cast<int>(network_.units.size());
-    const bool of_layer = computes(action.kind);
-    const bool of_micro_batch = of_layer || action.kind == Kind::load;
-    const bool of_unit = communicates(action.kind) || action.kind == Kind::release || action.kind == Kind::limit;
-    if (of_layer && (action.layer < 0 || action.layer >= layers)) return text(name_of(action.kind), " names layer ", action.layer, ", and there are layers 0 to ", layers - 1);
-    if (of_unit && (action.unit < 0 || action.units < 1 || action.unit + action.units > units)) return text(name_of(action.kind), " names unit ", action.unit + action.units - 1, ", and there are units 0 to ", units - 1);
-    if (of_micro_batch && (action.micro_batch < 0 || action.micro_batch >= network_.micro_batches)) {
-      return text(name_of(action.kind), " names micro-batch ", action.micro_batch, ", and there are micro-batches 0 to ", network_.micro_batches - 1);
-    }
-    return {};
-  }
-
   std::string step(const Action& action) {
     if (updated_ && action.kind != Kind::update) return text("it comes after the update, which ends the step");
     switch (action.kind) {
@@ -70,6 +74,7 @@ class Walk {
       case Kind::gather: return gather(action);
       case Kind::release: return release(action);
       case Kind::limit: return limit(action);
+      case Kind::synchronize: return {};
       case Kind::forward: return forward(action);
       case Kind::recompute: return recompute(action);
       case Kind::backward: return backward(action);
@@ -168,7 +173,7 @@ class Walk {
     const int number = unit_of(layer);
     OfUnit& now = state(number);
     if (unit(number).shares_gradient && action.slot < 0) return text("no buffer is free for the gradient of ", unit(number).name, ": others are not reduced yet");
-    if (now.open.empty() && !now.to_sum.empty()) return text("the gradient of ", unit(number).name, " of another micro-batch is not summed over ", now.to_sum.front(), " yet");
+    if (now.closed >= 0) return text("the gradient of ", unit(number).name, " was summed in place by ", at(now.closed), ": what backward ", layer_name(layer), " of micro-batch ", m, " adds now would be lost, or counted once a rank");
     of(layer, m).backward = true;
     last_backward_ = {layer, m};
     now.open.insert(m);
@@ -205,6 +210,8 @@ class Walk {
     }
     now.to_sum.erase(now.to_sum.begin());
     now.open.clear();
+    // Shards are added up over micro-batches; what is summed over replicas is the end of it.
+    if (std::string_view(action.axis) != "dp_shard") now.closed = static_cast<int>(at_);
     return {};
   }
 
@@ -245,6 +252,14 @@ class Walk {
 };
 
 }  // namespace
+
+std::optional<Problem> misnamed(const Plan& plan, const Network& network, int rank) {
+  for (std::size_t at = 0; at < plan.actions.size(); ++at) {
+    const std::string sentence = names_what_there_is(plan.actions[at], network);
+    if (!sentence.empty()) return Problem{rank, at, place_of(rank, at, plan.actions[at]) + sentence};
+  }
+  return std::nullopt;
+}
 
 std::optional<Problem> problem_of(const Plan& plan, const Network& network, int rank) { return Walk(plan, network).run(rank); }
 

@@ -18,6 +18,10 @@ struct Problem {
   std::string sentence;     // what is wrong and where: action, its planned line, names of layers and units
 };
 
+// The first action that names a layer, unit or micro-batch that is not there. What stands in no other file may: plans
+// that are written by hand are asked this before they are finished.
+std::optional<Problem> misnamed(const Plan& plan, const Network& network, int rank = 0);
+
 // The first problem of one rank's finished plan, by itself.
 std::optional<Problem> problem_of(const Plan& plan, const Network& network, int rank = 0);
 

@@ -22,7 +22,7 @@ namespace shardbook::tensor_parallel {
 using model::LinearConfig;
 using model::Parameter;
 
-class ColumnParallelLinear final : public model::Linear {
+class ColumnParallelLinear : public model::Linear {
  public:
   ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
   std::int64_t inputs() const override { return weights_.inputs(); }
@@ -37,6 +37,17 @@ class ColumnParallelLinear final : public model::Linear {
  private:
   model::LinearWeights weights_;
   CopyToRegion copy_;
+};
+
+// The same, but compute stands still until dx is summed: what the order above is for.
+class AwaitedColumnParallelLinear final : public ColumnParallelLinear {
+ public:
+  using ColumnParallelLinear::ColumnParallelLinear;
+  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
+    ColumnParallelLinear::input_gradient(ctx, dy_NO, dx_NI);
+    ColumnParallelLinear::await_input_gradient(ctx);
+  }
+  void await_input_gradient(Context&) override {}
 };
 
 class RowParallelLinear final : public model::Linear {

@@ -6,14 +6,15 @@
 namespace shardbook::tensor_parallel {
 
 //@ tensor_parallel.spec: The whole of tensor parallelism, seen from the model: other pieces in the same places.
-model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group) {
+model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group, const Pieces& pieces) {
   const int ranks = group.communicator.size();
   if (ranks == 1) return dense;
   model::ModelSpec spec = dense;
 
-  spec.linear = [&device, group](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
+  spec.linear = [&device, group, pieces](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
     const bool cuts_inputs = config.role == model::LinearRole::projection || config.role == model::LinearRole::down;
     if (cuts_inputs) return std::make_unique<RowParallelLinear>(device, group, config);
+    if (pieces.await_input_gradient) return std::make_unique<AwaitedColumnParallelLinear>(device, group, config);
     return std::make_unique<ColumnParallelLinear>(device, group, config);
   };
   spec.attention = [make = dense.attention, ranks](model::AttentionConfig config) {

@@ -10,6 +10,9 @@ namespace shardbook::tensor_parallel {
 // column-parallel, projection and down row-parallel, heads and vocabulary split. Norms and positions stay
 // whole. A group of one gives `dense` back. The group must outlive the model.
 // REQUIRES: heads, width of the MLP and vocabulary divide by the group's size (config::validate says so).
-model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group);
+struct Pieces {
+  bool await_input_gradient = false;  // column-parallel linears that let nothing run beside the sum of dx
+};
+model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group, const Pieces& pieces = {});
 
 }  // namespace shardbook::tensor_parallel

@@ -11,10 +11,18 @@ plan::Network network_of(const model::Model& model, std::vector<plan::Unit> unit
 }
 
 //@ train.plan: The order of a step, made by one pass after the other.
-Order order_of(const config::RunConfig& config, const plan::Network& network) {
+Order order_of(const Choices& choices, const plan::Network& network) {
+  // What is computed
   plan::Plan plan = plan::one_after_the_other(network);
-  plan = plan::reduce_gradients(plan, network, plan::Reduce::every_micro_batch);
-  plan = fsdp::gather_and_release(plan, network, {{config.prefetch}, {config.prefetch}});
+  if (choices.recompute) plan = plan::recompute_blocks(plan, network);
+  // When gradients are summed
+  plan = plan::reduce_gradients(plan, network, choices.reduce);
+  plan = data_parallel::sum_over_replicas(plan, network, choices.sums);
+  // When parameters are whole
+  plan = fsdp::gather_and_release(plan, network, choices.gathers);
+  // What the host waits for
+  if (choices.limit > 0) plan = plan::limit_gathers(plan, choices.limit);
+  if (choices.synchronize) plan = plan::synchronize_after_layers(plan);
   return finished(plan, network);
 }
 //@end

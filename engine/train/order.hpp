@@ -2,20 +2,37 @@
 #pragma once
 
 #include "engine/config/config.hpp"
+#include "engine/data_parallel/schedule.hpp"
+#include "engine/fsdp/parameters.hpp"
+#include "engine/fsdp/schedule.hpp"
 #include "engine/model/model.hpp"
 #include "engine/plan/needs.hpp"
+#include "engine/tensor_parallel/spec.hpp"
 
 namespace shardbook::train {
 
 // What the plan must know of this rank's model; `units` as whoever keeps its parameters describes them.
 plan::Network network_of(const model::Model& model, std::vector<plan::Unit> units, int micro_batches);
 
-// The order of a step of `config`: finished, with as many shared buffers as it needs.
+// What options and switches come to: numbers and pieces, each for the room that knows what to do with it.
+struct Choices {
+  fsdp::Schedule gathers;
+  fsdp::StoreConfig store;
+  data_parallel::Schedule sums;
+  tensor_parallel::Pieces pieces;
+  plan::Reduce reduce = plan::Reduce::every_micro_batch;
+  int limit = 0;                        // freed units in use before the host waits; 0: any number
+  bool recompute = false;
+  bool synchronize = false;             // the host waits after each layer
+};
+Choices choices_of(const config::RunConfig& config);   // seams.cpp
+
+// The order of a step: finished, with as many shared buffers as it needs.
 struct Order {
   plan::Plan plan;
   plan::Slots slots;
 };
-Order order_of(const config::RunConfig& config, const plan::Network& network);
+Order order_of(const Choices& choices, const plan::Network& network);
 
 // The same for a plan that somebody else wrote.
 Order finished(const plan::Plan& plan, const plan::Network& network);

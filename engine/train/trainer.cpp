@@ -1,6 +1,7 @@
 #include "engine/train/trainer.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "engine/plan/verify.hpp"
 #include "engine/tensor_parallel/spec.hpp"
@@ -43,6 +44,9 @@ struct Trainer::Ends final : plan::Executor {
     Trainer& t = trainer;
     switch (action.kind) {
       case Kind::load: return t.batches_->upload(t.compute_, t.step_, action.micro_batch);
+      case Kind::synchronize:
+        t.device_.record(t.compute_, t.all_issued_);
+        return t.device_.host_wait(t.all_issued_);
       case Kind::norm:
         t.optimizer_->sum_squares(t.compute_, t.tp_group_->index() == 0);
         return t.reduce_scalars();
@@ -62,25 +66,37 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
     : config_(config), device_(device), rank_(rank),
       compute_(device.create_stream("compute")),
       fsdp_stream_(config.fsdp > 1 ? device.create_stream("fsdp", device::Priority::high) : compute_),
-      tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_) {
+      tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_),
+      dp_stream_(config.dp > 1 ? device.create_stream("dp", device::Priority::high) : compute_) {
+  const Choices choices = choices_of(config);
   const base::DType activation = config.precision == config::Precision::bf16 ? base::DType::bf16 : base::DType::f32;
 
-  // Groups: who cuts each matmul with me, and who shards each unit with me.
+  // Groups: who cuts each matmul with me, who shards each unit with me, who holds the same shard.
   tp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "tp"));
   fsdp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_shard"));
+  dp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_replicate"));
 
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
-  const model::ModelSpec spec = tensor_parallel::parallel_spec(model::dense_spec(), device, {*tp_group_, tp_stream_});
+  const model::ModelSpec spec = tensor_parallel::parallel_spec(model::dense_spec(), device, {*tp_group_, tp_stream_}, choices.pieces);
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});
-  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_,
-                                                          fsdp::StoreConfig{config.reshard, 1, config.micro_batches, activation});
+  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 
   // The order of a step, and the memory that it needs.
   network_ = network_of(*model_, parameters_->units(), config.micro_batches);
-  order_ = make_plan ? finished(make_plan(network_), network_) : order_of(config, network_);
+  if (make_plan) {
+    const plan::Plan made = make_plan(network_);
+    if (const auto problem = plan::misnamed(made, network_, rank)) throw base::Failure(problem->sentence);
+    order_ = finished(made, network_);
+  } else {
+    order_ = order_of(choices, network_);
+  }
   if (const auto problem = plan::problem_of(order_.plan, network_, rank)) throw base::Failure(problem->sentence);
   parameters_->set_up(order_.plan, order_.slots, config.seed);
+  if (config.dp > 1) {
+    const bool each_parameter = choices.sums.sums == data_parallel::Sums::naive;
+    replicas_ = std::make_unique<data_parallel::Replicas>(device, compute_, dp_stream_, *dp_group_, *parameters_, each_parameter);
+  }
   choose_executors();
 
   // Optimizer, input, activations.
@@ -89,7 +105,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
                                      static_cast<float>(config.weight_decay), static_cast<float>(config.clip)};
   optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}));
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
-  batches_ = std::make_unique<Batches>(device, config, source, fsdp_group_->index(), model_->vocabulary());
+  batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
   allocate_activations(activation);
   make_scalars();
   device.seal();
@@ -102,6 +118,7 @@ void Trainer::choose_executors() {
   own_.push_back(std::make_unique<Computes>(*this));
   own_.push_back(std::make_unique<Ends>(*this));
   rooms_ = {parameters_.get(), own_[0].get(), own_[1].get()};
+  if (replicas_ != nullptr) rooms_.push_back(replicas_.get());
   // The block that a unit belongs to, where it is one
   numbers_.assign(network_.units.size(), -1);
   for (const plan::Layer& layer : network_.layers) numbers_[static_cast<std::size_t>(layer.unit)] = layer.number;
@@ -110,7 +127,7 @@ void Trainer::choose_executors() {
   };
   does(parameters_.get(), {Kind::gather, Kind::release, Kind::limit, Kind::reduce});
   does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::backward});
-  does(own_[1].get(), {Kind::load, Kind::norm, Kind::update});
+  does(own_[1].get(), {Kind::load, Kind::synchronize, Kind::norm, Kind::update});
 }
 
 void Trainer::allocate_activations(base::DType activation) {
@@ -128,6 +145,8 @@ void Trainer::make_scalars() {
   summed_locally_ = device_.create_event("scalars.summed_locally");
   summed_over_fsdp_ = device_.create_event("scalars.summed_over_fsdp");
   summed_ = device_.create_event("scalars.summed");
+  if (replicas_ != nullptr) summed_over_dp_ = device_.create_event("scalars.summed_over_dp");
+  all_issued_ = device_.create_event("host.all_issued");
   for (int parity = 0; parity < 2; ++parity) {
     read_[static_cast<std::size_t>(parity)] = device_.pinned(scalars_.storage_bytes());
     done_[static_cast<std::size_t>(parity)] = device_.create_event("step.done." + std::to_string(parity));
@@ -144,7 +163,7 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
     const program::Planned planned(recorder, action.where, plan::communicates(action.kind));
     const Scope scope(recorder, action.phase, number_of(action), action.micro_batch);
     for (plan::Executor* room : rooms_) room->await(action);
-    room_of_[static_cast<std::size_t>(action.kind)]->run(action);
+    executor_of(action).run(action);
   }
 
   // Leave loss and norm where the host will find them
@@ -157,13 +176,19 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
 }
 //@end
 
+// Sums over replicas are another room's than sums over shards.
+plan::Executor& Trainer::executor_of(const plan::Action& action) {
+  if (replicas_ != nullptr && action.kind == Kind::reduce && std::string_view(action.axis) == "dp_replicate") return *replicas_;
+  return *room_of_[static_cast<std::size_t>(action.kind)];
+}
+
 // The block that an action's ops are counted to.
 int Trainer::number_of(const plan::Action& action) const {
   if (action.layer >= 0) return network_.layers[static_cast<std::size_t>(action.layer)].number;
   return action.unit >= 0 && action.units == 1 ? numbers_[static_cast<std::size_t>(action.unit)] : -1;
 }
 
-//@ train.scalars: The squares are summed over fsdp and tp, the loss over fsdp alone: tp ranks hold it alike.
+//@ train.scalars: The squares are summed over fsdp and tp, the loss over fsdp and replicas: tp ranks hold it alike.
 void Trainer::reduce_scalars() {
   const tensor::Tensor squares = scalars_.slice(0, {1});
   const tensor::Tensor loss = scalars_.slice(3, {1});
@@ -182,6 +207,13 @@ void Trainer::reduce_scalars() {
     tp_group_->all_reduce(tp_stream_, squares, squares);
     device_.record(tp_stream_, summed_);
     device_.wait(compute_, summed_);
+  }
+  if (dp_group_->size() > 1) {
+    device_.record(compute_, summed_locally_);
+    device_.wait(dp_stream_, summed_locally_);
+    dp_group_->all_reduce(dp_stream_, loss, loss);
+    device_.record(dp_stream_, summed_over_dp_);
+    device_.wait(compute_, summed_over_dp_);
   }
 }
 //@end

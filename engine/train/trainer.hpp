@@ -16,7 +16,7 @@
 
 #include "engine/comm/comm.hpp"
 #include "engine/config/config.hpp"
-#include "engine/fsdp/parameters.hpp"
+#include "engine/data_parallel/replicas.hpp"
 #include "engine/model/model.hpp"
 #include "engine/optimizer/adamw.hpp"
 #include "engine/plan/executor.hpp"
@@ -66,6 +66,7 @@ class Trainer {
   void allocate_activations(base::DType activation);
   void make_scalars();
   int number_of(const plan::Action& action) const;
+  plan::Executor& executor_of(const plan::Action& action);
   void reduce_scalars();
 
   const config::RunConfig& config_;
@@ -74,10 +75,12 @@ class Trainer {
   device::Stream& compute_;
   device::Stream& fsdp_stream_;
   device::Stream& tp_stream_;
-  std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_;
+  device::Stream& dp_stream_;
+  std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_, dp_group_;
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::Context> ctx_;
   std::unique_ptr<fsdp::ShardedParameters> parameters_;
+  std::unique_ptr<data_parallel::Replicas> replicas_;   // null where there is one
   std::unique_ptr<Batches> batches_;
   std::unique_ptr<optimizer::AdamW> optimizer_;
   optimizer::LearningRate learning_rate_;
@@ -93,7 +96,7 @@ class Trainer {
 
   // f32: squares of the gradient, clip factor, norm, loss. Squares and norm are of the whole model after reduce.
   tensor::Tensor scalars_;
-  device::Event summed_locally_, summed_over_fsdp_, summed_;
+  device::Event summed_locally_, summed_over_fsdp_, summed_, summed_over_dp_, all_issued_;
   std::array<void*, 2> read_{};            // pinned copies of scalars_, by step mod 2
   std::array<device::Event, 2> done_;
 };

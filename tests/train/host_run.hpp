@@ -12,7 +12,7 @@
 namespace shardbook::tests {
 
 // A model small enough for finite differences, with every size divisible by 4.
-inline config::RunConfig small_config(int tp, int fsdp) {
+inline config::RunConfig small_config(int tp, int fsdp, int dp = 1) {
   config::RunConfig config;
   config.model.layers = 2;
   config.model.width = 32;
@@ -25,7 +25,8 @@ inline config::RunConfig small_config(int tp, int fsdp) {
   config.device = config::DeviceKind::host;
   config.tp = tp;
   config.fsdp = fsdp;
-  config.ranks = tp * fsdp;
+  config.dp = dp;
+  config.ranks = tp * fsdp * dp;
   config.sequences = 16;
   config.micro_batches = 1;
   config.steps = 20;
@@ -99,6 +100,7 @@ struct HostRun {
 
 inline mesh::Mesh mesh_of(const config::RunConfig& config) {
   mesh::DenseSizes sizes;
+  sizes.dp_replicate = config.dp;
   sizes.dp_shard = config.fsdp;
   sizes.tp = config.tp;
   return mesh::Mesh::dense(sizes);

@@ -61,9 +61,9 @@ const Truth& truth() {
   return once;
 }
 
-class Layouts : public testing::TestWithParam<std::tuple<int, int>> {
+class Layouts : public testing::TestWithParam<std::tuple<int, int, int>> {
  protected:
-  config::RunConfig config() const { return small_config(std::get<0>(GetParam()), std::get<1>(GetParam())); }
+  config::RunConfig config() const { return small_config(std::get<0>(GetParam()), std::get<1>(GetParam()), std::get<2>(GetParam())); }
   HostRun run(const config::RunConfig& config) const {
     return run_on_host(config, TestTokens(config.model.vocab, config.model.sequence));
   }
@@ -131,9 +131,16 @@ TEST_P(Layouts, EveryRankIssuesTheSameProgramAndNoStepWaitsForTheHost) {
   EXPECT_EQ(found.host_waits, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, Layouts, testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2, 4)),
+INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, Layouts, testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2, 4), testing::Values(1)),
                          [](const auto& info) {
                            return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param));
+                         });
+// Replicas: of one rank (DDP), of tensor parallel ranks, and of FSDP groups (hybrid sharding).
+INSTANTIATE_TEST_SUITE_P(WithReplicas, Layouts,
+                         testing::Values(std::tuple{1, 1, 2}, std::tuple{1, 1, 4}, std::tuple{2, 1, 2}, std::tuple{1, 2, 2}, std::tuple{2, 2, 2}),
+                         [](const auto& info) {
+                           return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param)) +
+                                  "_dp" + std::to_string(std::get<2>(info.param));
                          });
 
 // Switches of the schedule move time, not numbers: bit for bit.

@@ -1,0 +1,118 @@
+// Setting switches, and whether what was set can be carried out together.
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "engine/base/nearest.hpp"
+#include "engine/config/config.hpp"
+#include "engine/config/switches.hpp"
+
+namespace shardbook::config {
+
+using base::Done;
+using base::Error;
+using base::Status;
+using base::text;
+
+const char* name_of(Promise promise) { return promise == Promise::same_bits ? "same bits" : "bounded"; }
+
+const char* name_of(Seam seam) {
+  static constexpr const char* names[] = {"spec", "plan", "store"};
+  return names[static_cast<int>(seam)];
+}
+
+namespace {
+
+std::optional<double> number_in(std::string_view words) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(words.data(), words.data() + words.size(), number);
+  if (error != std::errc{} || end != words.data() + words.size()) return std::nullopt;
+  return number;
+}
+
+std::string_view trimmed(std::string_view words) {
+  while (!words.empty() && words.front() == ' ') words.remove_prefix(1);
+  while (!words.empty() && words.back() == ' ') words.remove_suffix(1);
+  return words;
+}
+
+// A condition's name: an option or a switch.
+std::string value_named(const RunConfig& config, std::string_view name) {
+  if (const Option* option = find_option(name)) return option->get(config);
+  SHARDBOOK_CHECK(find_switch(name) != nullptr, "a condition names ", name, ", which is neither an option nor a switch");
+  return switch_value(config, name);
+}
+
+}  // namespace
+
+std::string Switch::values_text() const {
+  if (values.empty()) return text(least, " to ", most);
+  std::string all;
+  for (const std::string& value : values) all += (all.empty() ? "" : ", ") + value;
+  return all;
+}
+
+const Switch* find_switch(std::string_view key) {
+  const auto found = std::find_if(switches().begin(), switches().end(), [&](const Switch& row) { return row.key == key; });
+  return found == switches().end() ? nullptr : &*found;
+}
+
+std::string switch_value(const RunConfig& config, std::string_view key) {
+  const Switch* row = find_switch(key);
+  SHARDBOOK_CHECK(row != nullptr, "there is no switch ", key);
+  if (!row->option.empty()) return find_option(row->option)->get(config);
+  const auto set = config.switches.find(key);
+  return set == config.switches.end() ? row->default_value : set->second;
+}
+
+Status set_switch(RunConfig& config, std::string_view key_and_value) {
+  const std::size_t equals = key_and_value.find('=');
+  if (equals == std::string_view::npos) return Error{text("must be KEY=VALUE, as in fsdp.prefetch=0, not '", key_and_value, "'")};
+  const std::string key(key_and_value.substr(0, equals)), value(key_and_value.substr(equals + 1));
+  const Switch* row = find_switch(key);
+  if (row == nullptr) {
+    std::vector<std::string> keys;
+    for (const Switch& known : switches()) keys.push_back(known.key);
+    return Error{text("knows no switch '", key, "'; the nearest is ", base::nearest(key, keys), " (shardbook switches lists them)")};
+  }
+  const std::optional<double> number = number_in(value);
+  const bool known = row->values.empty() ? number && *number == static_cast<int>(*number) && *number >= row->least && *number <= row->most
+                                         : std::find(row->values.begin(), row->values.end(), value) != row->values.end();
+  if (!known) return Error{text(key, " may be ", row->values_text(), ", not '", value, "'")};
+  if (row->option.empty()) {
+    config.switches[key] = value;
+    return Done{};
+  }
+  config.asked.insert(row->option);
+  return find_option(row->option)->set(config, value);
+}
+
+bool holds(const RunConfig& config, std::string_view condition) {
+  const std::size_t sign = condition.find_first_of("=<>");
+  SHARDBOOK_CHECK(sign != std::string_view::npos, "the condition '", condition, "' compares nothing");
+  const std::string value = value_named(config, trimmed(condition.substr(0, sign)));
+  const std::string_view wanted = trimmed(condition.substr(sign + 1));
+  if (condition[sign] == '=') return value == wanted;
+  const double is = number_in(value).value_or(std::numeric_limits<double>::quiet_NaN()), limit = number_in(wanted).value_or(0);
+  return condition[sign] == '>' ? is > limit : is < limit;
+}
+
+Status check_switches(const RunConfig& config) {
+  for (const auto& [key, value] : config.switches) {
+    const Switch* row = find_switch(key);
+    if (row == nullptr) return Error{text("there is no switch ", key)};
+    if (value == row->default_value) continue;
+    for (const std::string& condition : row->needs) {
+      if (holds(config, condition)) continue;
+      const std::string_view name = trimmed(std::string_view(condition).substr(0, condition.find_first_of("=<>")));
+      return Error{text("--set ", key, "=", value, " does nothing here: it needs ", condition, ", and ", name, " is ", value_named(config, name))};
+    }
+    for (const std::string& condition : row->excludes) {
+      if (holds(config, condition)) return Error{text("--set ", key, "=", value, " cannot go with ", condition, ": leave one of them out")};
+    }
+  }
+  return Done{};
+}
+
+}  // namespace shardbook::config

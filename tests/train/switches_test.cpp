@@ -1,0 +1,188 @@
+// The table of switches, held to what each row promises: one instance a row.
+#include <gtest/gtest.h>
+
+#include "engine/comm/meta/meta.hpp"
+#include "engine/config/switches.hpp"
+#include "engine/device/meta/meta_device.hpp"
+#include "tests/train/host_run.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+using config::Promise;
+using config::RunConfig;
+using config::Switch;
+using program::OpKind;
+
+// Values to try, other than the default.
+std::vector<std::string> other_values(const Switch& row) {
+  if (row.values.empty()) {
+    std::vector<std::string> some;
+    for (int value : {row.least, row.least + 1, row.most}) {
+      if (value <= row.most && std::to_string(value) != row.default_value) some.push_back(std::to_string(value));
+    }
+    return some;
+  }
+  std::vector<std::string> others = row.values;
+  std::erase(others, row.default_value);
+  return others;
+}
+
+// A layout in which the row's needs are met, or nothing: what a need asks for that is no size of the layout is given.
+std::optional<RunConfig> meeting_needs(const Switch& row, RunConfig config) {
+  for (const std::string& need : row.needs) {
+    if (need == "micro-batches > 1") config.micro_batches = 2;
+    if (need == "dp > 1" && config.ranks <= 4) config.ranks *= config.dp = 2;
+    if (!config::holds(config, need)) return std::nullopt;
+  }
+  return config;
+}
+
+// Instrumented code is ten times slower, and what it looks for does not depend on the layout's size.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+const std::vector<int> sizes{2};
+constexpr int steps = 2;
+#else
+const std::vector<int> sizes{1, 2, 4};
+constexpr int steps = 10;
+#endif
+
+class Switches : public testing::TestWithParam<Switch> {};
+
+TEST_P(Switches, KeepTheirPromiseInEveryLayout) {
+  const Switch& row = GetParam();
+  int tried = 0;
+  for (int tp : sizes) {
+    for (int fsdp : sizes) {
+      const std::optional<RunConfig> plain = meeting_needs(row, small_config(tp, fsdp));
+      if (!plain) continue;
+      RunConfig config = *plain;
+      config.steps = steps;
+      const TestTokens tokens(config.model.vocab, config.model.sequence);
+      const HostRun without = run_on_host(config, tokens);
+      ASSERT_EQ(without.error, "");
+      for (const std::string& value : other_values(row)) {
+        RunConfig with = config;
+        const base::Status set = config::set_switch(with, row.key + "=" + value);
+        ASSERT_TRUE(set) << set.error();
+        ASSERT_TRUE(config::check_switches(with)) << config::check_switches(with).error();
+        with.drain_seed = static_cast<std::uint64_t>(++tried);   // another order of the queues each time
+        const HostRun run = run_on_host(with, tokens);
+        ASSERT_EQ(run.error, "") << row.key << "=" << value;
+        const std::string where = base::text(row.key, "=", value, " at tp ", tp, ", fsdp ", fsdp, ", dp ", with.dp);
+        if (row.promise == Promise::same_bits) {
+          EXPECT_EQ(run.losses, without.losses) << where;
+          EXPECT_EQ(run.gradients, without.gradients) << where;
+          EXPECT_EQ(run.masters, without.masters) << where;
+        } else {
+          // Sums in another order: rounding of f32 in every one of them, and no more
+          for (std::size_t step = 0; step < run.losses.size(); ++step) EXPECT_NEAR(run.losses[step], without.losses[step], 1e-4 * without.losses[step]) << where;
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 0) << "no layout meets the needs of " << row.key;
+}
+
+TEST_P(Switches, ReadBackWhatWasSetAndRefuseWhatTheyDoNotKnow) {
+  const Switch& row = GetParam();
+  RunConfig config = small_config(2, 2, 2);
+  EXPECT_EQ(config::switch_value(config, row.key), row.default_value);
+  for (const std::string& value : other_values(row)) {
+    ASSERT_TRUE(config::set_switch(config, row.key + "=" + value));
+    EXPECT_EQ(config::switch_value(config, row.key), value);
+  }
+  const base::Status wrong = config::set_switch(config, row.key + "=perhaps");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().find("may be"), std::string::npos) << wrong.error();
+}
+
+TEST_P(Switches, AreRefusedWhereTheyDoNothing) {
+  const Switch& row = GetParam();
+  if (row.needs.empty() || !row.option.empty()) return;
+  RunConfig config = small_config(1, 1);
+  config.prefetch = 0;
+  ASSERT_TRUE(config::set_switch(config, row.key + "=" + other_values(row).front()));
+  const base::Status status = config::check_switches(config);
+  ASSERT_FALSE(status) << row.key;
+  EXPECT_NE(status.error().find("it needs"), std::string::npos) << status.error();
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Switches, testing::ValuesIn(config::switches()), [](const auto& info) {
+  std::string name = info.param.key;
+  for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+  return name;
+});
+
+// ---- Counts ------------------------------------------------------------------------------------
+
+struct Count {
+  int gathers = 0, scatters = 0, all_reduces = 0;
+  bool operator==(const Count&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Count& count) {
+  return out << count.gathers << " all-gathers, " << count.scatters << " reduce-scatters, " << count.all_reduces << " all-reduces";
+}
+
+// Collectives of parameters and gradients in one step; not those of the loss and the norm.
+Count count_of(const RunConfig& config) {
+  device::MetaDevice device(0);
+  auto backend = comm::make_meta_backend();
+  train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
+  trainer.issue(0, true);
+  Count count;
+  for (const program::Op& op : device.recorder().programs()[0]->ops) {
+    if (op.desc.collective.group == program::no_group || op.key.phase == program::Phase::reduce) continue;
+    const std::string& axis = device.recorder().catalogue().groups[op.desc.collective.group].axis;
+    if (axis == "tp") continue;
+    count.gathers += op.desc.kind == OpKind::all_gather;
+    count.scatters += op.desc.kind == OpKind::reduce_scatter;
+    count.all_reduces += op.desc.kind == OpKind::all_reduce;
+  }
+  return count;
+}
+
+// Rajbhandari et al. 2020, table 1, for C = L + 1 units (L blocks and a tied root) and two micro-batches.
+TEST(Counts, OfEachStageOfZero) {
+  for (int layers : {2, 5}) {
+    const int units = layers + 1;
+    RunConfig config = small_config(1, 4);
+    config.model.layers = layers;
+    config.micro_batches = 2;
+
+    RunConfig zero_3 = config;
+    // The root stays whole: it is gathered once. Each block is gathered for forward and for backward.
+    EXPECT_EQ(count_of(zero_3), (Count{4 * layers + 1, 2 * units, 0}));
+
+    RunConfig zero_2 = config;
+    zero_2.reshard = false;
+    EXPECT_EQ(count_of(zero_2), (Count{units, 2 * units, 0}));
+
+    RunConfig zero_1 = zero_2;
+    ASSERT_TRUE(config::set_switch(zero_1, "accumulate.reduce=last"));
+    EXPECT_EQ(count_of(zero_1), (Count{units, units, 0}));
+  }
+}
+
+TEST(Counts, OfDataParallel) {
+  RunConfig config = small_config(1, 1, 4);
+  config.model.layers = 5;
+  config.micro_batches = 2;
+  // A bucket of 25 MiB holds all of this small model
+  EXPECT_EQ(count_of(config), (Count{0, 0, 1}));
+  ASSERT_TRUE(config::set_switch(config, "data_parallel.reduce=flat"));
+  EXPECT_EQ(count_of(config), (Count{0, 0, 1}));
+  // A block has twelve parameters; the root two tables and the last norm's two
+  ASSERT_TRUE(config::set_switch(config, "data_parallel.reduce=naive"));
+  EXPECT_EQ(count_of(config), (Count{0, 0, 5 * 12 + 4}));
+}
+
+TEST(Counts, OfHybridSharding) {
+  RunConfig config = small_config(1, 2, 2);
+  config.micro_batches = 2;
+  // Shards are summed over replicas once, after the last micro-batch
+  EXPECT_EQ(count_of(config), (Count{4 * 2 + 1, 2 * 3, 1}));
+}
+
+}  // namespace
+}  // namespace shardbook::tests
