@@ -9,7 +9,7 @@
 // Of an all-to-all the bytes may differ, since each rank sends as much as it has. A send has its page at the sender
 // and at the receiver: the n-th send to a rank meets its n-th receive from there, in bytes and type.
 //
-// Sources: pytorch/pytorch @883a873e, tools/flight_recorder (collectives of all ranks matched by group and sequence,
+// Sources: pytorch/pytorch @883a873e, tools/flight_recorder/components/builder.py, build_collectives (all ranks' calls matched by group and sequence,
 // states compared field by field, the first mismatch told); NCCL's user guide, "Collective Operations": same order,
 // same count and type on all ranks, or undefined behaviour.
 #pragma once

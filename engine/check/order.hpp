@@ -10,7 +10,7 @@
 // not ordered here, nor are two collectives of one communicator on two streams: no program should lean on either.
 //
 // Sources: Lamport 1978, "Time, Clocks"; Flanagan & Freund 2009, "FastTrack" (an op is a pair of stream and count,
-// compared with a clock in one look); pytorch/pytorch @666c810d, torch/cuda/_sanitizer.py, StateSynchronizer (the
+// compared with a clock in one look); pytorch/pytorch @666c810d, torch/cuda/_sanitizer.py, StreamSynchronizations (the
 // same for PyTorch's streams and events).
 #pragma once
 

@@ -80,10 +80,11 @@ std::vector<Command> make_commands() {
        "  ./shardbook metrics rank0.json.gz rank1.json.gz --json       traces of torch.profiler\n",
        with(window_switches(), {json}), metrics_of},
       {"verify", "RUN", 1, 1, "Could what a run issued race, or hang? From its records, all ranks.",
-       "Two checks of what was issued, whatever the clocks said. Stream order: every use of a buffer waits for those\n"
+       "Three checks of what was issued, whatever the clocks said. Stream order: every use of a buffer waits for those\n"
        "before it on other streams, within a step and across the border of two. Collectives: the ranks of each group\n"
-       "call the same ones, in the same order, of the same size and type. Each finding is one sentence with both\n"
-       "lines of source. Exit code 0: nothing found; 1: something was; 2: no record to look at.\n\n"
+       "call the same ones, in the same order, of the same size and type. Queues: the streams of all ranks run empty.\n"
+       "Each finding is one sentence with its lines of source. Exit code 0: nothing found; 1: something was; 2: no\n"
+       "record to look at.\n\n"
        "  ./shardbook verify experiments/02_tensor_parallel/runs/RUN\n"
        "  ./shardbook verify experiments/captured/gpt-1.3b-tp2-fsdp2.tar.gz\n",
        verify_switches(), verify},

@@ -1,4 +1,4 @@
-// cli/verify_command: the records of all ranks through both checks of check/, a sentence a finding; see verify_command.hpp.
+// cli/verify_command: the records of all ranks through the checks of check/, a sentence a finding; see verify_command.hpp.
 #include "engine/cli/verify_command.hpp"
 
 #include <unistd.h>
@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/check/hang.hpp"
 #include "engine/check/ledger.hpp"
 #include "engine/check/races.hpp"
 #include "engine/program/file.hpp"
@@ -37,7 +38,8 @@ struct Verdict {
   std::vector<RaceFound> races;
   std::size_t pairs = 0;                 // of ops that race, on all ranks
   std::vector<check::Divergence> divergences;
-  bool fine() const { return missing.empty() && races.empty() && divergences.empty(); }
+  std::string hang;                      // looked for where no rank differs: those that do, hang anyway
+  bool fine() const { return missing.empty() && races.empty() && divergences.empty() && hang.empty(); }
 };
 
 base::Result<std::vector<Record>> load_folder(const fs::path& folder, const std::string& place) {
@@ -126,6 +128,7 @@ Verdict verdict_on(std::vector<Record> records) {
     pages.push_back({record.rank, &record.catalogue, programs_of(record)});
   }
   verdict.divergences = check::divergences(pages);
+  if (verdict.divergences.empty()) verdict.hang = check::hang(pages).sentence;
   return verdict;
 }
 
@@ -149,7 +152,7 @@ nlohmann::json to_json(const Verdict& verdict) {
                            {"usual_rank", one.usual}, {"odd_rank", one.odd}, {"alike_before", one.place}, {"sentence", one.sentence}});
   }
   return {{"fine", verdict.fine()}, {"world_size", verdict.world_size}, {"ranks", verdict.ranks}, {"missing_ranks", verdict.missing},
-          {"steps", verdict.steps}, {"races", races}, {"racing_pairs", verdict.pairs}, {"divergences", divergences}};
+          {"steps", verdict.steps}, {"races", races}, {"racing_pairs", verdict.pairs}, {"divergences", divergences}, {"hang", verdict.hang}};
 }
 
 void print(const Verdict& verdict, const std::string& place, std::size_t most, Console& console) {
@@ -159,15 +162,16 @@ void print(const Verdict& verdict, const std::string& place, std::size_t most, C
   console.out << "Verify  " << place << ": " << count_text(static_cast<long long>(verdict.ranks.size()), "rank") << ", "
               << count_text(static_cast<long long>(verdict.steps), "step") << " of " << count_text(static_cast<long long>(verdict.ops), "op") << "\n";
   if (!verdict.missing.empty()) {
-    say("missing  ", text(ranks_text(verdict.missing), " of ", verdict.world_size, " left no record, so what ", verdict.missing.size() == 1 ? "it" : "they",
+    say("", text(ranks_text(verdict.missing), " of ", verdict.world_size, " left no record, so what ", verdict.missing.size() == 1 ? "it" : "they",
                           " issued is not known"));
   }
   for (std::size_t at = 0; at < verdict.races.size() && at < most; ++at) {
-    say("race  ", text(ranks_text(verdict.races[at].ranks), ": ", verdict.races[at].sentence));
+    say("race on ", text(ranks_text(verdict.races[at].ranks), ": ", verdict.races[at].sentence));
   }
-  if (verdict.races.size() > most) console.out << "race  … and " << verdict.races.size() - most << " more; --most says how many to print\n";
-  for (std::size_t at = 0; at < verdict.divergences.size() && at < most; ++at) say("ranks differ  ", verdict.divergences[at].sentence);
-  if (verdict.divergences.size() > most) console.out << "ranks differ  … and in " << verdict.divergences.size() - most << " more groups\n";
+  if (verdict.races.size() > most) console.out << "… and " << verdict.races.size() - most << " more races; --most says how many to print\n";
+  for (std::size_t at = 0; at < verdict.divergences.size() && at < most; ++at) say("ranks differ ", verdict.divergences[at].sentence);
+  if (verdict.divergences.size() > most) console.out << "… and ranks differ in " << verdict.divergences.size() - most << " more groups\n";
+  if (!verdict.hang.empty()) say("hang: ", verdict.hang);
   // What was looked for and not found
   if (verdict.races.empty()) {
     console.out << "No race: each use of a buffer waits for those before it, also across the border of two steps\n";
@@ -176,6 +180,7 @@ void print(const Verdict& verdict, const std::string& place, std::size_t most, C
                  count_text(static_cast<long long>(verdict.pairs), "pair"), " of ops may run in either order"));
   }
   if (verdict.divergences.empty()) console.out << "No rank differs: each group's collectives are the same, in the same order, on every rank that is here\n";
+  if (verdict.divergences.empty() && verdict.hang.empty()) console.out << "No hang: the streams of all ranks run empty\n";
 }
 
 }  // namespace

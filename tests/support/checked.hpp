@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/check/hang.hpp"
 #include "engine/check/ledger.hpp"
 #include "engine/check/races.hpp"
 #include "engine/program/file.hpp"
@@ -24,7 +25,7 @@ inline Recorded recorded_by(const program::Recorder& recorder) {
   return recorded;
 }
 
-// The first race or diverging collective, or "".
+// The first race, diverging collective or hang, or "".
 inline std::string problem_of(const std::vector<Recorded>& ranks) {
   std::vector<check::RankSteps> pages;
   for (const Recorded& recorded : ranks) {
@@ -38,7 +39,7 @@ inline std::string problem_of(const std::vector<Recorded>& ranks) {
     pages.push_back({recorded.rank, &recorded.catalogue, issued});
   }
   const std::vector<check::Divergence> divergences = check::divergences(pages);
-  return divergences.empty() ? "" : divergences[0].sentence;
+  return divergences.empty() ? check::hang(pages).sentence : divergences[0].sentence;
 }
 
 // The same of a run on disk.
