@@ -15,6 +15,7 @@
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/train_command.hpp"
 #include "engine/cli/train_config.hpp"
+#include "engine/cli/verify_command.hpp"
 #include "engine/cli/viewer.hpp"
 #include "engine/cli/window.hpp"
 
@@ -78,6 +79,15 @@ std::vector<Command> make_commands() {
        "  ./shardbook metrics experiments/02_tensor_parallel/runs/RUN --step 11\n"
        "  ./shardbook metrics rank0.json.gz rank1.json.gz --json       traces of torch.profiler\n",
        with(window_switches(), {json}), metrics_of},
+      {"verify", "RUN", 1, 1, "Could what a run issued race, or hang? From its records, all ranks.",
+       "Three checks of what was issued, whatever the clocks said. Stream order: every use of a buffer waits for those\n"
+       "before it on other streams, within a step and across the border of two. Collectives: the ranks of each group\n"
+       "call the same ones, in the same order, of the same size and type. Queues: the streams of all ranks run empty.\n"
+       "Each finding is one sentence with its lines of source. Exit code 0: nothing found; 1: something was; 2: no\n"
+       "record to look at.\n\n"
+       "  ./shardbook verify experiments/02_tensor_parallel/runs/RUN\n"
+       "  ./shardbook verify experiments/captured/gpt-1.3b-tp2-fsdp2.tar.gz\n",
+       verify_switches(), verify},
       {"read", "[NOTE]", 0, 1, "Read a note, with the engine's code woven in; without a name, list them.",
        "Notes are named by number, name or path. Where a note names a span of the engine, its lines are shown as\n"
        "they stand in your working copy.\n\n"

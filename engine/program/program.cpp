@@ -1,7 +1,9 @@
 #include "engine/program/program.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 namespace shardbook::program {
 
@@ -145,65 +147,118 @@ std::uint64_t collective_order_hash(const Program& program, const Catalogue& cat
   return sum.value();
 }
 
-std::vector<Edge> edges(const Program& program) {
-  std::vector<Edge> found;
-  found.reserve(program.ops.size() * 2);
+namespace {
+
+// Walks over one program, or two in a row, and finds the edges whose `to` is in the last. Ops and commands are
+// counted through: those of the last program come after those of the one before.
+class EdgeFinder {
+ public:
+  static std::vector<Edge> within(const Program& program) {
+    EdgeFinder finder;
+    finder.walk(program, 0, 0);
+    return std::move(finder.found_);
+  }
+
+  static std::vector<Edge> across(const Program& before, const Program& program) {
+    EdgeFinder finder;
+    finder.walk(before, 0, 0);
+    finder.found_.clear();
+    finder.keep_last_records();
+    const OpIndex border = static_cast<OpIndex>(before.ops.size());
+    finder.walk(program, border, static_cast<std::uint32_t>(before.commands.size()));
+    std::erase_if(finder.found_, [border](const Edge& edge) { return edge.from >= border; });
+    for (Edge& edge : finder.found_) edge.to -= border;
+    return std::move(finder.found_);
+  }
+
+ private:
+  // What an event covers: the last op of its stream, and what that stream had awaited since then.
   struct Recorded {
-    OpIndex after = no_op;  // the last op that the event covers
+    std::vector<OpIndex> after;
     std::uint32_t command = ~0u;
   };
-  std::map<std::pair<EventId, std::uint32_t>, Recorded> recorded;
-  std::map<StreamId, OpIndex> last_on_stream;
-  std::map<StreamId, std::vector<Edge>> pending;  // waits that the next op of a stream inherits
-  std::map<GroupId, OpIndex> last_of_group;
-  std::vector<Edge> host_pending;  // host waits bind every later op; one edge to the next op suffices
 
-  for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
-    const Command& command = program.commands[at];
-    switch (command.kind) {
-      case CommandKind::record_event: {
-        auto last = last_on_stream.find(command.stream);
-        Recorded& entry = recorded[{command.event, command.generation}];
-        entry = {last == last_on_stream.end() ? no_op : last->second, at};
-        break;
-      }
-      case CommandKind::wait_event:
-      case CommandKind::host_wait: {
-        auto entry = recorded.find({command.event, command.generation});
-        if (entry == recorded.end() || entry->second.after == no_op) break;
-        EdgeKind kind = EdgeKind::event;
-        if (command.reason == WaitReason::limiter) kind = EdgeKind::limiter;
-        if (command.reason == WaitReason::buffer_reuse) kind = EdgeKind::buffer_reuse;
-        if (command.kind == CommandKind::host_wait) kind = EdgeKind::host;
-        const Edge edge{entry->second.after, no_op, kind, entry->second.command};
-        (kind == EdgeKind::host ? host_pending : pending[command.stream]).push_back(edge);
-        break;
-      }
-      case CommandKind::read_back: break;
-      case CommandKind::op: {
-        const Op& op = program.ops[command.op];
-        if (auto last = last_on_stream.find(op.stream); last != last_on_stream.end()) {
-          found.push_back({last->second, command.op, EdgeKind::stream});
-        }
-        if (op.desc.collective.group != no_group) {
-          if (auto last = last_of_group.find(op.desc.collective.group); last != last_of_group.end()) {
-            found.push_back({last->second, command.op, EdgeKind::communicator});
-          }
-          last_of_group[op.desc.collective.group] = command.op;
-        }
-        for (std::vector<Edge>* waits : {&pending[op.stream], &host_pending}) {
-          for (Edge edge : *waits) {
-            edge.to = command.op;
-            found.push_back(edge);
-          }
-          waits->clear();
-        }
-        last_on_stream[op.stream] = command.op;
-        break;
+  // A wait for generation 0 is for what the step before recorded last.
+  void keep_last_records() {
+    std::map<std::pair<EventId, std::uint32_t>, Recorded> last;
+    for (auto& [key, entry] : recorded_) last[{key.first, 0}] = std::move(entry);
+    recorded_ = std::move(last);
+  }
+
+  void walk(const Program& program, OpIndex ops_before, std::uint32_t commands_before) {
+    for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
+      const Command& command = program.commands[at];
+      switch (command.kind) {
+        case CommandKind::record_event: record(command, commands_before + at); break;
+        case CommandKind::wait_event:
+        case CommandKind::host_wait: wait(command); break;
+        case CommandKind::read_back: break;
+        case CommandKind::op: issue(program.ops[command.op], ops_before + command.op); break;
       }
     }
   }
-  return found;
+
+  void record(const Command& command, std::uint32_t at) {
+    Recorded& entry = recorded_[{command.event, command.generation}];
+    entry = {{}, at};
+    const auto last = last_on_stream_.find(command.stream);
+    if (last != last_on_stream_.end()) entry.after.push_back(last->second);
+    // A wait that no op has followed yet is passed on. Of each stream the last op that was awaited will do.
+    std::map<StreamId, OpIndex> passed_on;
+    for (const Edge& waits : pending_[command.stream]) {
+      OpIndex& latest = passed_on.try_emplace(stream_of_[waits.from], waits.from).first->second;
+      latest = std::max(latest, waits.from);
+    }
+    for (const auto& [stream, op] : passed_on) entry.after.push_back(op);
+  }
+
+  void wait(const Command& command) {
+    const auto entry = recorded_.find({command.event, command.generation});
+    if (entry == recorded_.end()) return;
+    EdgeKind kind = EdgeKind::event;
+    if (command.reason == WaitReason::limiter) kind = EdgeKind::limiter;
+    if (command.reason == WaitReason::buffer_reuse) kind = EdgeKind::buffer_reuse;
+    if (command.kind == CommandKind::host_wait) kind = EdgeKind::host;
+    for (OpIndex from : entry->second.after) {
+      (kind == EdgeKind::host ? host_pending_ : pending_[command.stream]).push_back({from, no_op, kind, entry->second.command});
+    }
+  }
+
+  void issue(const Op& op, OpIndex number) {
+    const auto [last, is_first_op] = last_on_stream_.try_emplace(op.stream, number);
+    if (!is_first_op) found_.push_back({last->second, number, EdgeKind::stream});
+    if (op.desc.collective.group != no_group) {
+      const auto [of_group, is_first] = last_of_group_.try_emplace(op.desc.collective.group, number);
+      if (!is_first) found_.push_back({of_group->second, number, EdgeKind::communicator});
+      of_group->second = number;
+    }
+    for (std::vector<Edge>* waits : {&pending_[op.stream], &host_pending_}) {
+      for (Edge edge : *waits) {
+        edge.to = number;
+        found_.push_back(edge);
+      }
+      waits->clear();
+    }
+    last->second = number;
+    stream_of_.resize(std::size_t{number} + 1);
+    stream_of_[number] = op.stream;
+  }
+
+  std::vector<Edge> found_;
+  std::map<std::pair<EventId, std::uint32_t>, Recorded> recorded_;
+  std::map<StreamId, OpIndex> last_on_stream_;
+  std::map<StreamId, std::vector<Edge>> pending_;  // waits that the next op of a stream inherits
+  std::map<GroupId, OpIndex> last_of_group_;
+  std::vector<Edge> host_pending_;  // host waits bind every later op; one edge to the next op suffices
+  std::vector<StreamId> stream_of_;  // by op
+};
+
+}  // namespace
+
+std::vector<Edge> edges(const Program& program) { return EdgeFinder::within(program); }
+
+std::vector<Edge> edges_across(const Program& before, const Program& program) {
+  return EdgeFinder::across(before, program);
 }
 
 }  // namespace shardbook::program

@@ -218,8 +218,14 @@ struct Edge {
 
 // All edges of one rank's program, ordered by `to`: stream order, awaited events (a wait whose reason is
 // limiter or buffer_reuse gives an edge of that kind), the order of each communicator, and host waits
-// (every op issued after a host wait depends on what was awaited). Collective edges join ranks and
-// are found by (group, sequence), not listed here. O(ops + commands).
+// (every op issued after a host wait depends on what was awaited). A wait that is relayed (a stream waits and
+// records another event, with no op between) gives an edge from the op that was awaited first. Collective
+// edges join ranks and are found by (group, sequence), not listed here. O(ops + commands · streams).
 std::vector<Edge> edges(const Program& program);
+
+// The edges that cross the border of two steps, `program` having been issued right after `before`: `from` is
+// an op of `before`, `to` one of `program`. record_command counts through: commands of `before`, then those of
+// `program` (where a wait is relayed there).
+std::vector<Edge> edges_across(const Program& before, const Program& program);
 
 }  // namespace shardbook::program

@@ -13,6 +13,7 @@
 #include "engine/metrics/partition.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/rules.hpp"
+#include "tests/support/checked.hpp"
 
 namespace shardbook::launch {
 namespace {
@@ -48,6 +49,9 @@ config::RunConfig small(const std::vector<std::pair<std::string, std::string>>& 
 Outcome run_or_fail(const config::RunConfig& config, const LaunchOptions& options) {
   base::Result<Outcome> outcome = run(config, options);
   EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error());
+  if (outcome.ok() && options.write_run) {
+    EXPECT_EQ(tests::problem_of_run(outcome.value().folder, config.ranks), "");
+  }
   return outcome.ok() ? std::move(outcome).value() : Outcome{};
 }
 

@@ -177,5 +177,79 @@ TEST(Edges, LoseTheReuseEdgeWithItsWait) {
   for (const Edge& edge : edges(program)) EXPECT_NE(edge.kind, EdgeKind::buffer_reuse);
 }
 
+// Three streams, each with an op that writes its own buffer.
+struct ThreeStreams {
+  explicit ThreeStreams(Recorder& recorder) : recorder(recorder) {
+    for (const char* name : {"a", "b", "c"}) {
+      streams.push_back(recorder.add_stream(name));
+      events.push_back(recorder.add_event(name));
+      buffers.push_back(recorder.add_buffer({name, MemoryKind::workspace, 16}));
+    }
+  }
+  void op(int stream) {
+    recorder.op(streams.at(static_cast<std::size_t>(stream)), OpDesc("op", OpKind::pointwise, base::DType::f32).writes({buffers.at(static_cast<std::size_t>(stream)), 0, 16}), {"test.cpp", 1});
+  }
+  void record(int stream) { recorder.record_event(streams.at(static_cast<std::size_t>(stream)), events.at(static_cast<std::size_t>(stream)), {"test.cpp", 2}); }
+  void wait(int stream, int event) { recorder.wait_event(streams.at(static_cast<std::size_t>(stream)), events.at(static_cast<std::size_t>(event)), WaitReason::data, {"test.cpp", 3}); }
+
+  Recorder& recorder;
+  std::vector<StreamId> streams;
+  std::vector<EventId> events;
+  std::vector<BufferId> buffers;
+};
+
+TEST(Edges, FollowAWaitThatIsRelayedByAStreamThatRanNothingInBetween) {
+  Recorder recorder(0);
+  ThreeStreams step(recorder);
+  recorder.begin_step(0);
+  step.op(0);
+  step.record(0);
+  step.wait(1, 0);
+  step.record(1);
+  step.wait(2, 1);
+  step.op(2);
+  const std::vector<Edge> found = edges(*recorder.programs()[recorder.end_step().program]);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(has_edge(found, 0, 1, EdgeKind::event));
+  EXPECT_EQ(found[0].record_command, 3u) << "the record that was awaited, not the one that it relays";
+}
+
+TEST(Edges, OfARelayedWaitEndWhereTheRelayRanAnOpAfterItsWait) {
+  Recorder recorder(0);
+  ThreeStreams step(recorder);
+  recorder.begin_step(0);
+  step.op(0);
+  step.record(0);
+  step.wait(1, 0);
+  step.op(1);
+  step.record(1);
+  step.wait(2, 1);
+  step.op(2);
+  const std::vector<Edge> found = edges(*recorder.programs()[recorder.end_step().program]);
+  EXPECT_EQ(found.size(), 2u);
+  EXPECT_TRUE(has_edge(found, 0, 1, EdgeKind::event));
+  EXPECT_TRUE(has_edge(found, 1, 2, EdgeKind::event)) << "op 0 is before op 1 already";
+}
+
+TEST(Edges, CrossTheBorderOfTwoStepsWhereAWaitIsForTheStepBefore) {
+  Recorder recorder(0);
+  ThreeStreams step(recorder);
+  recorder.begin_step(0);
+  step.wait(1, 0);    // what stream a recorded last, in the step before
+  step.record(1);
+  step.wait(2, 1);    // relayed
+  step.op(2);         // op 0
+  step.op(0);         // op 1
+  step.record(0);
+  step.op(0);         // op 2: after the record, so not awaited
+  const Program& program = *recorder.programs()[recorder.end_step().program];
+  EXPECT_EQ(edges(program).size(), 1u) << "stream a alone has two ops";
+  const std::vector<Edge> found = edges_across(program, program);
+  EXPECT_TRUE(has_edge(found, 1, 0, EdgeKind::event)) << "op 1 of the step before, op 0 of this one";
+  EXPECT_TRUE(has_edge(found, 0, 0, EdgeKind::stream));
+  EXPECT_TRUE(has_edge(found, 2, 1, EdgeKind::stream));
+  EXPECT_EQ(found.size(), 3u);
+}
+
 }  // namespace
 }  // namespace shardbook::program

@@ -1,12 +1,15 @@
 // Runs a small model under a layout on host ranks, and hands back what the tests compare: losses, and every
-// gradient as a whole parameter.
+// gradient as a whole parameter. What the ranks issued must be free of races and alike over ranks.
 #pragma once
+
+#include <gtest/gtest.h>
 
 #include <map>
 #include <mutex>
 #include <numeric>
 
 #include "engine/train/trainer.hpp"
+#include "tests/support/checked.hpp"
 #include "tests/support/host_ranks.hpp"
 
 namespace shardbook::tests {
@@ -112,6 +115,7 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
   HostRun run;
   run.program_hashes.resize(static_cast<std::size_t>(config.ranks));
   run.order_hashes.resize(static_cast<std::size_t>(config.ranks));
+  std::vector<Recorded> recorded(static_cast<std::size_t>(config.ranks));
   std::mutex mutex;
   const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
   run.error = on_host_ranks(config.ranks, [&](HostRank& rank) {
@@ -136,7 +140,11 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
     run.program_hashes[static_cast<std::size_t>(me)] = recorder.program_hashes().back();
     run.order_hashes[static_cast<std::size_t>(me)] = program::collective_order_hash(*recorder.programs().back(), recorder.catalogue());
     if (recorder.programs().size() != 1) throw base::Failure("steps of one run issued different programs");
+    recorded[static_cast<std::size_t>(me)] = recorded_by(recorder);
   }, config.drain_seed, stored);
+  if (run.error.empty()) {
+    EXPECT_EQ(problem_of(recorded), "");
+  }
   return run;
 }
 
