@@ -114,6 +114,27 @@ struct CausalSoftmaxBackwardArgs {
   std::int64_t batch_heads, positions; float scale; DType dtype;
 };
 
+// Attention by tiles (kernels/flash_attention.hpp). q, k and v lie tokens first, one projection's rows: the row of
+// token n = b·S + s begins at n·row_stride, and in it head h of q at h·K, key-value head g of k and v at g·K (each
+// from its own pointer). Query head h looks at key-value head h / (heads / key_value_heads).
+struct FlashAttentionSizes {
+  std::int64_t sequences, heads, key_value_heads, positions, head_dim;  // B, H, G, S, K
+  std::int64_t row_stride;                                              // elements: (H + 2G)·K in one fused row
+};
+// out_NHK[n, h] = Σ_t p_t v_t over keys t ≤ s, p = softmax(scale · q·k); logsumexp_BHS = log Σ_t e^(scale · q·k), of stat
+// type. Rows of `out` are H·K apart.
+struct FlashAttentionForwardArgs {
+  const void* q; const void* k; const void* v; void* out_NHK; void* logsumexp_BHS;
+  FlashAttentionSizes sizes; float scale; DType dtype;
+};
+// p is made anew from scores and logsumexp, the row sums Σ_t p·dp as δ_BHS = Σ_k dout·out (stat type, written here).
+// dq, dk and dv lie as q, k and v do, row_stride apart.
+struct FlashAttentionBackwardArgs {
+  const void* q; const void* k; const void* v; const void* out_NHK; const void* dout_NHK; const void* logsumexp_BHS;
+  void* delta_BHS; void* dq; void* dk; void* dv;
+  FlashAttentionSizes sizes; float scale; DType dtype;
+};
+
 // Cross entropy over a vocabulary that is cut in [vocab_begin, vocab_end) a rank (V local columns).
 // 1. row_max_N[n] = max over local columns.
 struct CrossEntropyMaxArgs { const void* logit_NV; void* row_max_N; std::int64_t tokens, vocab; DType dtype; };

@@ -28,6 +28,8 @@ void position_backward(const PositionBackwardArgs& args, const device::CudaQueue
 void split_heads(const SplitHeadsArgs& args, const device::CudaQueue& queue);
 void causal_softmax_forward(const CausalSoftmaxForwardArgs& args, const device::CudaQueue& queue);
 void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args, const device::CudaQueue& queue);
+void flash_attention_forward(const FlashAttentionForwardArgs& args, const device::CudaQueue& queue);
+void flash_attention_backward(const FlashAttentionBackwardArgs& args, const device::CudaQueue& queue);
 void cross_entropy_max(const CrossEntropyMaxArgs& args, const device::CudaQueue& queue);
 void cross_entropy_sums(const CrossEntropySumsArgs& args, const device::CudaQueue& queue);
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::CudaQueue& queue);

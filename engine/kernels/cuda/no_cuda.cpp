@@ -31,6 +31,8 @@ void position_backward(const PositionBackwardArgs&, const device::CudaQueue&) { 
 void split_heads(const SplitHeadsArgs&, const device::CudaQueue&) { no_cuda("split_heads"); }
 void causal_softmax_forward(const CausalSoftmaxForwardArgs&, const device::CudaQueue&) { no_cuda("causal_softmax_forward"); }
 void causal_softmax_backward(const CausalSoftmaxBackwardArgs&, const device::CudaQueue&) { no_cuda("causal_softmax_backward"); }
+void flash_attention_forward(const FlashAttentionForwardArgs&, const device::CudaQueue&) { no_cuda("flash_attention_forward"); }
+void flash_attention_backward(const FlashAttentionBackwardArgs&, const device::CudaQueue&) { no_cuda("flash_attention_backward"); }
 void cross_entropy_max(const CrossEntropyMaxArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_max"); }
 void cross_entropy_sums(const CrossEntropySumsArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_sums"); }
 void cross_entropy_gradient(const CrossEntropyGradientArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_gradient"); }

@@ -27,6 +27,8 @@ void position_backward(const PositionBackwardArgs& args);
 void split_heads(const SplitHeadsArgs& args);
 void causal_softmax_forward(const CausalSoftmaxForwardArgs& args);
 void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args);
+void flash_attention_forward(const FlashAttentionForwardArgs& args);
+void flash_attention_backward(const FlashAttentionBackwardArgs& args);
 void cross_entropy_max(const CrossEntropyMaxArgs& args);
 void cross_entropy_sums(const CrossEntropySumsArgs& args);
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args);
