@@ -61,6 +61,33 @@ struct LayerNormWeightGradientArgs {
   std::int64_t tokens, width; bool accumulate; DType dtype;
 };
 
+// y = x · rstd · weight with rstd = 1 / √(mean of x² + epsilon), each token by itself. rstd_N is kept for backward.
+struct RmsNormForwardArgs {
+  const void* x_ND; const void* weight_D; void* y_ND; void* rstd_N;
+  std::int64_t tokens, width; float epsilon; DType dtype;
+};
+// dx = gradient through the norm, plus residual_gradient_ND where that is not null.
+struct RmsNormInputGradientArgs {
+  const void* dy_ND; const void* x_ND; const void* weight_D; const void* rstd_N; const void* residual_gradient_ND; void* dx_ND;
+  std::int64_t tokens, width; DType dtype;
+};
+// dweight_D (+)= Σ_n dy·x·rstd. scratch: f32 [row_blocks(tokens), D].
+struct RmsNormWeightGradientArgs {
+  const void* dy_ND; const void* x_ND; const void* rstd_N; void* dweight_D; void* scratch;
+  std::int64_t tokens, width; bool accumulate; DType dtype;
+};
+
+// y_NF = silu(gate) · up, rows [gate | up] of 2F numbers, silu(x) = x / (1 + e^−x).
+struct SwiGluForwardArgs { const void* up_N2F; void* y_NF; std::int64_t tokens, width; DType dtype; };
+// dup_N2F holds dgate and dup, likewise.
+struct SwiGluBackwardArgs { const void* up_N2F; const void* dy_NF; void* dup_N2F; std::int64_t tokens, width; DType dtype; };
+
+// In place: turns numbers i and i + K/2 of each of the first `heads` heads of a token's row by the angle s · theta^(−2i/K),
+// s the token's position; by its negative where `inverse`. Rows are row_stride elements apart.
+struct RotateArgs {
+  void* rows; std::int64_t sequences, positions, heads, head_dim, row_stride; float theta; bool inverse; DType dtype;
+};
+
 // The tanh form of GPT-2: ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
 struct GeluForwardArgs { const void* x; void* y; std::int64_t elements; DType dtype; };
 struct GeluBackwardArgs { const void* x; const void* dy; void* dx; std::int64_t elements; DType dtype; };
@@ -98,11 +125,11 @@ struct PositionBackwardArgs {
   const void* dx_ND; void* dweight_SD; std::int64_t sequences, positions, width; bool accumulate; DType dtype;
 };
 
-// out_PBHSK[p, b, h, s, k] = x_NPHK[b·S + s, p, h, k]: tokens first to heads first.
+// out_PBHSK[p, b, h, s, k] = x_NPHK[b·S + s, p, h, k]: tokens first to heads first. Tokens are row_stride elements apart.
 // `inverse` copies the other way (from `heads` to `tokens_first`).
 struct SplitHeadsArgs {
   void* tokens_first_NPHK; void* heads_first_PBHSK;
-  std::int64_t parts, sequences, heads, positions, head_dim; bool inverse; DType dtype;
+  std::int64_t parts, sequences, heads, positions, head_dim, row_stride; bool inverse; DType dtype;
 };
 // probability = softmax over keys t ≤ s of scale · score; 0 for t > s. May be in place.
 struct CausalSoftmaxForwardArgs {

@@ -78,8 +78,9 @@ Tensor late_bias(Linear& linear) {
 void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& work, const Tensor& y_ND) {
   // Attention half
   norm_1_->forward(ctx, x_ND, kept.norm_1_ND, kept.norm_1);
-  qkv_->forward(ctx, kept.norm_1_ND, work.qkv_NE);
-  attention_->forward(ctx, work.qkv_NE, kept.attended_NI, kept.attention);
+  const Tensor qkv_NE = attention_->qkv_NE(kept.attention, work.qkv_NE);
+  qkv_->forward(ctx, kept.norm_1_ND, qkv_NE);
+  attention_->forward(ctx, qkv_NE, kept.attended_NI, kept.attention);
   projection_->forward(ctx, kept.attended_NI, work.branch_ND);
   kernels::add_bias_residual(ctx.compute, x_ND, work.branch_ND, late_bias(*projection_), kept.residual_ND);
 
@@ -110,7 +111,7 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
   projection_->input_gradient(ctx, work.dresidual_ND, work.dattended_NI);
   projection_->weight_gradient(ctx, kept.attended_NI, work.dresidual_ND);
   projection_->await_input_gradient(ctx);
-  attention_->backward(ctx, work.dattended_NI, work.qkv_NE, kept.attention);
+  attention_->backward(ctx, work.dattended_NI, kept.attended_NI, work.qkv_NE, kept.attention);
   qkv_->input_gradient(ctx, work.qkv_NE, work.dnorm_ND);
   qkv_->weight_gradient(ctx, kept.norm_1_ND, work.qkv_NE);
   qkv_->await_input_gradient(ctx);

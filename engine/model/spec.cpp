@@ -15,10 +15,7 @@ ModelSpec dense_spec() {
     return std::make_unique<LayerNorm>(name, width, epsilon);
   };
   spec.linear = [](const LinearConfig& config) { return std::make_unique<DenseLinear>(config); };
-  spec.attention = [](const AttentionConfig& config) {
-    SHARDBOOK_CHECK_EQ(config.heads, config.key_value_heads, "this attention has as many key heads as query heads");
-    return std::make_unique<CausalAttention>(config.heads, config.head_dim);
-  };
+  spec.attention = [](const AttentionConfig& config) { return std::make_unique<CausalAttention>(config); };
   spec.activation = [] { return std::make_unique<Gelu>(); };
   spec.embedding = [](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
     return std::make_unique<DenseEmbedding>(name, vocabulary, width, shard::Interval{0, vocabulary});

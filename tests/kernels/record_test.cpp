@@ -14,6 +14,8 @@
 #include "engine/kernels/optimizer.hpp"
 #include "engine/kernels/reduce.hpp"
 #include "engine/kernels/residual.hpp"
+#include "engine/kernels/rms_norm.hpp"
+#include "engine/kernels/rotary.hpp"
 #include "tests/kernels/host_bench.hpp"
 
 namespace shardbook::kernels::testing {
@@ -52,6 +54,12 @@ class Record : public ::testing::Test {
     layer_norm_weight_gradient(s, y, x, stat, stat, row, row, scratch, false);
     gelu_forward(s, x, y);
     gelu_backward(s, x, y, y);
+    rms_norm_forward(s, x, vector, 1e-5f, y, stat);
+    rms_norm_input_gradient(s, y, x, vector, stat, y, x);
+    rms_norm_weight_gradient(s, y, x, stat, row, scratch, false);
+    swiglu_forward(s, bf16({6, 20}), x);
+    swiglu_backward(s, bf16({6, 20}), x, bf16({6, 20}));
+    rotate(s, x, 3, 2, 4, 10000, false);
     add_bias_residual(s, x, y, vector, y);
     bias_gradient(s, y, row, scratch, true);
     accumulate(s, row, row);
@@ -83,7 +91,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 37;
+  static constexpr std::size_t op_count = 43;
 
   device::MetaDevice device_;
   device::Stream& stream_;

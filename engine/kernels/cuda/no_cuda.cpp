@@ -21,6 +21,12 @@ void layer_norm_input_gradient(const LayerNormInputGradientArgs&, const device::
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs&, const device::CudaQueue&) { no_cuda("layer_norm_weight_gradient"); }
 void gelu_forward(const GeluForwardArgs&, const device::CudaQueue&) { no_cuda("gelu_forward"); }
 void gelu_backward(const GeluBackwardArgs&, const device::CudaQueue&) { no_cuda("gelu_backward"); }
+void rms_norm_forward(const RmsNormForwardArgs&, const device::CudaQueue&) { no_cuda("rms_norm_forward"); }
+void rms_norm_input_gradient(const RmsNormInputGradientArgs&, const device::CudaQueue&) { no_cuda("rms_norm_input_gradient"); }
+void rms_norm_weight_gradient(const RmsNormWeightGradientArgs&, const device::CudaQueue&) { no_cuda("rms_norm_weight_gradient"); }
+void swiglu_forward(const SwiGluForwardArgs&, const device::CudaQueue&) { no_cuda("swiglu_forward"); }
+void swiglu_backward(const SwiGluBackwardArgs&, const device::CudaQueue&) { no_cuda("swiglu_backward"); }
+void rotate(const RotateArgs&, const device::CudaQueue&) { no_cuda("rotate"); }
 void add_bias_residual(const AddBiasResidualArgs&, const device::CudaQueue&) { no_cuda("add_bias_residual"); }
 void bias_gradient(const BiasGradientArgs&, const device::CudaQueue&) { no_cuda("bias_gradient"); }
 void accumulate(const AccumulateArgs&, const device::CudaQueue&) { no_cuda("accumulate"); }
