@@ -5,7 +5,7 @@
 // probabilities are kept whole, [B, H, S, S].
 // FlashAttention: one op each way, which reads the projection's rows as they are and keeps one number a query and
 // head (kernels/flash_attention.hpp). Memory linear in S.
-// RotaryAttention: either of them, with q and k turned by their positions first.
+// With positions as rotations, either stands in a RotaryAttention (rotary.hpp).
 //
 // Query heads may share key-value heads (grouped-query): H / G neighbours look at one. In the plain form their
 // queries stand below each other, [B·G, (H/G)·S, K], so that they share a matmul, and its gradient is their sum.

@@ -15,14 +15,14 @@ Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
   const std::int64_t key_rows = sizes.key_value_heads * sizes.head_dim;
 
   norm_1_ = spec.norm(name_ + ".norm_1", width_, sizes.norm_epsilon);
-  qkv_ = spec.linear({name_ + ".attention.qkv", LinearRole::qkv, width_, {query_rows, key_rows, key_rows}, true, false, plain});
+  qkv_ = spec.linear({name_ + ".attention.qkv", LinearRole::qkv, width_, {query_rows, key_rows, key_rows}, sizes.biases, false, plain});
   attention_ = spec.attention({sizes.heads, sizes.key_value_heads, sizes.head_dim});
-  projection_ = spec.linear({name_ + ".attention.projection", LinearRole::projection, query_rows, {width_}, true, true, into_residual});
+  projection_ = spec.linear({name_ + ".attention.projection", LinearRole::projection, query_rows, {width_}, sizes.biases, true, into_residual});
   norm_2_ = spec.norm(name_ + ".norm_2", width_, sizes.norm_epsilon);
   activation_ = spec.activation();
   const std::vector<std::int64_t> up_sections(static_cast<std::size_t>(activation_->sections()), sizes.ffn_width);
-  up_ = spec.linear({name_ + ".mlp.up", LinearRole::up, width_, up_sections, true, false, plain});
-  down_ = spec.linear({name_ + ".mlp.down", LinearRole::down, sizes.ffn_width, {width_}, true, true, into_residual});
+  up_ = spec.linear({name_ + ".mlp.up", LinearRole::up, width_, up_sections, sizes.biases, false, plain});
+  down_ = spec.linear({name_ + ".mlp.down", LinearRole::down, sizes.ffn_width, {width_}, sizes.biases, true, into_residual});
 
   unit_.name = name_;
   unit_.layer = layer;

@@ -114,7 +114,17 @@ struct Batch {
   kernels::TokenSegments segments;
 };
 
-// x_ND = rows of the table. Position rows are added apart (PositionEmbedding).
+// Tells tokens where they stand, before the first block: x_ND += something of the position. Rotary positions are told
+// in attention instead; then nothing stands here.
+class Positions {
+ public:
+  virtual ~Positions() = default;
+  virtual void forward(Context& ctx, const Tensor& x_ND) = 0;
+  virtual void weight_gradient(Context& ctx, const Tensor& dx_ND) = 0;
+  virtual std::vector<Parameter*> parameters() = 0;
+};
+
+// x_ND = rows of the table. Positions are added apart (Positions).
 class TokenEmbedding {
  public:
   virtual ~TokenEmbedding() = default;
