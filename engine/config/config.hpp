@@ -11,7 +11,7 @@
 // width and sequences is whole, and to_json() followed by read_json() gives an equal config.
 //
 // Sources: sizes of the models after Brown et al. 2020 (arXiv:2005.14165, table 2.1), with head
-// dimension 128 in the large ones. Vocabulary 50304 is GPT-2's 50257 rounded up to a multiple of
+// dimension 128 in the large ones; of llama-8b after Grattafiori et al. 2024 (arXiv:2407.21783, table 3). Vocabulary 50304 is GPT-2's 50257 rounded up to a multiple of
 // 128, as NVIDIA/Megatron-LM pads it (megatron/training/vocab_utils.py, calculate_padded_vocab_size).
 #pragma once
 
@@ -34,6 +34,11 @@ enum class DeviceKind { host, cuda, meta };
 enum class Precision { bf16, fp32 };
 // How the host stores its numbers.
 enum class HostDtype { f32, f64 };
+// Which pieces a decoder has: GPT-2's (LayerNorm, GELU, learnt positions, biases) or Llama's (norm by RMS, SwiGLU, rotary
+// positions, no biases, query heads that share key-value heads).
+enum class Architecture { gpt, llama };
+// How attention is computed: with the whole square of probabilities in memory, or by tiles without it.
+enum class AttentionKind { unfused, flash };
 // Who tells the time: events on the GPUs; a machine profile; or this CPU.
 enum class Clock { measured, modelled, wall };
 // What a rank is: a thread of this process, or a process of its own.
@@ -44,27 +49,34 @@ const char* name_of(Precision precision);
 const char* name_of(HostDtype dtype);
 const char* name_of(Clock clock);
 const char* name_of(Launch launch);
+const char* name_of(Architecture architecture);
+const char* name_of(AttentionKind attention);
 
-// Sizes of a GPT-style decoder. head_dim * heads == width; ffn_width is 4 * width unless asked for.
+// Sizes of a decoder. head_dim * heads == width; ffn_width keeps the preset's proportion to width unless asked for.
 struct ModelConfig {
   std::string preset;
   int layers = 0;
   int width = 0;      // d_model
   int heads = 0;
   int head_dim = 0;
-  int sequence = 0;   // tokens of one training sequence; also the rows of the position table
+  int sequence = 0;   // tokens of one training sequence; also the rows of gpt's position table
   int vocab = 0;      // rows of the embedding table, padding included
   int ffn_width = 0;
   bool tied = true;   // the head is the transposed embedding
+  Architecture architecture = Architecture::gpt;
+  int key_value_heads = 0;   // 0: as many as heads
+  double rope_theta = 10000;  // base of rotary positions; of no meaning for gpt
 
+  int kv_heads() const { return key_value_heads == 0 ? heads : key_value_heads; }
   bool operator==(const ModelConfig&) const = default;
 };
 
-// The presets, smallest first: grammar-tutor, gpt-124m, gpt-1.3b, gpt-6.9b.
+// The presets, smallest first of each architecture: grammar-tutor, gpt-124m, gpt-1.3b, gpt-6.9b; llama-tutor, llama-8b.
 const std::vector<ModelConfig>& presets();
 
-// Numbers that are learnt: layers * (4 d^2 + 2 d ffn + 9 d + ffn) + V d (twice when untied) + S d
-// + 2 d, which is layers * (12 d^2 + 13 d) + ... when ffn = 4 d. Biases and both norms included.
+// Numbers that are learnt. Of gpt: layers * (4 d^2 + 2 d ffn + 9 d + ffn) + V d (twice when untied) + S d
+// + 2 d, which is layers * (12 d^2 + 13 d) + ... when ffn = 4 d; biases and both norms included. Of llama: layers *
+// (2 d^2 + 2 d kv + 3 d ffn + 2 d) + V d (twice when untied) + d, with kv the width of k and of v.
 std::int64_t parameter_count(const ModelConfig& model);
 
 // Steps begin <= step < end, counted from 0.
@@ -95,6 +107,8 @@ struct RunConfig {
   int fsdp = 1;
   int dp = 1;                       // replicas: groups of tp * fsdp ranks that hold the same parameters
   int ranks = 0;                    // 0 until validated, unless asked for
+
+  AttentionKind attention = AttentionKind::unfused;
 
   // Schedule of FSDP.
   int prefetch = 1;                 // units gathered ahead of use

@@ -139,7 +139,7 @@ Option following(Option option) {
   option.set = [set = std::move(option.set)](RunConfig& config, std::string_view value) -> Status {
     if (Status status = set(config, value); !status) return status;
     config.model.head_dim = config.model.width / config.model.heads;
-    if (!config.was_asked("ffn-width")) config.model.ffn_width = 4 * config.model.width;
+    if (!config.was_asked("ffn-width")) config.model.ffn_width = followed_ffn_width(config.model);
     return Done{};
   };
   return option;
@@ -206,10 +206,17 @@ std::vector<Option> make_table() {
       integer("layers", "by model", 1, 1024, FIELD(model.layers), "Transformer blocks."),
       following(integer("width", "by model", 1, 65536, FIELD(model.width), "Numbers of a token's state (d_model).")),
       following(integer("heads", "by model", 1, 1024, FIELD(model.heads), "Attention heads of a block.")),
-      integer("ffn-width", "4 x width", 1, 1 << 20, FIELD(model.ffn_width), "Hidden width of a block's MLP."),
+      integer("key-value-heads", "by model", 0, 1024, FIELD(model.key_value_heads),
+              "Heads of keys and values that the attention heads share; 0 gives each its own."),
+      integer("ffn-width", "by model's proportion", 1, 1 << 20, FIELD(model.ffn_width), "Hidden width of a block's MLP."),
       integer("sequence", "by model", 1, 1 << 20, FIELD(model.sequence), "Tokens of one training sequence."),
       integer("vocab", "by model", 2, 1 << 24, FIELD(model.vocab), "Rows of the embedding table, padding included."),
       boolean("tied", "by model", FIELD(model.tied), "Use the embedding table as the head too."),
+      choice<Architecture>("architecture", 2, "by model", FIELD(model.architecture),
+                           "The blocks' pieces: GPT-2's, or Llama's (RMS norm, SwiGLU, rotary positions, no biases)."),
+      real("rope-theta", "by model", 2, 1e12, FIELD(model.rope_theta), "Base of llama's rotary positions."),
+      choice<AttentionKind>("attention", 2, "unfused", FIELD(attention),
+                            "Attention with the square of probabilities in memory, or by tiles without it."),
 
       // The layout.
       integer("tp", "1", 1, 1024, FIELD(tp), "Ranks that share each matmul (tensor parallel)."),
@@ -310,7 +317,8 @@ Status take(RunConfig& config, const Option& option, const std::vector<std::stri
   const bool another_model = option.name == "model" && config.was_asked("model") &&
                              values != std::vector<std::string>{config.model.preset};
   if (another_model) {
-    for (const char* size : {"layers", "width", "heads", "ffn-width", "sequence", "vocab", "tied"}) {
+    for (const char* size : {"layers", "width", "heads", "key-value-heads", "ffn-width", "sequence", "vocab", "tied", "architecture",
+                             "rope-theta"}) {
       changed.asked.erase(size);
     }
   }

@@ -28,6 +28,10 @@ const char* name_of(Clock clock) {
 
 const char* name_of(Launch launch) { return launch == Launch::threads ? "threads" : "processes"; }
 
+const char* name_of(Architecture architecture) { return architecture == Architecture::gpt ? "gpt" : "llama"; }
+
+const char* name_of(AttentionKind attention) { return attention == AttentionKind::unfused ? "unfused" : "flash"; }
+
 namespace {
 
 // Learning rates of the GPT models: Brown et al. 2020, table 2.1, for the nearest size.
@@ -45,6 +49,14 @@ const std::vector<Preset>& table() {
       {{.preset = "gpt-6.9b", .layers = 32, .width = 4096, .heads = 32, .head_dim = 128, .sequence = 2048,
         .vocab = 50304, .ffn_width = 16384, .tied = false},
        16, 2, 20, 5, 1.2e-4, "synthetic"},
+      {{.preset = "llama-tutor", .layers = 4, .width = 128, .heads = 4, .head_dim = 32, .sequence = 128,
+        .vocab = 256, .ffn_width = 352, .tied = false, .architecture = Architecture::llama, .key_value_heads = 2,
+        .rope_theta = 10000},
+       16, 16, 40, 10, 2e-3, "grammar"},
+      {{.preset = "llama-8b", .layers = 32, .width = 4096, .heads = 32, .head_dim = 128, .sequence = 4096,
+        .vocab = 128256, .ffn_width = 14336, .tied = false, .architecture = Architecture::llama, .key_value_heads = 8,
+        .rope_theta = 500000},
+       16, 2, 20, 5, 8e-5, "synthetic"},
   };
   return presets;
 }
@@ -69,13 +81,19 @@ const Preset* find_preset(std::string_view name) {
 std::int64_t parameter_count(const ModelConfig& model) {
   const std::int64_t d = model.width;
   const std::int64_t ffn = model.ffn_width;
-  // Attention has four d x d matrices with biases, the MLP two of d x ffn with biases, each of the
-  // two norms a weight and a bias; the last norm has its own.
-  const std::int64_t attention = 4 * d * d + 4 * d;
-  const std::int64_t mlp = 2 * d * ffn + ffn + d;
-  const std::int64_t norms = 4 * d;
-  const std::int64_t tables = model.vocab * d * (model.tied ? 1 : 2) + model.sequence * d;
-  return model.layers * (attention + mlp + norms) + tables + 2 * d;
+  const std::int64_t queries = std::int64_t{model.heads} * model.head_dim, keys = std::int64_t{model.kv_heads()} * model.head_dim;
+  const std::int64_t attention = d * (queries + 2 * keys) + queries * d;
+  const std::int64_t tables = model.vocab * d * (model.tied ? 1 : 2);
+  // Llama: gate, up and down, and norms of a weight each. The last norm stands alone.
+  if (model.architecture == Architecture::llama) return model.layers * (attention + 3 * d * ffn + 2 * d) + tables + d;
+  // GPT-2: up and down, a bias for each linear, norms of weight and bias, and a table of positions.
+  const std::int64_t biases = queries + 2 * keys + d + ffn + d;
+  return model.layers * (attention + 2 * d * ffn + biases + 4 * d) + tables + model.sequence * d + 2 * d;
+}
+
+int followed_ffn_width(const ModelConfig& model) {
+  const ModelConfig& preset = find_preset(model.preset)->model;
+  return static_cast<int>(std::int64_t{preset.ffn_width} * model.width / preset.width);
 }
 
 void apply_preset(RunConfig& config, const Preset& preset) {
@@ -89,7 +107,10 @@ void apply_preset(RunConfig& config, const Preset& preset) {
   bring("layers", config.model.layers, model.layers);
   bring("width", config.model.width, model.width);
   bring("heads", config.model.heads, model.heads);
-  bring("ffn-width", config.model.ffn_width, 4 * config.model.width);
+  bring("ffn-width", config.model.ffn_width, followed_ffn_width(config.model));
+  bring("architecture", config.model.architecture, model.architecture);
+  bring("key-value-heads", config.model.key_value_heads, model.key_value_heads);
+  bring("rope-theta", config.model.rope_theta, model.rope_theta);
   bring("sequence", config.model.sequence, model.sequence);
   bring("vocab", config.model.vocab, model.vocab);
   bring("tied", config.model.tied, model.tied);

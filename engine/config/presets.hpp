@@ -21,6 +21,9 @@ struct Preset {
 // The preset of this name, or nullptr.
 const Preset* find_preset(std::string_view name);
 
+// The feed-forward width that keeps the preset's proportion to width.
+int followed_ffn_width(const ModelConfig& model);
+
 // Sets the sizes and defaults of the preset, but for options that were asked for.
 void apply_preset(RunConfig& config, const Preset& preset);
 

@@ -23,7 +23,7 @@ constexpr int most_host_ranks = 256;
 std::string tensor_parallel_sizes(const ModelConfig& model) {
   std::string sizes;
   for (int tp = 1; tp <= 64; ++tp) {
-    if (model.heads % tp != 0 || model.vocab % tp != 0 || model.ffn_width % tp != 0) continue;
+    if (model.heads % tp != 0 || model.kv_heads() % tp != 0 || model.vocab % tp != 0 || model.ffn_width % tp != 0) continue;
     sizes += (sizes.empty() ? "" : ", ") + std::to_string(tp);
   }
   return sizes;
@@ -72,6 +72,18 @@ Status check_model(const RunConfig& config) {
   if (model.width % model.heads != 0) {
     return Error{text("a width of ", model.width, " does not divide over ", model.heads,
                       " heads: change --width or --heads")};
+  }
+  if (model.heads % model.kv_heads() != 0) {
+    return Error{text(model.heads, " heads do not share ", model.kv_heads(),
+                      " key-value heads evenly: change --heads or --key-value-heads")};
+  }
+  if (model.architecture == Architecture::llama && model.head_dim % 2 != 0) {
+    return Error{text("rotary positions turn pairs, and heads of ", model.head_dim, " numbers have one over: change --heads")};
+  }
+  const bool tiles_fit = config.precision == Precision::bf16 && (model.head_dim == 32 || model.head_dim == 64 || model.head_dim == 128);
+  if (config.device == DeviceKind::cuda && config.attention == AttentionKind::flash && !tiles_fit) {
+    return Error{text("--attention flash on --device cuda is for --precision bf16 and heads of 32, 64 or 128 numbers, not ",
+                      name_of(config.precision), " and ", model.head_dim, ": choose --attention unfused")};
   }
   return Done{};
 }
@@ -151,6 +163,7 @@ Status check_layout(RunConfig& config, int gpus) {
                       tensor_parallel_sizes(model))};
   };
   if (Status status = divides(model.heads, "heads"); !status) return status;
+  if (Status status = divides(model.kv_heads(), "key-value heads"); !status) return status;
   if (Status status = divides(model.vocab, "rows of the vocabulary"); !status) return status;
   return divides(model.ffn_width, "columns of the feed-forward width");
 }

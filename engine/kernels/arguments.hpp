@@ -61,6 +61,33 @@ struct LayerNormWeightGradientArgs {
   std::int64_t tokens, width; bool accumulate; DType dtype;
 };
 
+// y = x · rstd · weight with rstd = 1 / √(mean of x² + epsilon), each token by itself. rstd_N is kept for backward.
+struct RmsNormForwardArgs {
+  const void* x_ND; const void* weight_D; void* y_ND; void* rstd_N;
+  std::int64_t tokens, width; float epsilon; DType dtype;
+};
+// dx = gradient through the norm, plus residual_gradient_ND where that is not null.
+struct RmsNormInputGradientArgs {
+  const void* dy_ND; const void* x_ND; const void* weight_D; const void* rstd_N; const void* residual_gradient_ND; void* dx_ND;
+  std::int64_t tokens, width; DType dtype;
+};
+// dweight_D (+)= Σ_n dy·x·rstd. scratch: f32 [row_blocks(tokens), D].
+struct RmsNormWeightGradientArgs {
+  const void* dy_ND; const void* x_ND; const void* rstd_N; void* dweight_D; void* scratch;
+  std::int64_t tokens, width; bool accumulate; DType dtype;
+};
+
+// y_NF = silu(gate) · up, rows [gate | up] of 2F numbers, silu(x) = x / (1 + e^−x).
+struct SwiGluForwardArgs { const void* up_N2F; void* y_NF; std::int64_t tokens, width; DType dtype; };
+// dup_N2F holds dgate and dup, likewise.
+struct SwiGluBackwardArgs { const void* up_N2F; const void* dy_NF; void* dup_N2F; std::int64_t tokens, width; DType dtype; };
+
+// In place: turns numbers i and i + K/2 of each of the first `heads` heads of a token's row by the angle s · theta^(−2i/K),
+// s the token's position; by its negative where `inverse`. Rows are row_stride elements apart.
+struct RotateArgs {
+  void* rows; std::int64_t sequences, positions, heads, head_dim, row_stride; float theta; bool inverse; DType dtype;
+};
+
 // The tanh form of GPT-2: ½x(1 + tanh(√(2/π)(x + 0.044715x³))).
 struct GeluForwardArgs { const void* x; void* y; std::int64_t elements; DType dtype; };
 struct GeluBackwardArgs { const void* x; const void* dy; void* dx; std::int64_t elements; DType dtype; };
@@ -98,11 +125,11 @@ struct PositionBackwardArgs {
   const void* dx_ND; void* dweight_SD; std::int64_t sequences, positions, width; bool accumulate; DType dtype;
 };
 
-// out_PBHSK[p, b, h, s, k] = x_NPHK[b·S + s, p, h, k]: tokens first to heads first.
+// out_PBHSK[p, b, h, s, k] = x_NPHK[b·S + s, p, h, k]: tokens first to heads first. Tokens are row_stride elements apart.
 // `inverse` copies the other way (from `heads` to `tokens_first`).
 struct SplitHeadsArgs {
   void* tokens_first_NPHK; void* heads_first_PBHSK;
-  std::int64_t parts, sequences, heads, positions, head_dim; bool inverse; DType dtype;
+  std::int64_t parts, sequences, heads, positions, head_dim, row_stride; bool inverse; DType dtype;
 };
 // probability = softmax over keys t ≤ s of scale · score; 0 for t > s. May be in place.
 struct CausalSoftmaxForwardArgs {
@@ -112,6 +139,27 @@ struct CausalSoftmaxForwardArgs {
 struct CausalSoftmaxBackwardArgs {
   const void* probability_BHSS; const void* dprobability_BHSS; void* dscore_BHSS;
   std::int64_t batch_heads, positions; float scale; DType dtype;
+};
+
+// Attention by tiles (kernels/flash_attention.hpp). q, k and v lie tokens first, one projection's rows: the row of
+// token n = b·S + s begins at n·row_stride, and in it head h of q at h·K, key-value head g of k and v at g·K (each
+// from its own pointer). Query head h looks at key-value head h / (heads / key_value_heads).
+struct FlashAttentionSizes {
+  std::int64_t sequences, heads, key_value_heads, positions, head_dim;  // B, H, G, S, K
+  std::int64_t row_stride;                                              // elements: (H + 2G)·K in one fused row
+};
+// out_NHK[n, h] = Σ_t p_t v_t over keys t ≤ s, p = softmax(scale · q·k); logsumexp_BHS = log Σ_t e^(scale · q·k), of stat
+// type. Rows of `out` are H·K apart.
+struct FlashAttentionForwardArgs {
+  const void* q; const void* k; const void* v; void* out_NHK; void* logsumexp_BHS;
+  FlashAttentionSizes sizes; float scale; DType dtype;
+};
+// p is made anew from scores and logsumexp, the row sums Σ_t p·dp as δ_BHS = Σ_k dout·out (stat type, written here).
+// dq, dk and dv lie as q, k and v do, row_stride apart.
+struct FlashAttentionBackwardArgs {
+  const void* q; const void* k; const void* v; const void* out_NHK; const void* dout_NHK; const void* logsumexp_BHS;
+  void* delta_BHS; void* dq; void* dk; void* dv;
+  FlashAttentionSizes sizes; float scale; DType dtype;
 };
 
 // Cross entropy over a vocabulary that is cut in [vocab_begin, vocab_end) a rank (V local columns).

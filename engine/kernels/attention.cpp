@@ -14,15 +14,16 @@ namespace {
 
 void permute_heads(Lane lane, const char* op, const HeadSizes& sizes, const Tensor& from, const Tensor& to,
                    bool inverse) {
-  expect_elements(op, "source", from, sizes.elements());
-  expect_elements(op, "result", to, sizes.elements());
-  expect_same_type(op, "result", to, from);
   const Tensor& tokens_first = inverse ? to : from;
   const Tensor& heads_first = inverse ? from : to;
+  expect_elements(op, "tokens_NPHK", tokens_first, sizes.sequences * sizes.positions * sizes.row());
+  expect_elements(op, "heads_PBHSK", heads_first, sizes.elements());
+  expect_same_type(op, "result", to, from);
   OpDesc desc(op, OpKind::pointwise, from.nominal);
-  desc.reads(from.use()).writes(to.use());
-  const SplitHeadsArgs args{tokens_first.data, heads_first.data, sizes.parts,   sizes.sequences, sizes.heads,
-                            sizes.positions,   sizes.head_dim,   inverse,       from.storage};
+  desc.reads(from.use(), heads_first.nominal_bytes()).writes(to.use(), heads_first.nominal_bytes());
+  void* const columns = tokens_first.data == nullptr ? nullptr : static_cast<char*>(tokens_first.data) + sizes.first * base::size_of(from.storage);
+  const SplitHeadsArgs args{columns,         heads_first.data, sizes.parts, sizes.sequences, sizes.heads,
+                            sizes.positions, sizes.head_dim,   sizes.row(), inverse,         from.storage};
   lane.device().launch(lane, desc, args, &host::split_heads, &cuda::split_heads);
 }
 

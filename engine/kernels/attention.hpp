@@ -23,11 +23,15 @@ using tensor::Tensor;
 
 struct HeadSizes {
   std::int64_t parts, sequences, heads, positions, head_dim;  // P, B, H, S, K
+  // Where the parts begin in a token's row, and how long the row is; 0: the parts are the whole row.
+  std::int64_t first = 0, row_width = 0;
   std::int64_t elements() const { return parts * sequences * heads * positions * head_dim; }
+  std::int64_t row() const { return row_width == 0 ? parts * heads * head_dim : row_width; }
 };
 
 // heads_PBHSK[p, b, h, s, k] = tokens_NPHK[b·S + s, p, h, k]. Any shapes of so many elements: part p of the
-// result is heads.slice(p·B·H·S·K, {B, H, S, K}).
+// result is heads.slice(p·B·H·S·K, {B, H, S, K}). Where the parts are some columns of wider rows, only those are
+// read, or written.
 void split_heads(Lane lane, const HeadSizes& sizes, const Tensor& tokens_NPHK, const Tensor& heads_PBHSK);
 // The inverse: tokens_NPHK[b·S + s, p, h, k] = heads_PBHSK[p, b, h, s, k].
 void merge_heads(Lane lane, const HeadSizes& sizes, const Tensor& heads_PBHSK, const Tensor& tokens_NPHK);

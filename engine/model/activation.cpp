@@ -14,4 +14,14 @@ void Gelu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, co
   kernels::gelu_backward(ctx.compute, up_NE, dout_NF, dup_NE);
 }
 
+void SwiGlu::forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) {
+  program::Part part(ctx.device.recorder(), "activation");
+  kernels::swiglu_forward(ctx.compute, up_NE, out_NF);
+}
+
+void SwiGlu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) {
+  program::Part part(ctx.device.recorder(), "activation");
+  kernels::swiglu_backward(ctx.compute, up_NE, dout_NF, dup_NE);
+}
+
 }  // namespace shardbook::model

@@ -2,22 +2,36 @@
 
 #include <cmath>
 
-#include "engine/kernels/attention.hpp"
 #include "engine/kernels/gemm.hpp"
 
 namespace shardbook::model {
 
+namespace {
+
+float scale_of(const AttentionConfig& config) { return 1.0f / std::sqrt(static_cast<float>(config.head_dim)); }
+
+}  // namespace
+
+CausalAttention::CausalAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {
+  const auto [heads, key_value_heads, head_dim] = config;
+  SHARDBOOK_CHECK(key_value_heads > 0 && heads % key_value_heads == 0, heads, " heads do not share ", key_value_heads, " key-value heads");
+  if (heads == key_value_heads) columns_ = {{3, heads, 0}};
+  else columns_ = {{1, heads, 0}, {2, key_value_heads, heads * head_dim}};
+}
+
 Kept CausalAttention::keep(Context& ctx, const std::string& name) {
   const auto [B, S] = ctx.batch;
-  return {{allocate_activation(ctx, {3 * B * heads_, S, head_dim_}, name + ".qkv"),
-           allocate_activation(ctx, {B, heads_, S, S}, name + ".probability")}};
+  const auto [H, G, K] = config_;
+  return {{allocate_activation(ctx, {B * (H + 2 * G), S, K}, name + ".qkv"),
+           allocate_activation(ctx, {B * G, H / G * S, S}, name + ".probability")}};
 }
 
 void CausalAttention::allocate_workspace(Context& ctx) {
   const auto [B, S] = ctx.batch;
-  context_BHSK_ = allocate_activation(ctx, {B, heads_, S, head_dim_}, "workspace.context");
-  dqkv_PBHSK_ = allocate_activation(ctx, {3 * B * heads_, S, head_dim_}, "workspace.dqkv_heads");
-  dprobability_BHSS_ = allocate_activation(ctx, {B, heads_, S, S}, "workspace.dprobability");
+  const auto [H, G, K] = config_;
+  context_BHSK_ = allocate_activation(ctx, {B * G, H / G * S, K}, "workspace.context");
+  dqkv_PBHSK_ = allocate_activation(ctx, {B * (H + 2 * G), S, K}, "workspace.dqkv_heads");
+  dprobability_BHSS_ = allocate_activation(ctx, {B * G, H / G * S, S}, "workspace.dprobability");
 }
 
 void CausalAttention::share_workspace(const Attention& other) {
@@ -27,55 +41,92 @@ void CausalAttention::share_workspace(const Attention& other) {
   dprobability_BHSS_ = owner.dprobability_BHSS_;
 }
 
-namespace {
-
-// One of q, k, v.
-Tensor section(const Tensor& qkv_PBHSK, const kernels::HeadSizes& sizes, int which) {
-  const auto [P, B, H, S, K] = sizes;
-  return qkv_PBHSK.slice(which * B * H * S * K, {B, H, S, K});
+kernels::HeadSizes CausalAttention::sizes(const Context& ctx, const Columns& columns) const {
+  const auto [H, G, K] = config_;
+  return {columns.parts, ctx.batch.sequences, columns.heads, ctx.batch.positions, K, columns.first, (H + 2 * G) * K};
 }
 
-}  // namespace
+// The part of the heads-first tensor that these columns fill.
+Tensor CausalAttention::heads_first(const Context& ctx, const Tensor& qkv, const Columns& columns) const {
+  const auto [B, S] = ctx.batch;
+  return qkv.slice(columns.first * B * S, {columns.parts * B * columns.heads, S, config_.head_dim});
+}
 
-kernels::HeadSizes CausalAttention::sizes(const Context& ctx, int parts) const {
-  return {parts, ctx.batch.sequences, heads_, ctx.batch.positions, head_dim_};
+// q, k and v, with the queries that share keys below each other.
+CausalAttention::Heads CausalAttention::heads_of(const Context& ctx, const Tensor& qkv) const {
+  const auto [B, S] = ctx.batch;
+  const auto [H, G, K] = config_;
+  const std::int64_t queries = B * H * S * K, keys = B * G * S * K;
+  return {qkv.slice(0, {B * G, H / G * S, K}), qkv.slice(queries, {B * G, S, K}), qkv.slice(queries + keys, {B * G, S, K})};
 }
 
 void CausalAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  const kernels::HeadSizes three = sizes(ctx, 3);
+  const auto [H, G, K] = config_;
   const Tensor& qkv_PBHSK = kept.tensors[0];
   const Tensor& probability_BHSS = kept.tensors[1];
-  const Tensor q_BHSK = section(qkv_PBHSK, three, 0), k_BHSK = section(qkv_PBHSK, three, 1), v_BHSK = section(qkv_PBHSK, three, 2);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
+  const auto [q_BHSK, k_BHSK, v_BHSK] = heads_of(ctx, qkv_PBHSK);
 
-  kernels::split_heads(ctx.compute, three, qkv_NE, qkv_PBHSK);
+  for (const Columns& columns : columns_) {
+    kernels::split_heads(ctx.compute, sizes(ctx, columns), qkv_NE, heads_first(ctx, qkv_PBHSK, columns));
+  }
   // Scores of every query with every key, then a softmax over the keys it may see.
   kernels::attention_scores(ctx.compute, q_BHSK, k_BHSK, probability_BHSS);
-  kernels::causal_softmax_forward(ctx.compute, probability_BHSS, scale, probability_BHSS);
+  const Tensor square_BHSS = probability_BHSS.as({ctx.batch.sequences * H, ctx.batch.positions, ctx.batch.positions});
+  kernels::causal_softmax_forward(ctx.compute, square_BHSS, scale_, square_BHSS);
   kernels::attention_context(ctx.compute, probability_BHSS, v_BHSK, context_BHSK_);
-  kernels::merge_heads(ctx.compute, sizes(ctx, 1), context_BHSK_, out_NI);
+  kernels::merge_heads(ctx.compute, {1, ctx.batch.sequences, H, ctx.batch.positions, K}, context_BHSK_, out_NI);
 }
 
-void CausalAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor& dqkv_NE, Kept& kept) {
+void CausalAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor&, const Tensor& dqkv_NE, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  const kernels::HeadSizes three = sizes(ctx, 3);
-  const Tensor& qkv_PBHSK = kept.tensors[0];
+  const auto [H, G, K] = config_;
   const Tensor& probability_BHSS = kept.tensors[1];
-  const Tensor q_BHSK = section(qkv_PBHSK, three, 0), k_BHSK = section(qkv_PBHSK, three, 1), v_BHSK = section(qkv_PBHSK, three, 2);
-  const Tensor dq_BHSK = section(dqkv_PBHSK_, three, 0), dk_BHSK = section(dqkv_PBHSK_, three, 1), dv_BHSK = section(dqkv_PBHSK_, three, 2);
-  const float scale = 1.0f / std::sqrt(static_cast<float>(head_dim_));
+  const auto [q_BHSK, k_BHSK, v_BHSK] = heads_of(ctx, kept.tensors[0]);
+  const auto [dq_BHSK, dk_BHSK, dv_BHSK] = heads_of(ctx, dqkv_PBHSK_);
 
-  kernels::split_heads(ctx.compute, sizes(ctx, 1), dout_NI, context_BHSK_);
+  kernels::split_heads(ctx.compute, {1, ctx.batch.sequences, H, ctx.batch.positions, K}, dout_NI, context_BHSK_);
   // Through p · v: to the probabilities and to v.
   kernels::attention_probability_gradient(ctx.compute, context_BHSK_, v_BHSK, dprobability_BHSS_);
   kernels::attention_value_gradient(ctx.compute, probability_BHSS, context_BHSK_, dv_BHSK);
   // Through the softmax and its scale, in place.
-  kernels::causal_softmax_backward(ctx.compute, probability_BHSS, dprobability_BHSS_, scale, dprobability_BHSS_);
+  const base::Shape square{ctx.batch.sequences * H, ctx.batch.positions, ctx.batch.positions};
+  kernels::causal_softmax_backward(ctx.compute, probability_BHSS.as(square), dprobability_BHSS_.as(square), scale_, dprobability_BHSS_.as(square));
   // Through q · kᵀ: to q and to k.
   kernels::attention_query_gradient(ctx.compute, dprobability_BHSS_, k_BHSK, dq_BHSK);
   kernels::attention_key_gradient(ctx.compute, dprobability_BHSS_, q_BHSK, dk_BHSK);
-  kernels::merge_heads(ctx.compute, three, dqkv_PBHSK_, dqkv_NE);
+  for (const Columns& columns : columns_) {
+    kernels::merge_heads(ctx.compute, sizes(ctx, columns), heads_first(ctx, dqkv_PBHSK_, columns), dqkv_NE);
+  }
+}
+
+FlashAttention::FlashAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
+
+kernels::GroupedHeads FlashAttention::heads(const Context& ctx) const {
+  return {ctx.batch.sequences, config_.heads, config_.key_value_heads, ctx.batch.positions, config_.head_dim};
+}
+
+Kept FlashAttention::keep(Context& ctx, const std::string& name) {
+  const kernels::GroupedHeads sizes = heads(ctx);
+  return {{allocate_activation(ctx, {sizes.tokens(), sizes.width()}, name + ".qkv"),
+           allocate_statistic(ctx, {sizes.tokens() * sizes.heads}, name + ".logsumexp")}};
+}
+
+void FlashAttention::allocate_workspace(Context& ctx) {
+  delta_BHS_ = allocate_statistic(ctx, {ctx.batch.tokens() * config_.heads}, "workspace.delta");
+}
+
+void FlashAttention::share_workspace(const Attention& other) { delta_BHS_ = dynamic_cast<const FlashAttention&>(other).delta_BHS_; }
+
+void FlashAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
+  program::Part part(ctx.device.recorder(), "attention");
+  kernels::flash_attention_forward(ctx.compute, heads(ctx), scale_, qkv_NE, out_NI, kept.tensors[1]);
+}
+
+void FlashAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) {
+  program::Part part(ctx.device.recorder(), "attention");
+  kernels::flash_attention_backward(ctx.compute, heads(ctx), scale_, kept.tensors[0], out_NI, dout_NI, kept.tensors[1], delta_BHS_,
+                                    dqkv_NE);
 }
 
 }  // namespace shardbook::model

@@ -1,34 +1,71 @@
-// model/attention: causal softmax attention, one matmul for all heads of all sequences.
+// model/attention: causal softmax attention, in two forms behind one contract.
 //
-// The projection makes tokens-first rows (q of all heads, then k, then v); heads-first copies let each
-// product be one batched matmul. The probabilities are kept whole, [B, H, S, S]: the plain form, whose
-// memory and traffic a fused kernel saves (Dao et al. 2022) behind the same contract.
+// CausalAttention, the plain form: one matmul for all heads of all sequences. The projection makes tokens-first
+// rows (q of all heads, then k, then v); heads-first copies let each product be one batched matmul. The
+// probabilities are kept whole, [B, H, S, S].
+// FlashAttention: one op each way, which reads the projection's rows as they are and keeps one number a query and
+// head (kernels/flash_attention.hpp). Memory linear in S.
+// With positions as rotations, either stands in a RotaryAttention (rotary.hpp).
+//
+// Query heads may share key-value heads (grouped-query): H / G neighbours look at one. In the plain form their
+// queries stand below each other, [B·G, (H/G)·S, K], so that they share a matmul, and its gradient is their sum.
 // Heads do not speak to each other, so a tp rank does its own heads and nothing is exchanged.
 #pragma once
 
 #include "engine/kernels/attention.hpp"
+#include "engine/kernels/flash_attention.hpp"
 #include "engine/model/spec.hpp"
 
 namespace shardbook::model {
 
 class CausalAttention final : public Attention {
  public:
-  // `heads` are those of this rank.
-  CausalAttention(std::int64_t heads, std::int64_t head_dim) : heads_(heads), head_dim_(head_dim) {}
+  // `config` has the heads of this rank.
+  explicit CausalAttention(const AttentionConfig& config);
   Kept keep(Context& ctx, const std::string& name) override;  // qkv_PBHSK, probability_BHSS
   void allocate_workspace(Context& ctx) override;
   void share_workspace(const Attention& other) override;
   void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
-  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& dqkv_NE, Kept& kept) override;
+  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
 
  private:
-  kernels::HeadSizes sizes(const Context& ctx, int parts) const;
+  // Columns of the projection's rows that lie heads first after one another: all three parts, or, where k and v have
+  // fewer heads, q alone and then k and v.
+  struct Columns {
+    std::int64_t parts, heads, first;
+  };
+  struct Heads {
+    Tensor q, k, v;
+  };
+  kernels::HeadSizes sizes(const Context& ctx, const Columns& columns) const;
+  Tensor heads_first(const Context& ctx, const Tensor& qkv, const Columns& columns) const;
+  Heads heads_of(const Context& ctx, const Tensor& qkv) const;
 
-  std::int64_t heads_, head_dim_;
+  AttentionConfig config_;
+  std::vector<Columns> columns_;
+  float scale_;
   // Between kernels of one call, shared by all layers.
   Tensor context_BHSK_;        // p · v and, in backward, its gradient
   Tensor dqkv_PBHSK_;
   Tensor dprobability_BHSS_;
+};
+
+class FlashAttention final : public Attention {
+ public:
+  explicit FlashAttention(const AttentionConfig& config);
+  Kept keep(Context& ctx, const std::string& name) override;  // qkv_NE, logsumexp_BHS
+  void allocate_workspace(Context& ctx) override;
+  void share_workspace(const Attention& other) override;
+  Tensor qkv_NE(const Kept& kept, const Tensor&) const override { return kept.tensors[0]; }
+  void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
+  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
+
+ private:
+  kernels::GroupedHeads heads(const Context& ctx) const;
+
+  AttentionConfig config_;
+  float scale_;
+  Tensor delta_BHS_;  // scratch of backward, shared by all layers
 };
 
 }  // namespace shardbook::model

@@ -15,14 +15,14 @@ Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
   const std::int64_t key_rows = sizes.key_value_heads * sizes.head_dim;
 
   norm_1_ = spec.norm(name_ + ".norm_1", width_, sizes.norm_epsilon);
-  qkv_ = spec.linear({name_ + ".attention.qkv", LinearRole::qkv, width_, {query_rows, key_rows, key_rows}, true, false, plain});
+  qkv_ = spec.linear({name_ + ".attention.qkv", LinearRole::qkv, width_, {query_rows, key_rows, key_rows}, sizes.biases, false, plain});
   attention_ = spec.attention({sizes.heads, sizes.key_value_heads, sizes.head_dim});
-  projection_ = spec.linear({name_ + ".attention.projection", LinearRole::projection, query_rows, {width_}, true, true, into_residual});
+  projection_ = spec.linear({name_ + ".attention.projection", LinearRole::projection, query_rows, {width_}, sizes.biases, true, into_residual});
   norm_2_ = spec.norm(name_ + ".norm_2", width_, sizes.norm_epsilon);
   activation_ = spec.activation();
   const std::vector<std::int64_t> up_sections(static_cast<std::size_t>(activation_->sections()), sizes.ffn_width);
-  up_ = spec.linear({name_ + ".mlp.up", LinearRole::up, width_, up_sections, true, false, plain});
-  down_ = spec.linear({name_ + ".mlp.down", LinearRole::down, sizes.ffn_width, {width_}, true, true, into_residual});
+  up_ = spec.linear({name_ + ".mlp.up", LinearRole::up, width_, up_sections, sizes.biases, false, plain});
+  down_ = spec.linear({name_ + ".mlp.down", LinearRole::down, sizes.ffn_width, {width_}, sizes.biases, true, into_residual});
 
   unit_.name = name_;
   unit_.layer = layer;
@@ -78,8 +78,9 @@ Tensor late_bias(Linear& linear) {
 void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& work, const Tensor& y_ND) {
   // Attention half
   norm_1_->forward(ctx, x_ND, kept.norm_1_ND, kept.norm_1);
-  qkv_->forward(ctx, kept.norm_1_ND, work.qkv_NE);
-  attention_->forward(ctx, work.qkv_NE, kept.attended_NI, kept.attention);
+  const Tensor qkv_NE = attention_->qkv_NE(kept.attention, work.qkv_NE);
+  qkv_->forward(ctx, kept.norm_1_ND, qkv_NE);
+  attention_->forward(ctx, qkv_NE, kept.attended_NI, kept.attention);
   projection_->forward(ctx, kept.attended_NI, work.branch_ND);
   kernels::add_bias_residual(ctx.compute, x_ND, work.branch_ND, late_bias(*projection_), kept.residual_ND);
 
@@ -110,7 +111,7 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
   projection_->input_gradient(ctx, work.dresidual_ND, work.dattended_NI);
   projection_->weight_gradient(ctx, kept.attended_NI, work.dresidual_ND);
   projection_->await_input_gradient(ctx);
-  attention_->backward(ctx, work.dattended_NI, work.qkv_NE, kept.attention);
+  attention_->backward(ctx, work.dattended_NI, kept.attended_NI, work.qkv_NE, kept.attention);
   qkv_->input_gradient(ctx, work.qkv_NE, work.dnorm_ND);
   qkv_->weight_gradient(ctx, kept.norm_1_ND, work.qkv_NE);
   qkv_->await_input_gradient(ctx);

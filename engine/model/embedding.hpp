@@ -1,7 +1,7 @@
 // model/embedding: rows for tokens, rows for positions.
 //
 // A TableRows is the token table, or the rows [begin, end) of it that a tp rank holds; positions are
-// learnt, as in GPT-2, and whole on every rank.
+// learnt, as in GPT-2, and whole on every rank, or none, as in Llama.
 #pragma once
 
 #include "engine/model/spec.hpp"
@@ -23,15 +23,23 @@ class DenseEmbedding final : public TokenEmbedding {
   Parameter weight_;
 };
 
-class PositionEmbedding {
+class PositionEmbedding final : public Positions {
  public:
   PositionEmbedding(const std::string& name, std::int64_t positions, std::int64_t width);
-  void forward(Context& ctx, const Tensor& x_ND);  // x += rows of the positions
-  void weight_gradient(Context& ctx, const Tensor& dx_ND);
-  Parameter* weight() { return &weight_; }
+  void forward(Context& ctx, const Tensor& x_ND) override;  // x += rows of the positions
+  void weight_gradient(Context& ctx, const Tensor& dx_ND) override;
+  std::vector<Parameter*> parameters() override { return {&weight_}; }
 
  private:
   Parameter weight_;
+};
+
+// Where positions are told elsewhere.
+class NoPositions final : public Positions {
+ public:
+  void forward(Context&, const Tensor&) override {}
+  void weight_gradient(Context&, const Tensor&) override {}
+  std::vector<Parameter*> parameters() override { return {}; }
 };
 
 }  // namespace shardbook::model

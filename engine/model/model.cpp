@@ -18,7 +18,7 @@ Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& na
 Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : sizes_(sizes), stage_(stage) {
   SHARDBOOK_CHECK(!sizes.tied || stage.embedding == stage.head, "a tied head must be on the rank of its embedding");
   token_embedding_ = spec.embedding("embedding.token", sizes.vocabulary, sizes.width);
-  position_embedding_ = std::make_unique<PositionEmbedding>("embedding.position", sizes.positions, sizes.width);
+  positions_ = spec.positions("embedding.position", sizes.positions, sizes.width);
   for (int layer = stage.first_layer; layer < stage.end_layer; ++layer) {
     blocks_.push_back(std::make_unique<Block>(spec, sizes, layer));
   }
@@ -31,7 +31,8 @@ Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : si
   // Units: what is used together is gathered together. A tied weight is used first and last.
   embedding_unit_.name = sizes.tied ? "root" : "embedding";
   head_unit_.name = "head";
-  embedding_unit_.parameters = {token_embedding_->weight(), position_embedding_->weight()};
+  embedding_unit_.parameters = {token_embedding_->weight()};
+  for (Parameter* parameter : positions_->parameters()) embedding_unit_.parameters.push_back(parameter);
   std::vector<Parameter*>& with_head = (sizes.tied ? embedding_unit_ : head_unit_).parameters;
   for (Parameter* parameter : final_norm_->parameters()) with_head.push_back(parameter);
   for (Parameter* parameter : head_->parameters()) with_head.push_back(parameter);
@@ -102,7 +103,7 @@ void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number
   switch (what(layer)) {
     case What::embedding:
       token_embedding_->forward(ctx, batch, slot.x_ND[0]);
-      position_embedding_->forward(ctx, slot.x_ND[0]);
+      positions_->forward(ctx, slot.x_ND[0]);
       break;
     case What::block: {
       const std::size_t at = block(layer);
@@ -136,7 +137,7 @@ void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_numbe
     }
     case What::embedding:
       token_embedding_->weight_gradient(ctx, batch, dx_ND_);
-      position_embedding_->weight_gradient(ctx, dx_ND_);
+      positions_->weight_gradient(ctx, dx_ND_);
       break;
   }
 }

@@ -78,7 +78,7 @@ class Model {
   Sizes sizes_;
   Stage stage_;
   std::unique_ptr<TokenEmbedding> token_embedding_;
-  std::unique_ptr<PositionEmbedding> position_embedding_;
+  std::unique_ptr<Positions> positions_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;
   std::unique_ptr<Linear> head_;

@@ -1,4 +1,4 @@
-// model/norm: LayerNorm (Ba, Kiros and Hinton 2016), weight and bias whole on every rank.
+// model/norm: LayerNorm (Ba, Kiros and Hinton 2016) and RmsNorm (Zhang and Sennrich 2019), whole on every rank.
 //
 // Under tensor parallelism its input is the same on every tp rank, and so is its gradient: nothing is
 // reduced over tp.
@@ -20,6 +20,21 @@ class LayerNorm final : public Norm {
 
  private:
   Parameter weight_, bias_;
+  float epsilon_;
+};
+
+class RmsNorm final : public Norm {
+ public:
+  RmsNorm(const std::string& name, std::int64_t width, float epsilon);
+  Kept keep(Context& ctx, const std::string& name) override;  // rstd_N
+  void forward(Context& ctx, const Tensor& x_ND, const Tensor& y_ND, Kept& kept) override;
+  void input_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, const Tensor& residual_gradient_ND,
+                      const Tensor& dx_ND, Kept& kept) override;
+  void weight_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, Kept& kept) override;
+  std::vector<Parameter*> parameters() override { return {&weight_}; }
+
+ private:
+  Parameter weight_;
   float epsilon_;
 };
 

@@ -89,9 +89,13 @@ class Attention {
   virtual Kept keep(Context& ctx, const std::string& name) = 0;
   virtual void allocate_workspace(Context& ctx) = 0;  // shared by all layers: called on one of them
   virtual void share_workspace(const Attention& other) = 0;
-  // qkv_NE: E = sum of the projection's sections on this rank. out_NI: heads · head_dim.
+  // Where the projection shall put qkv_NE: into `kept` where backward reads it as it came, else into the workspace
+  // that all layers share.
+  virtual Tensor qkv_NE(const Kept&, const Tensor& workspace_NE) const { return workspace_NE; }
+  // qkv_NE: E = sum of the projection's sections on this rank; it may be changed. out_NI: heads · head_dim.
   virtual void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) = 0;
-  virtual void backward(Context& ctx, const Tensor& dout_NI, const Tensor& dqkv_NE, Kept& kept) = 0;
+  // out_NI is what forward wrote. dqkv_NE is none of forward's tensors.
+  virtual void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) = 0;
 };
 
 // Between the MLP's linears. `sections` is how many widths F the up projection makes (1: GELU, 2: SwiGLU).
@@ -110,7 +114,17 @@ struct Batch {
   kernels::TokenSegments segments;
 };
 
-// x_ND = rows of the table. Position rows are added apart (PositionEmbedding).
+// Tells tokens where they stand, before the first block: x_ND += something of the position. Rotary positions are told
+// in attention instead; then nothing stands here.
+class Positions {
+ public:
+  virtual ~Positions() = default;
+  virtual void forward(Context& ctx, const Tensor& x_ND) = 0;
+  virtual void weight_gradient(Context& ctx, const Tensor& dx_ND) = 0;
+  virtual std::vector<Parameter*> parameters() = 0;
+};
+
+// x_ND = rows of the table. Positions are added apart (Positions).
 class TokenEmbedding {
  public:
   virtual ~TokenEmbedding() = default;

@@ -6,6 +6,7 @@
 #include "engine/model/linear.hpp"
 #include "engine/model/loss.hpp"
 #include "engine/model/norm.hpp"
+#include "engine/model/rotary.hpp"
 
 namespace shardbook::model {
 
@@ -15,16 +16,35 @@ ModelSpec dense_spec() {
     return std::make_unique<LayerNorm>(name, width, epsilon);
   };
   spec.linear = [](const LinearConfig& config) { return std::make_unique<DenseLinear>(config); };
-  spec.attention = [](const AttentionConfig& config) {
-    SHARDBOOK_CHECK_EQ(config.heads, config.key_value_heads, "this attention has as many key heads as query heads");
-    return std::make_unique<CausalAttention>(config.heads, config.head_dim);
-  };
+  spec.attention = [](const AttentionConfig& config) { return std::make_unique<CausalAttention>(config); };
   spec.activation = [] { return std::make_unique<Gelu>(); };
+  spec.positions = [](const std::string& name, std::int64_t positions, std::int64_t width) {
+    return std::make_unique<PositionEmbedding>(name, positions, width);
+  };
   spec.embedding = [](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
     return std::make_unique<DenseEmbedding>(name, vocabulary, width, shard::Interval{0, vocabulary});
   };
   spec.loss = [](std::int64_t vocabulary) { return std::make_unique<CrossEntropy>(vocabulary); };
   return spec;
 }
+
+ModelSpec with_flash_attention(ModelSpec spec) {
+  spec.attention = [](const AttentionConfig& config) { return std::make_unique<FlashAttention>(config); };
+  return spec;
+}
+
+//@ model.llama: Llama is the same model with other pieces in the same places.
+ModelSpec with_llama_pieces(ModelSpec spec, float theta) {
+  spec.norm = [](const std::string& name, std::int64_t width, float epsilon) {
+    return std::make_unique<RmsNorm>(name, width, epsilon);
+  };
+  spec.attention = [make = spec.attention, theta](const AttentionConfig& config) {
+    return std::make_unique<RotaryAttention>(make(config), config, theta);
+  };
+  spec.activation = [] { return std::make_unique<SwiGlu>(); };
+  spec.positions = [](const std::string&, std::int64_t, std::int64_t) { return std::make_unique<NoPositions>(); };
+  return spec;
+}
+//@end
 
 }  // namespace shardbook::model

@@ -2,8 +2,8 @@
 //
 // A ModelSpec is a handful of functions that make pieces. The model asks them while it is built and never
 // looks behind them. dense_spec() is a model on one rank; tensor_parallel::parallel_spec() returns one
-// whose linears, embedding and loss are cut over a group. Norms by RMS, rotary positions, SwiGLU and
-// grouped-query heads are other functions in the same places.
+// whose linears, embedding and loss are cut over a group. Llama's norms, rotary positions and SwiGLU are other
+// functions in the same places, and so is attention by tiles.
 #pragma once
 
 #include "engine/model/pieces.hpp"
@@ -22,6 +22,7 @@ struct Sizes {
   std::int64_t positions = 0;     // S, rows of the position table
   bool tied = true;
   float norm_epsilon = 1e-5f;
+  bool biases = true;             // of the blocks' linears
 };
 
 // What a linear is for, so that a layout can tell how to cut it.
@@ -51,11 +52,17 @@ struct ModelSpec {
   std::function<std::unique_ptr<Linear>(const LinearConfig&)> linear;
   std::function<std::unique_ptr<Attention>(const AttentionConfig&)> attention;
   std::function<std::unique_ptr<Activation>()> activation;
+  std::function<std::unique_ptr<Positions>(const std::string& name, std::int64_t positions, std::int64_t width)> positions;
   std::function<std::unique_ptr<TokenEmbedding>(const std::string& name, std::int64_t vocabulary, std::int64_t width)> embedding;
   std::function<std::unique_ptr<Loss>(std::int64_t vocabulary)> loss;
 };
 
-// GPT-2's pieces on one rank: LayerNorm, dense linears, causal softmax attention, GELU.
+// GPT-2's pieces on one rank: LayerNorm, dense linears, causal softmax attention, GELU, learnt positions.
 ModelSpec dense_spec();
+// The same with attention that keeps no probabilities.
+ModelSpec with_flash_attention(ModelSpec spec);
+// The same with Llama's pieces: norms by RMS, SwiGLU, and positions as rotations of q and k with base `theta`. Heads of
+// k and v, and linears without biases, are Sizes.
+ModelSpec with_llama_pieces(ModelSpec spec, float theta);
 
 }  // namespace shardbook::model

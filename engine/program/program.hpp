@@ -43,13 +43,14 @@ enum class OpKind : std::uint8_t {
   lookup,
   copy,
   fill,
-  all_reduce,  // cost by bytes and group, like all that follow
+  all_reduce,  // cost by bytes and group, like all that follow up to recv
   all_gather,
   reduce_scatter,
   all_to_all,
   broadcast,
   send,
   recv,
+  attention,   // fused: cost by flops. Last, for the numbers of kinds stand in files
 };
 const char* name_of(OpKind kind);
 

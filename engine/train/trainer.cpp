@@ -14,7 +14,16 @@ using program::Phase;
 using program::Scope;
 
 model::Sizes sizes_of(const config::ModelConfig& config) {
-  return {config.layers, config.width, config.heads, config.heads, config.head_dim, config.ffn_width, config.vocab, config.sequence, config.tied};
+  model::Sizes sizes{config.layers, config.width, config.heads, config.kv_heads(), config.head_dim, config.ffn_width, config.vocab, config.sequence, config.tied};
+  sizes.biases = config.architecture == config::Architecture::gpt;
+  return sizes;
+}
+
+model::ModelSpec spec_of(const config::RunConfig& config) {
+  model::ModelSpec spec = model::dense_spec();
+  if (config.attention == config::AttentionKind::flash) spec = model::with_flash_attention(spec);
+  if (config.model.architecture == config::Architecture::llama) spec = model::with_llama_pieces(spec, static_cast<float>(config.model.rope_theta));
+  return spec;
 }
 
 //@ train.computes: What layers compute.
@@ -78,7 +87,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
 
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
-  const model::ModelSpec spec = tensor_parallel::parallel_spec(model::dense_spec(), device, {*tp_group_, tp_stream_}, choices.pieces);
+  const model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config), device, {*tp_group_, tp_stream_}, choices.pieces);
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 

@@ -15,12 +15,14 @@ TEST_F(Attention, SplitHeadsMovesEveryNumberAndBack) {
       const std::int64_t n = parts * sequences * heads * positions * head_dim;
       Numbers tokens(normal(n), dtype), split(unwritten(n), dtype), back(unwritten(n), dtype);
       run_both([&](bool gpu) {
-        return kernels::SplitHeadsArgs{tokens.at(gpu), split.at(gpu), parts, sequences, heads, positions, head_dim, false,
+        return kernels::SplitHeadsArgs{tokens.at(gpu), split.at(gpu), parts, sequences, heads, positions, head_dim,
+                                       parts * heads * head_dim, false,
                                        gpu ? dtype : DType::f64};
       }, &kernels::host::split_heads, &kernels::cuda::split_heads);
       expect_exact(split);
       run_both([&](bool gpu) {
-        return kernels::SplitHeadsArgs{back.at(gpu), split.at(gpu), parts, sequences, heads, positions, head_dim, true,
+        return kernels::SplitHeadsArgs{back.at(gpu), split.at(gpu), parts, sequences, heads, positions, head_dim,
+                                       parts * heads * head_dim, true,
                                        gpu ? dtype : DType::f64};
       }, &kernels::host::split_heads, &kernels::cuda::split_heads);
       expect_exact(back);

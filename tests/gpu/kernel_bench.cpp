@@ -188,9 +188,33 @@ void layers(Bench& bench) {
   bench.time<AddBiasResidualArgs>("add_bias_residual", 3 * act, 3.0 * act, 0, &host::add_bias_residual, &cuda::add_bias_residual,
       [&](char* p) { return AddBiasResidualArgs{p, p + act, weights, p + 2 * act, N, D, DType::bf16}; });
   bench.time<SplitHeadsArgs>("split_heads qkv", 6 * act, 6.0 * act, 0, &host::split_heads, &cuda::split_heads,
-      [](char* p) { return SplitHeadsArgs{p, p + 3 * act, 3, B, H, S, K, false, DType::bf16}; });
+      [](char* p) { return SplitHeadsArgs{p, p + 3 * act, 3, B, H, S, K, 3 * H * K, false, DType::bf16}; });
   bench.time<SplitHeadsArgs>("merge heads", 2 * act, 2.0 * act, 0, &host::split_heads, &cuda::split_heads,
-      [](char* p) { return SplitHeadsArgs{p, p + act, 1, B, H, S, K, true, DType::bf16}; });
+      [](char* p) { return SplitHeadsArgs{p, p + act, 1, B, H, S, K, H * K, true, DType::bf16}; });
+  // Flash attention reads the projection's rows as they are; flops are those of the pairs that the mask leaves.
+  for (const std::int64_t head_dim : {64, 128}) {
+    const std::int64_t heads = D / head_dim;
+    const FlashAttentionSizes sizes{B, heads, heads, S, head_dim, 3 * D};
+    const FlashAttentionSizes grouped{B / 4, 2 * heads, heads / 2, 4 * S, head_dim, 3 * D};  // Llama's proportions
+    for (const FlashAttentionSizes& s : {sizes, grouped}) {
+      const double product = 2.0 * static_cast<double>(s.sequences * s.heads * s.positions * (s.positions + 1) / 2 * s.head_dim);
+      const Bytes out = s.sequences * s.positions * s.heads * s.head_dim * 2, rows = s.sequences * s.positions * s.row_stride * 2;
+      const std::string name = " S " + std::to_string(s.positions) + " H " + std::to_string(s.heads) + "/" + std::to_string(s.key_value_heads) +
+                               " K " + std::to_string(s.head_dim);
+      const float scale = 0.088f;
+      const auto section = [s](char* rows, int which) {
+        return rows + (which == 0 ? 0 : s.heads + (which - 1) * s.key_value_heads) * s.head_dim * 2;
+      };
+      bench.time<FlashAttentionForwardArgs>(("flash forward" + name).c_str(), rows + out, static_cast<double>(rows + out), 2 * product,
+          &host::flash_attention_forward, &cuda::flash_attention_forward, [=](char* p) {
+            return FlashAttentionForwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, stats, s, scale, DType::bf16}; });
+      bench.time<FlashAttentionBackwardArgs>(("flash backward" + name).c_str(), 2 * (rows + out), static_cast<double>(2 * (rows + out)), 5 * product,
+          &host::flash_attention_backward, &cuda::flash_attention_backward, [=](char* p) {
+            char* const dqkv = p + rows + 2 * out;
+            return FlashAttentionBackwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, p + rows + out, stats, stats + N * H * 4,
+                                              section(dqkv, 0), section(dqkv, 1), section(dqkv, 2), s, scale, DType::bf16}; });
+    }
+  }
   // Half of the scores lie after the diagonal and are not read.
   constexpr Bytes scores = B * H * S * S * 2;
   bench.time<CausalSoftmaxForwardArgs>("causal_softmax_forward", scores, 1.5 * scores, 0, &host::causal_softmax_forward,

@@ -7,12 +7,15 @@
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/cross_entropy.hpp"
 #include "engine/kernels/embedding.hpp"
+#include "engine/kernels/flash_attention.hpp"
 #include "engine/kernels/gemm.hpp"
 #include "engine/kernels/initialize.hpp"
 #include "engine/kernels/layer_norm.hpp"
 #include "engine/kernels/optimizer.hpp"
 #include "engine/kernels/reduce.hpp"
 #include "engine/kernels/residual.hpp"
+#include "engine/kernels/rms_norm.hpp"
+#include "engine/kernels/rotary.hpp"
 #include "tests/kernels/host_bench.hpp"
 
 namespace shardbook::kernels::testing {
@@ -51,6 +54,12 @@ class Record : public ::testing::Test {
     layer_norm_weight_gradient(s, y, x, stat, stat, row, row, scratch, false);
     gelu_forward(s, x, y);
     gelu_backward(s, x, y, y);
+    rms_norm_forward(s, x, vector, 1e-5f, y, stat);
+    rms_norm_input_gradient(s, y, x, vector, stat, y, x);
+    rms_norm_weight_gradient(s, y, x, stat, row, scratch, false);
+    swiglu_forward(s, bf16({6, 20}), x);
+    swiglu_backward(s, bf16({6, 20}), x, bf16({6, 20}));
+    rotate(s, x, 3, 2, 4, 10000, false);
     add_bias_residual(s, x, y, vector, y);
     bias_gradient(s, y, row, scratch, true);
     accumulate(s, row, row);
@@ -68,6 +77,9 @@ class Record : public ::testing::Test {
     attention_key_gradient(s, square, heads, heads);
     causal_softmax_forward(s, square, 1, square);
     causal_softmax_backward(s, square, square, 1, square);
+    const GroupedHeads grouped{2, 2, 1, 3, 2};
+    flash_attention_forward(s, grouped, 1, bf16({6, 8}), bf16({6, 4}), f32({12}));
+    flash_attention_backward(s, grouped, 1, bf16({6, 8}), bf16({6, 4}), bf16({6, 4}), f32({12}), f32({12}), bf16({6, 8}));
     cross_entropy_max(s, x, stat);
     cross_entropy_sums(s, x, stat, index, 0, f32({2, 6}));
     cross_entropy_gradient(s, x, stat, f32({2, 6}), index, 0, 1, stat);
@@ -79,7 +91,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 35;
+  static constexpr std::size_t op_count = 43;
 
   device::MetaDevice device_;
   device::Stream& stream_;
@@ -125,6 +137,22 @@ TEST_F(Record, BatchedMatmulsCountEveryEntry) {
   const auto ops = record([&](device::Stream& compute) { attention_scores(compute, q_BHSK, k_BHSK, score_BHSS); });
   EXPECT_EQ(ops.at(0).desc.gemm.batch, 6);
   EXPECT_EQ(ops.at(0).desc.flop_count, 2 * 6 * 5 * 5 * 4);
+}
+
+TEST_F(Record, FlashAttentionCountsThePairsThatTheMaskLeavesAndNoSquareOfBytes) {
+  const GroupedHeads heads{2, 4, 2, 10, 8};  // 10 · 11 / 2 pairs a head and sequence
+  const Tensor qkv = bf16({20, 64}), out = bf16({20, 32}), logsumexp = f32({80});
+  const auto ops = record([&](device::Stream& s) {
+    flash_attention_forward(s, heads, 1, qkv, out, logsumexp);
+    flash_attention_backward(s, heads, 1, qkv, out, out, logsumexp, f32({80}), bf16({20, 64}));
+  });
+  const std::int64_t product = 2 * (2 * 4 * 55) * 8;
+  EXPECT_EQ(ops[0].desc.flop_count, 2 * product);
+  EXPECT_EQ(ops[1].desc.flop_count, 5 * product);
+  EXPECT_EQ(ops[0].desc.bytes_read, 20 * 64 * 2);
+  EXPECT_EQ(ops[0].desc.bytes_written, 20 * 32 * 2 + 80 * 4);
+  EXPECT_EQ(ops[1].desc.bytes_read, 20 * (64 + 32 + 32) * 2 + 80 * 4);
+  EXPECT_EQ(ops[1].desc.bytes_written, 20 * 64 * 2 + 80 * 4);
 }
 
 TEST_F(Record, LookUpsReadTheRowsOfTheirTokensAndNotTheTable) {

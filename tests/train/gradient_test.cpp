@@ -11,9 +11,10 @@
 namespace shardbook::tests {
 namespace {
 
-config::RunConfig one_step_in_f64(bool tied) {
-  config::RunConfig config = small_config(1, 1);
+config::RunConfig one_step_in_f64(bool tied, bool llama = false, config::AttentionKind attention = config::AttentionKind::unfused) {
+  config::RunConfig config = llama ? small_llama(1, 1) : small_config(1, 1);
   config.model.tied = tied;
+  config.attention = attention;
   config.host_dtype = config::HostDtype::f64;
   config.sequences = 4;
   config.steps = 1;
@@ -31,10 +32,15 @@ double& element(train::Trainer& trainer, const std::string& name, std::int64_t a
   throw base::Failure("no parameter " + name);
 }
 
-class FiniteDifferences : public testing::TestWithParam<bool> {};
+struct Network {
+  const char* name;
+  bool tied, llama;
+  config::AttentionKind attention;
+};
+class FiniteDifferences : public testing::TestWithParam<Network> {};
 
 TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
-  const config::RunConfig config = one_step_in_f64(GetParam());
+  const config::RunConfig config = one_step_in_f64(GetParam().tied, GetParam().llama, GetParam().attention);
   const TestTokens tokens(config.model.vocab, config.model.sequence);
   const std::string error = on_host_ranks(1, [&](HostRank& rank) {
     train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), 0, &tokens);
@@ -74,7 +80,13 @@ TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
   EXPECT_EQ(error, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(TiedAndUntied, FiniteDifferences, testing::Bool());
+INSTANTIATE_TEST_SUITE_P(Networks, FiniteDifferences,
+                         testing::Values(Network{"TiedGpt", true, false, config::AttentionKind::unfused},
+                                         Network{"UntiedGpt", false, false, config::AttentionKind::unfused},
+                                         Network{"GptWithFlashAttention", true, false, config::AttentionKind::flash},
+                                         Network{"Llama", false, true, config::AttentionKind::unfused},
+                                         Network{"LlamaWithFlashAttention", false, true, config::AttentionKind::flash}),
+                         [](const auto& info) { return info.param.name; });
 
 // pytorch_reference.py fills the same small model with the same numbers, by this rule.
 double reference_weight(const std::string& name, std::int64_t at) {
@@ -100,23 +112,38 @@ TEST(PyTorch, GivesTheSameLossAndGradients) {
   std::ifstream file(std::string(SHARDBOOK_SOURCE_DIR) + "/tests/train/pytorch_reference.json");
   ASSERT_TRUE(file) << "tests/train/pytorch_reference.json is made by pytorch_reference.py";
   const nlohmann::json reference = nlohmann::json::parse(file);
-  for (bool tied : {true, false}) {
-    const nlohmann::json& expected = reference[tied ? "tied" : "untied"];
-    config::RunConfig config = one_step_in_f64(tied);
+  struct Case {
+    const char* name;
+    bool tied, llama;
+    config::AttentionKind attention;
+  };
+  using config::AttentionKind;
+  for (const Case& one : {Case{"tied", true, false, AttentionKind::unfused}, Case{"tied", true, false, AttentionKind::flash},
+                          Case{"untied", false, false, AttentionKind::unfused}, Case{"llama", false, true, AttentionKind::unfused},
+                          Case{"llama", false, true, AttentionKind::flash}}) {
+    SCOPED_TRACE(testing::Message() << one.name << ", attention " << config::name_of(one.attention));
+    if (!reference.contains(one.name)) {
+      ADD_FAILURE() << "pytorch_reference.json has no " << one.name << ": make it anew with pytorch_reference.py";
+      continue;
+    }
+    const nlohmann::json& expected = reference[one.name];
+    config::RunConfig config = one_step_in_f64(one.tied, one.llama, one.attention);
+    // Heads of 16: their scale is the same in fp32 and fp64.
     config.model.heads = 2;
     config.model.head_dim = 16;
+    config.model.key_value_heads = one.llama ? 1 : 0;
     const HostRun run = run_on_host(config, TestTokens(config.model.vocab, config.model.sequence), fill_by_rule);
     ASSERT_EQ(run.error, "");
     // Both in fp64: what differs is the order of sums of up to some thousand terms, a relative 1e-12 or so.
     EXPECT_NEAR(run.losses[0], expected["loss"].get<double>(), 1e-11 * run.losses[0]);
     ASSERT_EQ(run.gradients.size(), expected["gradients"].size());
     for (const auto& [name, gradient] : run.gradients) {
-      const nlohmann::json& one = expected["gradients"].at(name);
+      const nlohmann::json& known = expected["gradients"].at(name);
       double norm = 0;
       for (double value : gradient) norm += value * value;
       norm = std::sqrt(norm);
-      EXPECT_NEAR(norm, one["norm"].get<double>(), 1e-10 * norm) << name;
-      for (const auto& [index, value] : one["elements"].items()) {
+      EXPECT_NEAR(norm, known["norm"].get<double>(), 1e-10 * norm) << name;
+      for (const auto& [index, value] : known["elements"].items()) {
         EXPECT_NEAR(gradient[std::stoul(index)], value.get<double>(), 1e-10 * norm) << name << "[" << index << "]";
       }
     }

@@ -40,6 +40,18 @@ inline config::RunConfig small_config(int tp, int fsdp, int dp = 1) {
   return config;
 }
 
+// Its kin with Llama's pieces; four of eight heads' worth of keys and values, so that tp 4 still cuts them.
+inline config::RunConfig small_llama(int tp, int fsdp) {
+  config::RunConfig config = small_config(tp, fsdp);
+  config.model.architecture = config::Architecture::llama;
+  config.model.heads = 8;
+  config.model.head_dim = 4;
+  config.model.key_value_heads = 4;
+  config.model.rope_theta = 10000;
+  config.model.tied = false;
+  return config;
+}
+
 // Uniform tokens, a pure function of (step, sequence, position); `permutation` says which sequence stands where
 // in the global batch, so that sums over the batch run in another order.
 class TestTokens final : public data::TokenSource {

@@ -14,9 +14,9 @@ namespace {
 // Moves units of U bytes; head_units of them make a head's row.
 template <class Unit>
 __global__ void __launch_bounds__(pointwise_threads)
-    split_heads_kernel(Unit* tokens_first, Unit* heads_first, std::int64_t units, std::uint32_t parts,
-                       std::uint32_t heads, std::uint32_t positions, std::uint32_t sequences,
-                       std::uint32_t head_units, bool inverse) {
+    split_heads_kernel(Unit* tokens_first, Unit* heads_first, std::int64_t units, std::uint32_t heads,
+                       std::uint32_t positions, std::uint32_t sequences,
+                       std::uint32_t head_units, std::int64_t row_units, bool inverse) {
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * pointwise_threads + threadIdx.x;
   if (at >= units) return;
 
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(pointwise_threads)
   split = row_and_column(split.row, sequences);
   const std::int64_t b = split.column, p = split.row;
 
-  const std::int64_t other = (((b * positions + s) * parts + p) * heads + h) * head_units + k;
+  const std::int64_t other = (b * positions + s) * row_units + (p * heads + h) * head_units + k;
   if (inverse) {
     tokens_first[other] = heads_first[at];
   } else {
@@ -45,9 +45,9 @@ void launch_split_heads(const SplitHeadsArgs& args, std::int64_t head_units, con
   split_heads_kernel<Unit><<<grid_of(divide_up(units, pointwise_threads), "split_heads"), pointwise_threads, 0,
                              stream_of(queue)>>>(
       static_cast<Unit*>(args.tokens_first_NPHK), static_cast<Unit*>(args.heads_first_PBHSK), units,
-      static_cast<std::uint32_t>(args.parts), static_cast<std::uint32_t>(args.heads),
+      static_cast<std::uint32_t>(args.heads),
       static_cast<std::uint32_t>(args.positions), static_cast<std::uint32_t>(args.sequences),
-      static_cast<std::uint32_t>(head_units), args.inverse);
+      static_cast<std::uint32_t>(head_units), args.row_stride * head_units / args.head_dim, args.inverse);
   check_launch("split_heads");
 }
 
@@ -204,7 +204,7 @@ void with_row_shape(std::int64_t positions, bool wide, const char* op, F f) {
 
 void split_heads(const SplitHeadsArgs& args, const device::CudaQueue& queue) {
   const std::int64_t size = base::size_of(args.dtype);
-  if (args.head_dim * size % 16 == 0 && aligned({args.tokens_first_NPHK, args.heads_first_PBHSK})) {
+  if (args.head_dim * size % 16 == 0 && args.row_stride * size % 16 == 0 && aligned({args.tokens_first_NPHK, args.heads_first_PBHSK})) {
     launch_split_heads<uint4>(args, args.head_dim * size / 16, queue);
   } else if (size == 4) {
     launch_split_heads<std::uint32_t>(args, args.head_dim, queue);

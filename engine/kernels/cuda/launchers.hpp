@@ -18,6 +18,12 @@ void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const dev
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue);
 void gelu_forward(const GeluForwardArgs& args, const device::CudaQueue& queue);
 void gelu_backward(const GeluBackwardArgs& args, const device::CudaQueue& queue);
+void rms_norm_forward(const RmsNormForwardArgs& args, const device::CudaQueue& queue);
+void rms_norm_input_gradient(const RmsNormInputGradientArgs& args, const device::CudaQueue& queue);
+void rms_norm_weight_gradient(const RmsNormWeightGradientArgs& args, const device::CudaQueue& queue);
+void swiglu_forward(const SwiGluForwardArgs& args, const device::CudaQueue& queue);
+void swiglu_backward(const SwiGluBackwardArgs& args, const device::CudaQueue& queue);
+void rotate(const RotateArgs& args, const device::CudaQueue& queue);
 void add_bias_residual(const AddBiasResidualArgs& args, const device::CudaQueue& queue);
 void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue);
 void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue);
@@ -28,6 +34,8 @@ void position_backward(const PositionBackwardArgs& args, const device::CudaQueue
 void split_heads(const SplitHeadsArgs& args, const device::CudaQueue& queue);
 void causal_softmax_forward(const CausalSoftmaxForwardArgs& args, const device::CudaQueue& queue);
 void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args, const device::CudaQueue& queue);
+void flash_attention_forward(const FlashAttentionForwardArgs& args, const device::CudaQueue& queue);
+void flash_attention_backward(const FlashAttentionBackwardArgs& args, const device::CudaQueue& queue);
 void cross_entropy_max(const CrossEntropyMaxArgs& args, const device::CudaQueue& queue);
 void cross_entropy_sums(const CrossEntropySumsArgs& args, const device::CudaQueue& queue);
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::CudaQueue& queue);

@@ -5,23 +5,10 @@
 // directions move only what they must. Formulas: Ba, Kiros, Hinton, "Layer Normalization", 2016.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/cuda/rows.cuh"
 
 namespace shardbook::kernels::cuda {
 namespace {
-
-// The most threads of a row, so that a thread may have 128 registers.
-constexpr int most_threads = 512;
-
-// A row is cut into packs of N numbers that go round the threads: pack c · threads + thread is chunk c of
-// a thread. Calls f(chunk, column) for this thread's chunks that lie in the row.
-template <int N, int Chunks, class F>
-__device__ inline void for_chunks(std::int64_t width, F f) {
-#pragma unroll
-  for (int chunk = 0; chunk < Chunks; ++chunk) {
-    const int column = (chunk * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * N;
-    if (column < width) f(chunk, column);
-  }
-}
 
 template <class T, int N, int Chunks>
 __global__ void __launch_bounds__(most_threads) forward_kernel(LayerNormForwardArgs args) {
@@ -114,22 +101,6 @@ __global__ void __launch_bounds__(most_threads) input_gradient_kernel(LayerNormI
       around[chunk][i] += rstd * (gradient[chunk][i] - mean_gradient - normed[chunk][i] * mean_normed);
     }
     store<N>(static_cast<T*>(args.dx_ND) + row + column, around[chunk]);
-  });
-}
-
-// f(Width<N>{}, Width<Chunks>{}, threads) for rows of this width: 16 numbers a thread, or 32 where 512
-// threads would not do.
-template <class T, class F>
-void with_row_shape(std::int64_t width, bool wide, const char* op, F f) {
-  with_width<T>(wide, [&](auto pack) {
-    constexpr int n = decltype(pack)::value;
-    SHARDBOOK_CHECK(width > 0 && width <= most_threads * 32, op, " keeps a row in registers: at most ",
-                    most_threads * 32, " columns, not ", width);
-    if (width <= most_threads * 16) {
-      f(pack, Width<16 / n>{}, static_cast<unsigned>(divide_up(divide_up(width, 16), warp_size) * warp_size));
-    } else {
-      f(pack, Width<32 / n>{}, static_cast<unsigned>(divide_up(divide_up(width, 32), warp_size) * warp_size));
-    }
   });
 }
 

@@ -21,6 +21,12 @@ void layer_norm_input_gradient(const LayerNormInputGradientArgs&, const device::
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs&, const device::CudaQueue&) { no_cuda("layer_norm_weight_gradient"); }
 void gelu_forward(const GeluForwardArgs&, const device::CudaQueue&) { no_cuda("gelu_forward"); }
 void gelu_backward(const GeluBackwardArgs&, const device::CudaQueue&) { no_cuda("gelu_backward"); }
+void rms_norm_forward(const RmsNormForwardArgs&, const device::CudaQueue&) { no_cuda("rms_norm_forward"); }
+void rms_norm_input_gradient(const RmsNormInputGradientArgs&, const device::CudaQueue&) { no_cuda("rms_norm_input_gradient"); }
+void rms_norm_weight_gradient(const RmsNormWeightGradientArgs&, const device::CudaQueue&) { no_cuda("rms_norm_weight_gradient"); }
+void swiglu_forward(const SwiGluForwardArgs&, const device::CudaQueue&) { no_cuda("swiglu_forward"); }
+void swiglu_backward(const SwiGluBackwardArgs&, const device::CudaQueue&) { no_cuda("swiglu_backward"); }
+void rotate(const RotateArgs&, const device::CudaQueue&) { no_cuda("rotate"); }
 void add_bias_residual(const AddBiasResidualArgs&, const device::CudaQueue&) { no_cuda("add_bias_residual"); }
 void bias_gradient(const BiasGradientArgs&, const device::CudaQueue&) { no_cuda("bias_gradient"); }
 void accumulate(const AccumulateArgs&, const device::CudaQueue&) { no_cuda("accumulate"); }
@@ -31,6 +37,8 @@ void position_backward(const PositionBackwardArgs&, const device::CudaQueue&) { 
 void split_heads(const SplitHeadsArgs&, const device::CudaQueue&) { no_cuda("split_heads"); }
 void causal_softmax_forward(const CausalSoftmaxForwardArgs&, const device::CudaQueue&) { no_cuda("causal_softmax_forward"); }
 void causal_softmax_backward(const CausalSoftmaxBackwardArgs&, const device::CudaQueue&) { no_cuda("causal_softmax_backward"); }
+void flash_attention_forward(const FlashAttentionForwardArgs&, const device::CudaQueue&) { no_cuda("flash_attention_forward"); }
+void flash_attention_backward(const FlashAttentionBackwardArgs&, const device::CudaQueue&) { no_cuda("flash_attention_backward"); }
 void cross_entropy_max(const CrossEntropyMaxArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_max"); }
 void cross_entropy_sums(const CrossEntropySumsArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_sums"); }
 void cross_entropy_gradient(const CrossEntropyGradientArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_gradient"); }

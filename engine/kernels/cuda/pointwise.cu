@@ -1,4 +1,4 @@
-// kernels/cuda/pointwise: GELU, bias and residual, sums in place, fills and casts on a GPU.
+// kernels/cuda/pointwise: GELU, SwiGLU, bias and residual, sums in place, fills and casts on a GPU.
 //
 // All are bound by memory: each number is read once and written once, 16 bytes a thread.
 #include "engine/kernels/cuda/common.cuh"
@@ -57,6 +57,53 @@ struct GeluBackward {
       gradient[i] *= s + v * s * (1.0f - s) * twice_du;
     }
     store<N>(dx + at, gradient);
+  }
+};
+
+template <class T>
+__device__ inline float sigmoid(float x) {
+  return half_one_plus_tanh<T>(0.5f * x);
+}
+
+// Numbers count over [tokens, F]; gate and up of a token lie side by side.
+template <class T>
+struct SwiGluForward {
+  const T* up;
+  T* y;
+  std::int64_t width;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    const std::int64_t place = at + row_and_column(at, width).row * width;
+    float gate[N], other[N];
+    load<N>(up + place, gate);
+    load<N>(up + place + width, other);
+#pragma unroll
+    for (int i = 0; i < N; ++i) other[i] *= gate[i] * sigmoid<T>(gate[i]);
+    store<N>(y + at, other);
+  }
+};
+
+template <class T>
+struct SwiGluBackward {
+  const T* up;
+  const T* dy;
+  T* dup;
+  std::int64_t width;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    const std::int64_t place = at + row_and_column(at, width).row * width;
+    float gate[N], other[N], gradient[N];
+    load<N>(up + place, gate);
+    load<N>(up + place + width, other);
+    load<N>(dy + at, gradient);
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      const float s = sigmoid<T>(gate[i]), silu = gate[i] * s;
+      gate[i] = gradient[i] * other[i] * (s + silu * (1.0f - s));
+      other[i] = gradient[i] * silu;
+    }
+    store<N>(dup + place, gate);
+    store<N>(dup + place + width, other);
   }
 };
 
@@ -123,6 +170,26 @@ struct Cast {
 };
 
 }  // namespace
+
+void swiglu_forward(const SwiGluForwardArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "swiglu_forward", [&](auto zero) {
+    using T = decltype(zero);
+    const SwiGluForward<T> op{static_cast<const T*>(args.up_N2F), static_cast<T*>(args.y_NF), args.width};
+    with_width<T>(rows_are_wide<T>(args.width, {args.up_N2F, args.y_NF}), [&](auto width) {
+      launch_pointwise<width.value>("swiglu_forward", args.tokens * args.width, op, queue);
+    });
+  });
+}
+
+void swiglu_backward(const SwiGluBackwardArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "swiglu_backward", [&](auto zero) {
+    using T = decltype(zero);
+    const SwiGluBackward<T> op{static_cast<const T*>(args.up_N2F), static_cast<const T*>(args.dy_NF), static_cast<T*>(args.dup_N2F), args.width};
+    with_width<T>(rows_are_wide<T>(args.width, {args.up_N2F, args.dy_NF, args.dup_N2F}), [&](auto width) {
+      launch_pointwise<width.value>("swiglu_backward", args.tokens * args.width, op, queue);
+    });
+  });
+}
 
 void gelu_forward(const GeluForwardArgs& args, const device::CudaQueue& queue) {
   with_type(args.dtype, "gelu_forward", [&](auto zero) {

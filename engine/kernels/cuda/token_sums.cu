@@ -13,11 +13,15 @@ namespace {
 
 constexpr int row_lanes = 8;  // warps of a block
 
-// Sums[0] = Σ dy · x̂ and Sums[1] = Σ dy for a norm, Sums[0] = Σ dy for a bias: scratch[row_block][sum][column].
-template <class T, int N, int Sums>
+enum class Of { layer_norm, rms_norm, bias };
+constexpr int sums_of(Of of) { return of == Of::layer_norm ? 2 : 1; }
+
+// Sums[0] = Σ dy · x̂ for a norm, and the last one Σ dy for a layer norm or a bias: scratch[row_block][sum][column].
+template <class T, int N, Of of>
 __global__ void __launch_bounds__(warp_size* row_lanes)
     row_block_kernel(const T* dy_ND, const T* x_ND, const float* mean_N, const float* rstd_N, float* scratch,
                      std::int64_t tokens, std::int64_t width) {
+  constexpr int Sums = sums_of(of);
   __shared__ float partial[Sums][row_lanes][warp_size * N];
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * warp_size * N;
   const std::int64_t column = first_column + threadIdx.x * N;
@@ -32,15 +36,17 @@ __global__ void __launch_bounds__(warp_size* row_lanes)
     for (std::int64_t row = begin + threadIdx.y; row < end; row += row_lanes) {
       float dy[N];
       load<N>(dy_ND + row * width + column, dy);
-      if constexpr (Sums == 2) {
+      if constexpr (of != Of::bias) {
         float x[N];
         load<N>(x_ND + row * width + column, x);
-        const float mean = mean_N[row], rstd = rstd_N[row];
+        const float mean = of == Of::layer_norm ? mean_N[row] : 0.0f, rstd = rstd_N[row];
 #pragma unroll
         for (int i = 0; i < N; ++i) sum[0][i] += dy[i] * ((x[i] - mean) * rstd);
       }
+      if constexpr (of != Of::rms_norm) {
 #pragma unroll
-      for (int i = 0; i < N; ++i) sum[Sums - 1][i] += dy[i];
+        for (int i = 0; i < N; ++i) sum[Sums - 1][i] += dy[i];
+      }
     }
   }
 #pragma unroll
@@ -87,7 +93,7 @@ __global__ void __launch_bounds__(warp_size* row_lanes)
   to[column] = total;
 }
 
-template <class T, int Sums>
+template <class T, Of of>
 void launch_sums(const char* op, const void* dy, const void* x, const void* mean, const void* rstd, void* scratch,
                  void* first, void* second, std::int64_t tokens, std::int64_t width, bool accumulate,
                  const device::CudaQueue& queue) {
@@ -96,12 +102,12 @@ void launch_sums(const char* op, const void* dy, const void* x, const void* mean
   const std::int64_t blocks = row_blocks(tokens);
   with_width<T>(rows_are_wide<T>(width, {dy, x}), [&](auto pack) {
     const dim3 grid(grid_of(divide_up(width, warp_size * pack.value), op), static_cast<unsigned>(blocks));
-    row_block_kernel<T, pack.value, Sums><<<grid, block, 0, stream_of(queue)>>>(
+    row_block_kernel<T, pack.value, of><<<grid, block, 0, stream_of(queue)>>>(
         static_cast<const T*>(dy), static_cast<const T*>(x), static_cast<const float*>(mean),
         static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
   });
   check_launch(op);
-  const dim3 grid(grid_of(divide_up(width, warp_size), op), Sums);
+  const dim3 grid(grid_of(divide_up(width, warp_size), op), sums_of(of));
   final_kernel<<<grid, block, 0, stream_of(queue)>>>(static_cast<const float*>(scratch), static_cast<float*>(first),
                                                      static_cast<float*>(second), width, static_cast<int>(blocks), accumulate);
   check_launch(op);
@@ -111,15 +117,23 @@ void launch_sums(const char* op, const void* dy, const void* x, const void* mean
 
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue) {
   with_type(args.dtype, "layer_norm_weight_gradient", [&](auto zero) {
-    launch_sums<decltype(zero), 2>("layer_norm_weight_gradient", args.dy_ND, args.x_ND, args.mean_N, args.rstd_N,
+    launch_sums<decltype(zero), Of::layer_norm>("layer_norm_weight_gradient", args.dy_ND, args.x_ND, args.mean_N, args.rstd_N,
                                    args.scratch, args.dweight_D, args.dbias_D, args.tokens, args.width,
                                    args.accumulate, queue);
   });
 }
 
+void rms_norm_weight_gradient(const RmsNormWeightGradientArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "rms_norm_weight_gradient", [&](auto zero) {
+    launch_sums<decltype(zero), Of::rms_norm>("rms_norm_weight_gradient", args.dy_ND, args.x_ND, nullptr, args.rstd_N,
+                                              args.scratch, args.dweight_D, nullptr, args.tokens, args.width,
+                                              args.accumulate, queue);
+  });
+}
+
 void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue) {
   with_type(args.dtype, "bias_gradient", [&](auto zero) {
-    launch_sums<decltype(zero), 1>("bias_gradient", args.dy_NO, nullptr, nullptr, nullptr, args.scratch,
+    launch_sums<decltype(zero), Of::bias>("bias_gradient", args.dy_NO, nullptr, nullptr, nullptr, args.scratch,
                                    args.dbias_O, nullptr, args.tokens, args.width, args.accumulate, queue);
   });
 }

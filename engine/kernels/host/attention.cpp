@@ -18,7 +18,7 @@ void permute(const SplitHeadsArgs& args) {
       for (std::int64_t h = 0; h < args.heads; ++h) {
         for (std::int64_t s = 0; s < args.positions; ++s) {
           const std::int64_t token = b * args.positions + s;
-          T* by_token = tokens_first + ((token * args.parts + p) * args.heads + h) * head_dim;
+          T* by_token = tokens_first + token * args.row_stride + (p * args.heads + h) * head_dim;
           T* by_head = heads_first + (((p * args.sequences + b) * args.heads + h) * args.positions + s) * head_dim;
           if (args.inverse) std::copy(by_head, by_head + head_dim, by_token);
           else std::copy(by_token, by_token + head_dim, by_head);
