@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "engine/simulate/reorder.hpp"
+
 namespace shardbook::simulate {
 
 using base::Nanoseconds;
@@ -131,13 +133,10 @@ void add_delays(const MeasuredRank& rank, Delays& delays) {
 Replayed reported(Resolved resolved, bool measured) {
   Replayed out;
   out.end = resolved.step_end.back();
+  out.begin = out.end - resolved.step_ns;
   if (measured) {
-    out.begin = out.end;
-    for (const RankTimes& rank : resolved.ranks) {
-      for (const program::TimeSpan& ran : rank.steps.back().ran) out.begin = std::min(out.begin, ran.start);
-    }
-  } else {
-    out.begin = out.end - resolved.step_ns;
+    out.begin = resolved.ranks.front().steps.back().window.start;
+    for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
   }
   out.ranks = std::move(resolved.ranks);
   return out;
@@ -202,7 +201,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   replay.measured_ = true;
   const Transfers transfers = transfers_of(ranks);
   Delays delays;
-  Nanoseconds begin = std::numeric_limits<Nanoseconds>::max(), end = std::numeric_limits<Nanoseconds>::min();
+  Nanoseconds end = std::numeric_limits<Nanoseconds>::min();
   Nanoseconds first = std::numeric_limits<Nanoseconds>::max();
   for (const MeasuredRank& rank : ranks) first = std::min(first, rank.times->window.start);
   std::vector<std::shared_ptr<Costs>> all;
@@ -221,10 +220,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
     }
     take_out_full_queues(*rank.program, *costs);
     add_delays(rank, delays);
-    for (const program::TimeSpan& ran : rank.times->ran) {
-      begin = std::min(begin, ran.start);
-      end = std::max(end, ran.end);
-    }
+    for (const program::TimeSpan& ran : rank.times->ran) end = std::max(end, ran.end);
     RankSteps& added = replay.steps_.emplace_back();
     added.rank = rank.rank;
     added.catalogue = rank.catalogue;
@@ -234,7 +230,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   replay.machine_.stream_gap_ns = middle_of(delays.gap);
   replay.machine_.event_latency_ns = middle_of(delays.event);
   replay.machine_.launch_latency_ns = middle_of(delays.launch);
-  replay.step_ns_ = end - begin;
+  replay.step_ns_ = end - first;
   if (model == nullptr) return replay;
   replay.machine_.shares = true;
   replay.machine_.contention = model->profile().contention;
@@ -266,6 +262,7 @@ base::Status Replay::find_durations_alone(const std::vector<std::shared_ptr<Cost
 
 base::Result<Replayed> Replay::resolve(const Change& change) const {
   std::vector<RankSteps> ranks = change.alike ? made_alike(steps_) : steps_;
+  std::map<const program::Program*, Reordered> reordered;
   for (RankSteps& rank : ranks) {
     const Step& step = rank.steps.back();
     Costs costs = scaled(*step.costs, *step.program, change.scale);
@@ -274,20 +271,39 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
     }
     if (change.factor) {
       for (program::OpIndex op = 0; op < costs.op_ns.size(); ++op) {
-        const double factor = change.factor(rank.rank, op, step.program->ops[op]);
+        const double factor = change.factor(rank.rank, op);
         if (factor == 1) continue;
         const double period_ns = static_cast<double>(costs.op_ns[op] + costs.gap_ns);
         costs.op_ns[op] = std::max<Nanoseconds>(1, std::llround(period_ns * factor) - costs.gap_ns);
       }
     }
-    const Step changed{step.program, std::make_shared<const Costs>(std::move(costs))};
+    for (std::uint32_t at = 0; change.issue_factor && at < costs.issue_ns.size(); ++at) {
+      costs.issue_ns[at] = std::llround(static_cast<double>(costs.issue_ns[at]) * change.issue_factor(rank.rank, at));
+    }
+    const program::Program* program = step.program;
+    if (!change.earlier.empty()) {
+      const auto [found, is_new] = reordered.try_emplace(program);
+      if (is_new) found->second = issued_earlier(*program, change.earlier);
+      const std::vector<Nanoseconds> issue_ns = costs.issue_ns;
+      for (std::size_t at = 0; at < issue_ns.size(); ++at) costs.issue_ns[at] = issue_ns[found->second.was_at[at]];
+      program = &found->second.program;
+    }
+    const Step changed{program, std::make_shared<const Costs>(std::move(costs))};
     rank.steps.assign(rank.steps.size(), changed);
   }
-  ResolveOptions options = options_;
+  ResolveOptions options;
   options.without = change.without;
   options.without_waits = change.without_waits;
   base::Result<Resolved> resolved = simulate::resolve(ranks, scaled(machine_, change.scale), options);
   if (!resolved) return resolved.as_error();
+  // Calls are told in the recorded order.
+  for (std::size_t rank = 0; rank < steps_.size() && !reordered.empty(); ++rank) {
+    const Reordered& order = reordered.at(steps_[rank].steps.back().program);
+    for (program::StepTimes& times : resolved.value().ranks[rank].steps) {
+      const std::vector<program::TimeSpan> issued = times.issued;
+      for (std::size_t at = 0; at < issued.size(); ++at) times.issued[order.was_at[at]] = issued[at];
+    }
+  }
   return reported(std::move(resolved).value(), measured_);
 }
 

@@ -31,11 +31,14 @@ struct Change {
   std::map<base::Rank, Scale> of_rank;            // of one, on top of it
   std::vector<program::EdgeKind> without;         // as in ResolveOptions
   std::vector<program::SourceLine> without_waits;
+  std::vector<program::SourceLine> earlier;       // collectives of these lines are issued one place earlier: reorder.hpp
   // Each rank as the ranks with its program are: op by op and call by call what the one in the middle takes (of two the
   // faster), and it begins when that one begins.
   bool alike = false;
   // A factor on the duration of each op; empty: 1.
-  std::function<double(base::Rank, program::OpIndex, const program::Op&)> factor;
+  std::function<double(base::Rank, program::OpIndex)> factor;
+  // A factor on what each command costs the host; empty: 1.
+  std::function<double(base::Rank, std::uint32_t command)> issue_factor;
 };
 
 // One rank's step as it was measured: `issued` of all commands and `ran` of all ops are known.
@@ -67,7 +70,7 @@ class Replay {
   bool is_symmetric() const { return steps_.size() == 1 && steps_.front().for_all; }
   const std::vector<RankSteps>& steps() const { return steps_; }
   const Machine& machine() const { return machine_; }
-  // Of a measured step: from its first op's start to its last op's end, over all ranks. Of a modelled one: as resolved.
+  // Of a measured step: from when the first host began it to its last op's end, over all ranks. Of a modelled one: as resolved.
   base::Nanoseconds step_ns() const { return step_ns_; }
 
   // Errors: ranks wait for each other for ever.
@@ -80,7 +83,6 @@ class Replay {
   bool measured_ = false;
   std::vector<RankSteps> steps_;
   Machine machine_;
-  ResolveOptions options_;
   base::Nanoseconds step_ns_ = 0;
 };
 
