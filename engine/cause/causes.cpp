@@ -60,6 +60,8 @@ class Search {
     find_collectives();
     measure_regimes();
     add_host();
+    // What begins too late comes first: the others are what they are once that is mended.
+    for (const auto& [line, collectives] : lines_) find_late(line, collectives);
     for (const auto& [line, collectives] : lines_) add_line(line, collectives);
     add_edges();
     add_host_waits();
@@ -191,8 +193,8 @@ class Search {
 
   // The gain without these ops, each scaled by `rest` of what it takes.
   template <class Rest>
-  Nanoseconds gain_without(const std::map<Rank, Members>& of_rank, std::set<program::OpIndex> Members::*which, Rest rest) const {
-    Change change;
+  Nanoseconds gain_without(const std::map<Rank, Members>& of_rank, std::set<program::OpIndex> Members::*which, Rest rest,
+                             Change change = {}) const {
     change.factor = [&](Rank rank, program::OpIndex op) {
       const auto members = of_rank.find(rank);
       return members != of_rank.end() && (members->second.*which).contains(op) ? rest(op) : 1.0;
@@ -208,44 +210,63 @@ class Search {
     return std::max(0.0, 1 - static_cast<double>(costs.fixed_ns[op]) / period_ns);
   }
 
-  void add_line(const Line& line, const Collectives& collectives) {
+  // Would they hide, were each issued one place earlier?
+  void find_late(const Line& line, const Collectives& collectives) {
     if (collectives.inside == 0) return;
-    const std::string noun = noun_of(line.kind);
-    Cause cause;
-    cause.line = line_of(line.where);
-    cause.count = collectives.inside;
-    // Were they free, were only their latency gone, were they begun earlier, were they not issued at all?
-    const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, [](program::OpIndex) { return 0.0; });
-    const Nanoseconds latency_ns =
-        gain_without(collectives.of_rank, &Members::inside, [&](program::OpIndex op) { return beyond_latency(op); });
-    add_calls(line, collectives, noun, free_ns);
-    if (!is_worth(free_ns)) return;
     Change earlier;
     earlier.earlier = {line.where};
     const Nanoseconds earlier_ns = gain(earlier);
-    cause.regime = 2 * latency_ns > free_ns ? Regime::latency : Regime::bandwidth;
+    const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, [](program::OpIndex) { return 0.0; });
+    if (!is_worth(earlier_ns) || 4 * earlier_ns <= free_ns) return;
+    late_.insert(line);
+    Cause cause;
+    cause.regime = regime_of(collectives, free_ns);
+    cause.count = collectives.inside;
+    cause.gain_ns = earlier_ns;
+    cause.line = line_of(line.where);
+    cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
+    const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
+    cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
+    cause.remedy = remedies_.earlier(line.kind, line.axis);
+    cause.is_resolved = cause.remedy.starts_with("--prefetch");
+    cause.note = "04";
+    if (earlier_ns > mended_ns_) {
+      mended_ns_ = earlier_ns;
+      mended_ = earlier;
+    }
+    add(std::move(cause));
+  }
+
+  Regime regime_of(const Collectives& collectives, Nanoseconds free_ns) const {
+    const Nanoseconds latency_ns =
+        gain_without(collectives.of_rank, &Members::inside, [&](program::OpIndex op) { return beyond_latency(op); });
+    return 2 * latency_ns > free_ns ? Regime::latency : Regime::bandwidth;
+  }
+
+  void add_line(const Line& line, const Collectives& collectives) {
+    if (collectives.inside == 0 || late_.contains(line)) return;
+    const std::string noun = noun_of(line.kind);
+    const auto nothing = [](program::OpIndex) { return 0.0; };
+    const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, nothing, mended_) - mended_ns_;
+    add_calls(line, collectives, noun, free_ns);
+    if (!is_worth(free_ns)) return;
+    Cause cause;
+    cause.line = line_of(line.where);
+    cause.count = collectives.inside;
+    cause.gain_ns = free_ns;
+    cause.regime = regime_of(collectives, free_ns);
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
-    if (is_worth(earlier_ns) && 4 * earlier_ns > free_ns) {
-      cause.gain_ns = earlier_ns;
-      cause.what = counted(cause.count, noun) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
-      cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
-      cause.remedy = remedies_.earlier(line.kind, line.axis);
-      cause.note = "04";
+    if (at_once && just_made) {
+      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " stands" : " stand") + " between kernels";
+      cause.because = "each sums what was just computed, and what comes next needs the sum";
     } else {
-      cause.gain_ns = free_ns;
-      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " costs" : " cost") + " more than hides";
-      if (at_once && just_made) {
-        cause.what = counted(cause.count, noun) + " of " + line.axis + " between kernels that need " + (cause.count == 1 ? "it" : "them");
-        cause.because = "each sums what was just computed, and what comes next needs the sum";
-      } else if (const double busy = busy_share(collectives); busy >= 0.75) {
-        cause.because = "its stream is busy for " + percent(busy) + " of the step";
-      } else {
-        cause.because = "less computes beside them than they take";
-      }
-      cause.remedy = remedies_.less_of(line.kind, line.axis, cause.regime);
-      cause.note = line.axis == "tp" ? "03" : "04";
+      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " takes" : " take") + " longer than compute covers";
+      const double busy = busy_share(collectives);
+      if (busy >= 0.75) cause.because = "their stream is busy for " + percent(busy) + " of the step";
     }
+    cause.remedy = remedies_.less_of(line.kind, line.axis, cause.regime);
+    cause.note = line.axis == "tp" ? "03" : "04";
     add(std::move(cause));
   }
 
@@ -309,10 +330,10 @@ class Search {
     cause.line = line_of_most;
     cause.gain_ns = gain_without(all, &Members::edge, [](program::OpIndex) { return 0.0; });
     for (const auto& [noun, count] : counts) {
-      cause.what += (cause.what.empty() ? "" : " and ") + counted(count, noun);
+      cause.what += (cause.what.empty() ? "" : ", ") + counted(count, noun);
       cause.count += count;
     }
-    cause.what += " before the first kernel or after the last one of backward";
+    cause.what += " before the first kernel or after the last of backward";
     cause.because = "there is nothing to hide behind";
     add(std::move(cause));
   }
@@ -430,6 +451,9 @@ class Search {
   const Study& study_;
   const Remedies remedies_;
   std::map<Line, Collectives> lines_;
+  std::set<Line> late_;            // those that would hide if they began earlier
+  Change mended_;                  // the one of them that gains most
+  Nanoseconds mended_ns_ = 0;
   Findings out_;
 };
 

@@ -50,6 +50,35 @@ std::map<std::string, std::pair<int, Nanoseconds>> host_waits(const Timeline& ti
   return waits;
 }
 
+bool is_plain_compute(const Timeline& timeline, const metrics::PathPiece& piece) {
+  return piece.kind == PathKind::span && timeline.cls(piece.span) == Class::compute;
+}
+
+// Where a span was launched, as the trace names it: the Python line around the call ("train.py(31): step"), else the
+// innermost annotation ("FSDP::pre_backward"). "" where it says neither.
+std::string place_of(const Timeline& timeline, const timeline::Links& links, SpanRef span) {
+  const SpanRef call = links.launch_of(span);
+  if (!call.valid()) return "";
+  constexpr int most_looked_at = 20'000;
+  std::string annotation;
+  const timeline::Track& launching = timeline.tracks[call.track];
+  for (std::uint32_t t = 0; t < timeline.tracks.size(); ++t) {
+    const timeline::Track& track = timeline.tracks[t];
+    if (track.rank != launching.rank || track.kind == timeline::TrackKind::stream || track.id != launching.id) continue;
+    // Backwards from the call: the first that encloses it is the innermost.
+    const Nanoseconds start = timeline.start(call), end = timeline.end(call);
+    auto at = static_cast<std::ptrdiff_t>(std::upper_bound(track.start.begin(), track.start.end(), start) - track.start.begin());
+    for (int looked_at = 0; at-- > 0 && looked_at < most_looked_at; ++looked_at) {
+      const auto i = static_cast<std::size_t>(at);
+      if (track.end[i] < end) continue;
+      const std::string label(timeline.strings[track.label[i]]);
+      if (label.find(".py(") != std::string::npos) return label;
+      if (annotation.empty() && track.cls[i] == Class::annotation) annotation = label;
+    }
+  }
+  return annotation;
+}
+
 }  // namespace
 
 std::vector<Cause> causes_on_path(const Timeline& timeline, const metrics::CriticalPath& path, const std::vector<Share>&) {
@@ -57,17 +86,26 @@ std::vector<Cause> causes_on_path(const Timeline& timeline, const metrics::Criti
   std::map<Rank, metrics::DeviceSets> sets;
   for (const timeline::Provenance& rank : timeline.ranks) sets[rank.rank] = metrics::clip(metrics::device_sets(timeline, rank.rank), window);
   std::map<std::string, Sum> collectives, copies;
+  std::map<Rank, timeline::Links> links;
+  for (const timeline::Provenance& rank : timeline.ranks) links.emplace(rank.rank, timeline::Links(timeline, rank.rank));
   Sum host;
+  bool after_host = false;
   for (const metrics::PathPiece& piece : path.pieces) {
     const Nanoseconds ns = piece.time.length();
-    const std::string line = piece.span.valid() ? timeline::line_text(timeline, timeline.detail(piece.span).source) : "";
+    // The line that we recorded, else where the trace says that it was launched.
+    std::string line = piece.span.valid() ? timeline::line_text(timeline, timeline.detail(piece.span).source) : "";
+    if (line.empty() && piece.span.valid() && piece.kind != PathKind::wait && !is_plain_compute(timeline, piece)) {
+      line = place_of(timeline, links.at(timeline.rank(piece.span)), piece.span);
+    }
     const auto add = [&](Sum& sum, Nanoseconds part) {
       if (part <= 0) return;
       sum.ns += part;
       sum.spans.insert(piece.span);
       if (!line.empty()) sum.lines[line] += part;
     };
-    if (piece.kind == PathKind::host || piece.kind == PathKind::launch) add(host, ns);
+    // A launch counts to the host where the host was late; else it is what starting takes.
+    if (piece.kind == PathKind::host || (piece.kind == PathKind::launch && after_host)) add(host, ns);
+    after_host = piece.kind == PathKind::host;
     if (piece.kind != PathKind::span) continue;
     const Class cls = timeline.cls(piece.span);
     const Nanoseconds covered = metrics::length_within(sets[piece.rank].compute, piece.time);

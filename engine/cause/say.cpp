@@ -34,9 +34,10 @@ const Cause* leading(const Why& why) {
   return best;
 }
 
+// What nothing can hide.
 std::string unavoidable_text(const Why& why) {
   for (const Cause& cause : why.causes) {
-    if (!cause.avoidable) return text("; ", cause.what, ", ", duration_text(cause.gain_ns), ", ", cause.because);
+    if (!cause.avoidable && !cause.line.empty()) return text("; ", cause.what, ", ", duration_text(cause.gain_ns), ", cannot be hidden");
   }
   return "";
 }
@@ -82,11 +83,11 @@ std::string headline(const Why& why) {
                               of_step(cause->gain_ns, why.step_ns));
   if (!cause->because.empty()) sentence += ", because " + cause->because;
   if (!cause->line.empty()) sentence += " (" + cause->line + ")";
-  if (cause->remedy.empty()) return sentence;
-  sentence += "; " + cause->remedy;
+  const std::string then = duration_text(why.step_ns - cause->gain_ns);
   // Only where the change itself was resolved is its result known.
-  if (cause->remedy.starts_with("--prefetch")) return sentence + " would give " + duration_text(why.step_ns - cause->gain_ns);
-  return sentence + " would help: without it the step takes " + duration_text(why.step_ns - cause->gain_ns);
+  if (cause->is_resolved) return sentence + "; " + cause->remedy + " would give " + then;
+  sentence += "; without it the step takes " + std::string(cause->is_bound ? "at least " : "") + then;
+  return cause->remedy.empty() ? sentence : sentence + " (try " + cause->remedy + ")";
 }
 
 std::string to_text(const Why& why, std::size_t top) {

@@ -49,6 +49,7 @@ struct Cause {
   std::int64_t count = 0;                     // of collectives or calls, a rank
   Nanoseconds gain_ns = 0;                    // of the step, without it
   bool is_bound = false;                      // gain_ns is at most that: read off a timeline, not resolved
+  bool is_resolved = false;                   // the remedy itself was resolved: it gives gain_ns
   bool avoidable = true;                      // false: nothing can change it
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 
+#include "engine/cause/diff.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/timeline/reader.hpp"
@@ -54,6 +55,35 @@ std::vector<Switch> whatif_switches() {
           {"alike", "", "All ranks as the one in the middle: no rank is late.", ""},
           {"step", "N", "Of a measured run, this step.", "the one in the middle by length"},
           {"json", "", "As JSON on standard output.", ""}};
+}
+
+std::vector<Switch> diff_switches() {
+  return {{"step", "N", "This step of both.", "of each the one in the middle by length"},
+          {"top", "N", "So many rows of each table.", "6"},
+          {"json", "", "As JSON on standard output.", ""}};
+}
+
+int diff(const Line& line, Console& console) {
+  const auto step = number_of(line, "step", 0), top = number_of(line, "top", 0);
+  for (const auto* number : {&step, &top}) {
+    if (!*number) return refuse(console, number->error());
+  }
+  std::vector<timeline::Timeline> timelines;
+  std::vector<cause::Recorded> recorded;
+  for (const std::string& place : line.places) {
+    base::Result<timeline::Timeline> read = timeline::read(place);
+    if (!read) return refuse(console, read.error());
+    base::Result<cause::Recorded> left = cause::read_recorded({place});
+    if (!left) return refuse(console, left.error());
+    timelines.push_back(std::move(read).value());
+    recorded.push_back(std::move(left).value());
+  }
+  const base::Result<cause::Diff> diff = cause::diff_of({timelines[0], recorded[0]}, {timelines[1], recorded[1]}, step.value());
+  if (!diff) return refuse(console, diff.error());
+  const auto most = static_cast<std::size_t>(top.value().value_or(6));
+  if (line.has("json")) print(console, cause::to_json(diff.value(), most));
+  else console.out << cause::to_text(diff.value(), most);
+  return exit_ok;
 }
 
 int why(const Line& line, Console& console) {
