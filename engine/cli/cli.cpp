@@ -17,6 +17,7 @@
 #include "engine/cli/train_config.hpp"
 #include "engine/cli/verify_command.hpp"
 #include "engine/cli/viewer.hpp"
+#include "engine/cli/why_command.hpp"
 #include "engine/cli/window.hpp"
 
 namespace shardbook::cli {
@@ -72,6 +73,29 @@ std::vector<Command> make_commands() {
                                 {"ascii", "", "Only ASCII characters.", ""},
                                 {"json", "", "The exposed spans, longest blocking first, as JSON.", ""}}),
        show},
+      {"why", "RUN|TRACE...", 1, -1, "What bounds a step, which causes cost most, and what would change them.",
+       "One sentence, then where the step's time went (it sums to the step) with what the step would gain without\n"
+       "each, and the causes by what they cost. A run of ours is resolved again without each cause, so a gain is what\n"
+       "its removal gives; of another trace the timeline alone tells, and gains are bounds. A run without a problem\n"
+       "says so.\n\n"
+       "  ./shardbook why experiments/02_tensor_parallel/runs/RUN\n"
+       "  ./shardbook why experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz --step 11\n"
+       "  ./shardbook why rank0.json.gz rank1.json.gz                  traces of torch.profiler\n",
+       why_switches(), why},
+      {"whatif", "RUN [KEY=FACTOR...]", 1, -1, "What would the step take if a cost were another, or a wait not there?",
+       "The recorded step is resolved again with that change. Of a modelled run by its own profile; of a measured one\n"
+       "each op keeps its measured duration and the recorded edges place it. The answer is a model in both cases.\n\n"
+       "  ./shardbook whatif RUN host=0\n"
+       "  ./shardbook whatif RUN --scale alpha=0 --scale beta=0.5\n"
+       "  ./shardbook whatif experiments/captured/gpt-1.3b-tp4.tar.gz comm=0\n"
+       "  ./shardbook whatif RUN --drop wait=engine/fsdp/schedule.cpp:79\n",
+       whatif_switches(), whatif},
+      {"diff", "A B", 2, 2, "What differs between two runs: what was changed, what it cost or gained, and where.",
+       "One step of each, aligned op by op. Compute, exposed communication, exposed memory and idle are differences that\n"
+       "sum to that of the step; then tables by kind, the largest loss first. Equal runs say that they are equal.\n\n"
+       "  ./shardbook diff experiments/captured/gpt-1.3b-fsdp4.tar.gz \\\n"
+       "                   experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz\n",
+       diff_switches(), diff},
       {"metrics", "DIR|FILE...", 1, -1, "Where the time of each rank went, exact to the nanosecond.",
        "compute + exposed communication + exposed memory + idle = the window, for each rank. Communication is\n"
        "exposed while no compute of its rank runs; overlap is the part of it that is not.\n"

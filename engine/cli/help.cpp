@@ -37,6 +37,7 @@ const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
       {"Learn", {"run", "read"}},
       {"Train, and look at what it left", {"train", "view", "show", "metrics"}},
+      {"Find out why", {"why", "whatif", "diff"}},
       {"Take it along, or send it", {"pack", "report"}},
       {"Diagrams of pages", {"diagram"}},
       {"This machine", {"doctor", "calibrate"}},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "engine/cause/why.hpp"
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
@@ -54,6 +55,14 @@ std::vector<metrics::RankRow> rows_of(const Timeline& timeline, const Line& line
   return rows;
 }
 
+// What bounds the step; none for a window.
+std::optional<std::string> headline(const Line& line, const Timeline& timeline, const cause::Recorded& recorded) {
+  if (line.has("window")) return std::nullopt;
+  cause::WhyOptions options;
+  if (line.has("step")) options.step = std::stoi(line.value("step"));
+  return cause::headline_of(timeline, recorded, options);
+}
+
 }  // namespace
 
 int metrics_of(const Line& line, Console& console) {
@@ -67,6 +76,9 @@ int metrics_of(const Line& line, Console& console) {
   if (!window) return refuse(console, window.error());
   for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
 
+  const base::Result<cause::Recorded> recorded = cause::read_recorded(line.places);
+  if (!recorded) return refuse(console, recorded.error());
+
   const std::vector<metrics::RankRow> rows = rows_of(timeline, line, window.value());
   const Window common = window.value().value_or(metrics::common_window(timeline));
   if (line.has("json")) {
@@ -76,9 +88,10 @@ int metrics_of(const Line& line, Console& console) {
       }
       return exit_ok;
     }
-    const nlohmann::json json = {{"tables", metrics::table_json(timeline, rows)},
+    nlohmann::json json = {{"tables", metrics::table_json(timeline, rows)},
                                  {"exposed_kinds", metrics::kinds_json(timeline, metrics::exposed_kinds(timeline, common))},
                                  {"exposure", metrics::exposure_sentence(timeline, common)}};
+    if (const auto sentence = headline(line, timeline, recorded.value())) json["sentence"] = *sentence;
     // Names come from the trace, and need not be UTF-8.
     console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return exit_ok;
@@ -86,7 +99,9 @@ int metrics_of(const Line& line, Console& console) {
   console.out << metrics::table_text(timeline, rows);
   const std::string kinds = metrics::kinds_text(timeline, metrics::exposed_kinds(timeline, common), most_kinds);
   if (!kinds.empty()) console.out << "\nWhich communication was exposed, in sum over all ranks\n" << kinds << "\n";
-  for (const std::string& part : wrap(metrics::exposure_sentence(timeline, common) + ".", console.text_columns())) console.out << part << "\n";
+  // A window that was cut out is no step: of it the longest exposure is told.
+  const std::string said = headline(line, timeline, recorded.value()).value_or(metrics::exposure_sentence(timeline, common));
+  for (const std::string& part : wrap(said + ".", console.text_columns())) console.out << part << "\n";
   return exit_ok;
 }
 

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "engine/cause/why.hpp"
 #include "engine/cli/console.hpp"
 #include "engine/metrics/critical_path.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
@@ -102,7 +103,7 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
     out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
                                  " an op on its stream; steps that are not traced pay nothing"));
   } else if (speed.traced_step_ns > 0) {
-    out += field("tracing", text("the timeline is of traced steps as a GPU would run them, ", duration(speed.traced_step_ns), " each"));
+    out += field("tracing", text("the timeline and its table show traced steps, as a GPU would run them, of ", duration(speed.traced_step_ns), "; speed and sentence mean steps without tracing, of ", duration(speed.step_ns)));
   }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), " allocated by rank 0"));
   return out;
@@ -136,6 +137,7 @@ std::string next_steps(const launch::Outcome& outcome, const std::optional<book:
   if (!outcome.folder.empty()) {
     steps.emplace_back("./shardbook view " + outcome.folder, "see it beside the notes");
     steps.emplace_back("./shardbook show " + outcome.folder, "the same in the terminal");
+    steps.emplace_back("./shardbook why " + outcome.folder, "all causes, with what each costs");
   }
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
   steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
@@ -187,7 +189,15 @@ std::string heading_text(const config::RunConfig& config, const std::optional<bo
   return out;
 }
 
-std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
+cause::Recorded recorded_of(launch::Outcome& outcome) {
+  cause::Recorded recorded;
+  recorded.records = std::move(outcome.records);
+  recorded.info = outcome.info;
+  return recorded;
+}
+
+std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const cause::Recorded& recorded,
+                         const std::optional<book::Lab>& lab) {
   std::string out = loss_line(config, outcome) + "\n";
   const bool has_timeline = outcome.timeline.spans() > 0 && !outcome.timeline.steps.empty();
   if (has_timeline) {
@@ -200,14 +210,14 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
   if (has_timeline) {
     const std::string kinds = metrics::kinds_text(outcome.timeline, kinds_of(outcome.timeline), most_kinds);
     if (!kinds.empty()) out += "Which communication was exposed, in sum over all ranks\n" + kinds + "\n";
-    out += text("The longest exposure that blocked the step, ", clock_phrase(config), "\n");
-    out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
+    out += text("What bounds the step, ", clock_phrase(config), "\n");
+    out += lines_of("  ", cause::headline_of(outcome.timeline, recorded) + ".") + "\n";
   }
   if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
   return out + next_steps(outcome, lab);
 }
 
-nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome) {
+nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome, const cause::Recorded& recorded) {
   const launch::Speed& speed = outcome.speed;
   nlohmann::json losses = nlohmann::json::array();
   for (const train::StepResult& result : outcome.results) losses.push_back(result.loss);
@@ -244,6 +254,7 @@ nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outco
   json["exposed_share"] = share(totals.exposed_share());
   json["tables"] = metrics::table_json(outcome.timeline, metrics::rank_rows(outcome.timeline));
   json["exposed_kinds"] = metrics::kinds_json(outcome.timeline, kinds_of(outcome.timeline));
+  json["sentence"] = cause::headline_of(outcome.timeline, recorded);
   json["exposure"] = metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline));
   return json;
 }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/book/project.hpp"
+#include "engine/cause/recorded.hpp"
 #include "engine/config/config.hpp"
 #include "engine/launch/launch.hpp"
 
@@ -17,12 +18,16 @@ namespace shardbook::cli {
 // Before the first step: the lab, what runs where, which clock, model, data and batch.
 std::string heading_text(const config::RunConfig& config, const std::optional<book::Lab>& lab);
 
-// After the last: loss, where the time of each rank went, speed, the longest blocking exposure with its source line,
-// the folder and what to do next. REQUIRES: the outcome is a reporter's.
-std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const std::optional<book::Lab>& lab);
+// What a run left, for cause/: its records and run.json, taken out of the outcome.
+cause::Recorded recorded_of(launch::Outcome& outcome);
+
+// After the last: loss, where the time of each rank went, speed, what bounds the step (cause::headline), the folder and
+// what to do next. REQUIRES: the outcome is a reporter's.
+std::string outcome_text(const config::RunConfig& config, const launch::Outcome& outcome, const cause::Recorded& recorded,
+                         const std::optional<book::Lab>& lab);
 
 // The same figures for programs; times in nanoseconds.
-nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome);
+nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome, const cause::Recorded& recorded);
 
 // Overlap and exposed communication over all ranks: sums of metrics::Partition.
 struct Totals {

@@ -1,17 +1,15 @@
 // cli/report_command: what report/ makes, from what, and where it goes; see report_command.hpp.
 #include "engine/cli/report_command.hpp"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <optional>
 #include <ostream>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cli/built_with.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/report/page.hpp"
 #include "engine/timeline/output.hpp"
-#include "engine/timeline/pack.hpp"
 #include "engine/timeline/reader.hpp"
 
 namespace shardbook::cli {
@@ -34,57 +32,17 @@ std::string name_of_place(const std::string& place) {
   return name;
 }
 
-// RUN/report.html, or TRACE.html beside the first trace.
+// RUN/report.html, or TRACE.html here: who opens a pack or a trace that ships wants nothing beside it.
 std::string default_out(const std::string& place) {
   std::error_code ignored;
   if (fs::is_directory(place, ignored)) return (fs::path(place) / "report.html").string();
-  return (fs::path(place).parent_path() / (name_of_place(place) + ".html")).string();
-}
-
-using MaybeInfo = std::optional<timeline::RunInfo>;
-
-// The folder's run.json. One that is there and cannot be read is an error: the page would silently lack what it is for.
-base::Result<MaybeInfo> info_in(const fs::path& folder) {
-  std::error_code ignored;
-  const fs::path file = folder / "run.json";
-  if (!fs::exists(file, ignored)) return MaybeInfo{};
-  auto read = timeline::read_run_info(file.string());
-  if (!read) return read.as_error();
-  return MaybeInfo(std::move(read).value());
-}
-
-// That of a pack, which is unpacked for it and gone again.
-base::Result<MaybeInfo> info_of_pack(const std::string& place) {
-  std::error_code ignored;
-  std::string folder = (fs::temp_directory_path(ignored) / "shardbook-report-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) return base::Error{text("cannot unpack ", place, " into ", fs::path(folder).parent_path().string())};
-  const auto opened = timeline::open_pack(place, folder + "/pack");
-  base::Result<MaybeInfo> info = opened ? info_in(opened.value().run) : base::Result<MaybeInfo>(opened.as_error());
-  fs::remove_all(folder, ignored);
-  return info;
-}
-
-// run.json, if these places are of one run of ours.
-base::Result<MaybeInfo> info_of(const std::vector<std::string>& places, const Timeline& timeline) {
-  const MaybeInfo none;
-  for (const timeline::Provenance& rank : timeline.ranks) {
-    if (rank.foreign) return none;
-  }
-  if (timeline::is_pack_name(places.front())) return info_of_pack(places.front());
-  std::error_code ignored;
-  std::optional<fs::path> folder;
-  for (const std::string& place : places) {
-    const fs::path here = fs::is_directory(place, ignored) ? fs::path(place) : fs::path(place).parent_path();
-    if (folder && *folder != here) return none;
-    folder = here;
-  }
-  return info_in(*folder);
+  return name_of_place(place) + ".html";
 }
 
 }  // namespace
 
 std::vector<Switch> report_switches() {
-  return {{"out", "FILE.html", "Where to.", "RUN/report.html, or TRACE.html beside the trace"},
+  return {{"out", "FILE.html", "Where to.", "RUN/report.html; of a pack or trace NAME.html, here"},
           {"step", "N", "This step only, by its number in the timeline.", "all steps"},
           {"json", "", "The page's figures as JSON on standard output, beside the page.", ""}};
 }
@@ -97,13 +55,14 @@ int report_run(const Line& line, Console& console) {
   const Timeline& timeline = read.value();
   const auto window = window_of(line, timeline);
   if (!window) return refuse(console, window.error());
-  const auto info = info_of(line.places, timeline);
-  if (!info) return refuse(console, info.error());
+  const base::Result<cause::Recorded> recorded = cause::read_recorded(line.places);
+  if (!recorded) return refuse(console, recorded.error());
+  const std::optional<timeline::RunInfo>& info = recorded.value().info;
 
   std::optional<int> step;
   if (line.has("step")) step = std::stoi(line.value("step"));
-  const report::Figures figures = report::figures_of(timeline, step);
-  const std::string page = report::page({timeline, figures, info.value() ? &*info.value() : nullptr, name_of_place(line.places.front()),
+  const report::Figures figures = report::figures_of(timeline, step, recorded.value());
+  const std::string page = report::page({timeline, figures, info ? &*info : nullptr, name_of_place(line.places.front()),
                                          text("shardbook ", built_with::version, " report")});
   timeline::Output file(out);
   file << page;
@@ -116,7 +75,7 @@ int report_run(const Line& line, Console& console) {
     return exit_ok;
   }
   console.out << "Page  " << out << "   " << short_number(static_cast<double>(page.size()), " ") << "B, one file, for any browser\n";
-  for (const std::string& part : wrap(figures.sentence + ".", console.text_columns())) console.out << part << "\n";
+  for (const std::string& part : wrap(figures.headline + ".", console.text_columns())) console.out << part << "\n";
   return exit_ok;
 }
 

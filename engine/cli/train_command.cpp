@@ -133,9 +133,10 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   if (outcome.value().role != launch::Role::reporter) return exit_ok;
 
   begin_to_speak();
-  const std::string after = outcome_text(config, outcome.value(), lab);
+  const cause::Recorded recorded = recorded_of(outcome.value());
+  const std::string after = outcome_text(config, outcome.value(), recorded, lab);
   if (config.json) {
-    console.out << outcome_json(config, outcome.value()).dump(2) << "\n";
+    console.out << outcome_json(config, outcome.value(), recorded).dump(2) << "\n";
   } else {
     console.out << "\n" << after;
   }

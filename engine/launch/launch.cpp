@@ -141,6 +141,7 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
     base::Status written = write(outcome, run);
     if (!written) return written.as_error();
   }
+  outcome.records = std::move(run.records);
   return outcome;
 }
 

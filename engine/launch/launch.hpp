@@ -17,6 +17,7 @@
 
 #include "engine/base/result.hpp"
 #include "engine/config/config.hpp"
+#include "engine/program/file.hpp"
 #include "engine/timeline/run_info.hpp"
 #include "engine/timeline/timeline.hpp"
 #include "engine/train/trainer.hpp"
@@ -65,6 +66,7 @@ struct Outcome {
   Speed speed;
   timeline::Timeline timeline;              // of the traced steps, all ranks
   timeline::RunInfo info;
+  std::vector<program::Record> records;     // of all ranks, as they were written
   std::vector<std::uint64_t> program_hashes;   // by rank: of the last traced step's program
 };
 

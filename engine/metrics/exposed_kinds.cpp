@@ -44,13 +44,25 @@ class Dealing {
     std::sort(spans.begin(), spans.end(), [&](SpanRef a, SpanRef b) {
       return std::pair(timeline_.start(a), a) < std::pair(timeline_.start(b), b);
     });
-    // In order of their starts, each owns what those before it have left
-    Nanoseconds dealt = window_.start;
+    // Where several run at once, each has an equal part; what does not divide goes to those that started first
+    std::vector<Nanoseconds> cuts;
     for (const SpanRef span : spans) {
-      const Interval owned{std::max(timeline_.start(span), dealt), std::min(timeline_.end(span), window_.end)};
-      if (owned.length() <= 0) continue;
-      dealt = owned.end;
-      deal(span, owned, compute);
+      cuts.push_back(std::max(timeline_.start(span), window_.start));
+      cuts.push_back(std::min(timeline_.end(span), window_.end));
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::map<SpanRef, Part> parts;
+    std::vector<SpanRef> running;   // by start
+    std::size_t next = 0;
+    for (std::size_t cut = 0; cut + 1 < cuts.size(); ++cut) {
+      const Interval between{cuts[cut], cuts[cut + 1]};
+      std::erase_if(running, [&](SpanRef span) { return timeline_.end(span) <= between.start; });
+      while (next < spans.size() && timeline_.start(spans[next]) <= between.start) running.push_back(spans[next++]);
+      if (!running.empty()) share(running, between, compute, parts);
+    }
+    for (const SpanRef span : spans) {
+      if (const auto part = parts.find(span); part != parts.end()) deal(span, part->second);
     }
   }
 
@@ -69,24 +81,44 @@ class Dealing {
   }
 
  private:
-  void deal(SpanRef span, Interval owned, const Intervals& compute) {
-    const auto exposed = [&](Interval part) { return part.length() - length_within(compute, part); };
-    const Nanoseconds exposed_ns = exposed(owned);
+  struct Part {
+    Nanoseconds exposed_ns = 0, waiting_ns = 0;
+  };
+
+  // Deals out what of an interval is exposed, in which exactly these run.
+  void share(const std::vector<SpanRef>& running, Interval between, const Intervals& compute, std::map<SpanRef, Part>& parts) {
+    const Nanoseconds exposed_ns = between.length() - length_within(compute, between);
     if (exposed_ns == 0) return;
+    const auto count = static_cast<Nanoseconds>(running.size());
+    for (Nanoseconds at = 0; at < count; ++at) {
+      const SpanRef span = running[static_cast<std::size_t>(at)];
+      const Nanoseconds mine = exposed_ns / count + (at < exposed_ns % count ? 1 : 0);
+      if (mine == 0) continue;
+      Part& part = parts[span];
+      part.exposed_ns += mine;
+      const MatchedCollective* collective = find_collective_(span);
+      if (collective == nullptr) continue;
+      // As much of the part was waiting as of the interval.
+      const Nanoseconds wait_end = timeline_.start(span) + split(timeline_, *collective, span).wait_ns;
+      const Interval waiting{between.start, std::min(between.end, wait_end)};
+      if (waiting.length() <= 0) continue;
+      const Nanoseconds waited_ns = waiting.length() - length_within(compute, waiting);
+      part.waiting_ns += std::min(mine, (waited_ns + count - 1) / count);
+    }
+  }
+
+  void deal(SpanRef span, const Part& part) {
+    if (part.exposed_ns == 0) return;
     const Detail& detail = timeline_.detail(span);
     ExposedKind& kind = kinds_[{kind_name(timeline_, span), detail.phase, detail.leading()}];
     Nanoseconds& longest_ns = longest_ns_[&kind];
-    if (exposed_ns > longest_ns) {
-      longest_ns = exposed_ns;
+    if (part.exposed_ns > longest_ns) {
+      longest_ns = part.exposed_ns;
       kind.longest = span;
     }
     ++kind.spans;
-    kind.exposed_ns += exposed_ns;
-    if (const MatchedCollective* collective = find_collective_(span)) {
-      const Nanoseconds wait_end = timeline_.start(span) + split(timeline_, *collective, span).wait_ns;
-      const Interval waiting{owned.start, std::min(owned.end, wait_end)};
-      if (waiting.length() > 0) kind.waiting_ns += exposed(waiting);
-    }
+    kind.exposed_ns += part.exposed_ns;
+    kind.waiting_ns += part.waiting_ns;
   }
 
   const Timeline& timeline_;

@@ -2,8 +2,9 @@
 //
 // The longest exposure may be a small part of the whole: forty gathers of a millisecond outweigh one of two. So the
 // exposed communication of a window is dealt out to kinds of span: same op, same phase, issued by the same line.
-// Every exposed nanosecond of a rank has one owner, that which started first of the communication that runs then (the
-// lower SpanRef of two that start together), so the kinds sum to the exposed communication of partition().
+// Where communication overlaps, each has an equal part of what is exposed then (nanoseconds that do not divide go to those
+// that started first), so that no kind vanishes behind another, and the kinds sum to the exposed communication of
+// partition().
 #pragma once
 
 #include <functional>
@@ -18,10 +19,10 @@ namespace shardbook::metrics {
 struct ExposedKind {
   std::string name;               // "all-gather in backward"; of what is no collective, its label
   timeline::Line line;            // that issued it; may be unknown
-  std::int64_t spans = 0;         // that own exposed time, over all ranks
+  std::int64_t spans = 0;         // that have a part of it, over all ranks
   Nanoseconds exposed_ns = 0;     // over all ranks
   Nanoseconds waiting_ns = 0;     // of it before the collective's last rank had come, where that is known
-  SpanRef longest;                // the one that owns most
+  SpanRef longest;                // the one whose part is largest
 };
 
 // The collective that a span belongs to, nullptr if none is known.

@@ -91,8 +91,9 @@ std::string_view op_name(const Timeline& timeline, SpanRef span) {
   return op != 0 ? timeline.strings[op] : timeline.label(span);
 }
 
-Figures figures_of(const Timeline& timeline, std::optional<int> step) {
+Figures figures_of(const Timeline& timeline, std::optional<int> step, const cause::Recorded& recorded) {
   Figures figures;
+  figures.headline = cause::headline_of(timeline, recorded, {step, {}});
   figures.step = step;
   figures.rows = rows_of(timeline, step);
   figures.window = metrics::common_window(timeline);
@@ -187,6 +188,7 @@ nlohmann::json to_json(const Timeline& timeline, const Figures& figures, std::si
   }
   return {{"tables", metrics::table_json(timeline, figures.rows)},
           {"exposed_kinds", metrics::kinds_json(timeline, figures.kinds)},
+          {"sentence", figures.headline},
           {"exposure", figures.sentence},
           {"exposures", std::move(exposures)},
           {"ops", std::move(ops)},

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/cause/why.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/table.hpp"
@@ -36,6 +37,7 @@ struct Figures {
   std::optional<int> step;                     // as it was asked for; none: all steps
   std::vector<metrics::RankRow> rows;          // one a rank (one that lacks the step has none)
   Window window;                               // common to all ranks; exposures and sentence are of it
+  std::string headline;                        // cause::headline: what bounds the step
   std::string sentence;                        // metrics::exposure_sentence(timeline, window)
   std::vector<metrics::ExposedKind> kinds;     // of `window`, most exposed first
   std::vector<metrics::Exposure> exposures;    // longest blocking first
@@ -46,7 +48,8 @@ struct Figures {
 };
 
 // REQUIRES: `step`, if given, is a step of the timeline.
-Figures figures_of(const Timeline& timeline, std::optional<int> step);
+// `recorded` is what the run left beside it, if it left any.
+Figures figures_of(const Timeline& timeline, std::optional<int> step, const cause::Recorded& recorded = {});
 
 // The op of a span: Detail::op, else its label.
 std::string_view op_name(const Timeline& timeline, SpanRef span);
@@ -69,7 +72,7 @@ struct SourcePlace {
 };
 SourcePlace source_of(const Timeline& timeline, timeline::Line line, const timeline::RunInfo* run);
 
-// {"tables" and "exposed_kinds": as of `metrics --json`, "exposure": the sentence, "exposures": [...], "ops": [...],
+// {"tables" and "exposed_kinds": as of `metrics --json`, "sentence": the headline, "exposure": the sentence on the first exposure, "exposures": [...], "ops": [...],
 // "banners": [...]}, with the first `most` exposures.
 nlohmann::json to_json(const Timeline& timeline, const Figures& figures, std::size_t most);
 

@@ -155,6 +155,13 @@ std::string source_html(const PageOf& of) {
   return element("p", {{"class", "note"}}, title + " As it was when the run was made:") + "\n" + element("pre", {{"class", "source"}}, lines) + "\n";
 }
 
+// What bounds the step: the sentence that `shardbook why` begins with.
+std::string bound(const PageOf& of) {
+  std::string sentence = shortened(of.figures.headline, 800);
+  if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
+  return element("section", "\n" + element("h2", "What bounds the step") + "\n" + element("p", {{"class", "why"}}, escaped(sentence + ".")) + "\n") + "\n";
+}
+
 std::string headline(const PageOf& of) {
   std::string sentence = shortened(of.figures.sentence, 800);
   if (!sentence.empty() && sentence[0] >= 'a' && sentence[0] <= 'z') sentence[0] = static_cast<char>(sentence[0] - 'a' + 'A');
@@ -191,7 +198,7 @@ std::string page(const PageOf& of) {
       "<meta name=\"color-scheme\" content=\"light dark\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\n" +
       element("title", escaped(shortened(of.name, 160) + " · " + what_ran(of))) + "\n" + element("style", style()) + "\n";
-  const std::string body = patterns_svg() + "\n" + head_part(of) + headline(of) + bars(of.timeline, of.figures) + pictures(of.timeline, of.figures) +
+  const std::string body = patterns_svg() + "\n" + head_part(of) + bound(of) + headline(of) + bars(of.timeline, of.figures) + pictures(of.timeline, of.figures) +
                            kinds_table(of.timeline, of.figures) + exposure_table(of.timeline, of.figures) + op_table(of.figures) +
                            metrics_tables(of.timeline, of.figures) + origin(of);
   return "<!DOCTYPE html>\n" + element("html", {{"lang", "en"}}, "\n" + element("head", "\n" + head) + "\n" + element("body", "\n" + body)) + "\n";

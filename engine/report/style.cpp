@@ -26,7 +26,7 @@ code, pre, .mono { font-family: ui-monospace, "DejaVu Sans Mono", "Liberation Mo
 .clockname { display: inline-block; padding: 1px 9px; border: 2px solid var(--text); border-radius: 4px; font-weight: 650; }
 .clockname.modelled { border-style: dashed; }
 .banner { background: var(--warn); color: var(--warn-text); border-left: 4px solid currentColor; padding: 8px 12px; margin: 10px 0; }
-.sentence { font-size: 18px; line-height: 1.45; border-left: 4px solid var(--exposed); padding: 4px 0 4px 14px; margin: 10px 0; }
+.why, .sentence { font-size: 18px; line-height: 1.45; border-left: 4px solid var(--exposed); padding: 4px 0 4px 14px; margin: 10px 0; }
 .source { background: var(--code); border: 1px solid var(--border); border-radius: 4px; padding: 8px 0; margin: 8px 0; line-height: 1.45;
   white-space: pre; overflow-x: auto; overflow-wrap: normal; }
 .source span { display: block; padding: 0 12px; } .source i { font-style: normal; color: var(--dim); display: inline-block; width: 3.6em; }

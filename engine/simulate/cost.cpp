@@ -240,28 +240,48 @@ double CostModel::issue_ns(const program::Command& command, const program::Progr
 
 std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
                                               const Scale& scale, bool traced) const {
-  auto costs = std::make_shared<Costs>();
-  costs->op_ns.reserve(program.ops.size());
-  costs->shared_part.reserve(program.ops.size());
-  costs->issue_ns.reserve(program.commands.size());
+  Costs costs;
+  costs.op_ns.reserve(program.ops.size());
+  costs.shared_part.reserve(program.ops.size());
+  costs.issue_ns.reserve(program.commands.size());
+  costs.gap_ns = std::llround(profile_.device.stream_gap_ns);
   for (const program::Op& op : program.ops) {
-    costs->fills.push_back(fills(op.desc));
-    const program::OpClass op_class = program::class_of(op.desc.kind);
-    const double factor = op_class == program::OpClass::compute         ? scale.compute
-                          : op_class == program::OpClass::communication ? scale.communication
-                                                                        : scale.memory;
-    const double period_ns = op_ns(op.desc, catalogue);
-    const double ns = period_ns * factor - profile_.device.stream_gap_ns;
-    costs->op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(ns)));
-    const double shared = 1 - fixed_ns(op.desc, catalogue) / period_ns;
-    costs->shared_part.push_back(static_cast<float>(std::clamp(shared, 0.0, 1.0)));
+    costs.fills.push_back(fills(op.desc));
+    const double period_ns = op_ns(op.desc, catalogue), fixed = fixed_ns(op.desc, catalogue);
+    costs.op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(period_ns - profile_.device.stream_gap_ns)));
+    costs.shared_part.push_back(static_cast<float>(std::clamp(1 - fixed / period_ns, 0.0, 1.0)));
+    const bool communicates = program::class_of(op.desc.kind) == program::OpClass::communication;
+    costs.fixed_ns.push_back(communicates ? std::llround(std::min(fixed, period_ns)) : 0);
   }
   for (const program::Command& command : program.commands) {
     const double trace_ns = traced && command.kind == program::CommandKind::op ? profile_.host.trace_ns : 0;
-    costs->issue_ns.push_back(std::llround((issue_ns(command, program) + trace_ns) * scale.host));
+    costs.issue_ns.push_back(std::llround(issue_ns(command, program) + trace_ns));
   }
-  costs->step_ns = std::llround(profile_.host.step_ns * scale.host);
-  return costs;
+  costs.step_ns = std::llround(profile_.host.step_ns);
+  return std::make_shared<const Costs>(scaled(costs, program, scale));
+}
+
+Costs scaled(const Costs& costs, const program::Program& program, const Scale& scale) {
+  Costs out = costs;
+  if (scale == Scale{}) return out;
+  for (std::size_t op = 0; op < out.op_ns.size(); ++op) {
+    const double period_ns = static_cast<double>(costs.op_ns[op] + costs.gap_ns);
+    double ns = period_ns;
+    switch (program::class_of(program.ops[op].desc.kind)) {
+      case program::OpClass::compute: ns *= scale.compute; break;
+      case program::OpClass::memory: ns *= scale.memory; break;
+      case program::OpClass::communication: {
+        const double known = costs.fixed_ns.empty() ? 0 : static_cast<double>(costs.fixed_ns[op]);
+        const double fixed = std::min(known, period_ns);
+        ns = (fixed * scale.latency + (period_ns - fixed) * scale.bandwidth) * scale.communication;
+        break;
+      }
+    }
+    out.op_ns[op] = std::max<base::Nanoseconds>(1, std::llround(ns) - costs.gap_ns);
+  }
+  for (base::Nanoseconds& issue_ns : out.issue_ns) issue_ns = std::llround(static_cast<double>(issue_ns) * scale.host);
+  out.step_ns = std::llround(static_cast<double>(out.step_ns) * scale.host);
+  return out;
 }
 
 std::shared_ptr<const Costs> measured_costs(const program::Program& program, const program::StepTimes& times) {

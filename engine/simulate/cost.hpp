@@ -36,16 +36,27 @@ struct Costs {
   std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
+  std::vector<base::Nanoseconds> fixed_ns;  // per op: of a collective, the part that no size changes (α); empty: not known
+  base::Nanoseconds gap_ns = 0;             // with what op_ns is to be made a period again before it is scaled
 };
 
 // Factors on durations and host costs, to ask what would be: a link twice as fast is communication = 0.5.
-// What comes of it is a model, not a measurement, and must be labelled so.
+// What comes of it is a model, not a measurement, and must be labelled so. 0 means that it takes no time, except that
+// an op keeps 1 ns, so that order stays visible.
 struct Scale {
   double compute = 1;
   double communication = 1;
   double memory = 1;
   double host = 1;
+  double latency = 1;     // α: what the smallest collective of its kind and group takes, of every collective
+  double bandwidth = 1;   // β: what a collective takes beyond that
+  double launch = 1;      // from the host's call, or an awaited event, to the start on the device
+  double contention = 1;  // by how much running together slows: 0, not at all
+  bool operator==(const Scale&) const = default;
 };
+
+// Costs under a scale; a scale of ones changes nothing.
+Costs scaled(const Costs& costs, const program::Program& program, const Scale& scale);
 
 // The small model of a matmul, before its correction by measured ones. ns.
 double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable& table, const DeviceCosts& device);

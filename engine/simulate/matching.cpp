@@ -75,13 +75,13 @@ base::Result<Matching> match(const std::vector<RankSteps>& ranks, const std::vec
         const auto [found, is_new] = known.try_emplace(key, static_cast<std::uint32_t>(matching.instances.size()));
         if (is_new) {
           for (base::Rank member : group.ranks) {
-            if (given.count(member) != 0) continue;
+            if (given.count(member) != 0 || rank.for_all) continue;
             return base::Error{base::text("rank ", rank.rank, " calls ", program::name_of(desc.kind), " in group ", group.axis,
                                           " ", list_of(group.ranks), ", but rank ", member,
                                           " was not given: all ranks must be resolved together")};
           }
           const std::uint32_t participants = is_pair(desc.kind) ? 2 : static_cast<std::uint32_t>(group.ranks.size());
-          matching.instances.push_back({&desc, &group, at, participants, 0, 0});
+          matching.instances.push_back({&desc, &group, at, participants, rank.for_all ? 1 : participants, 0, 0});
         }
         // Does this rank call the same as the first one did?
         Instance& instance = matching.instances[found->second];

@@ -19,6 +19,7 @@ struct Instance {
   const program::GroupInfo* group = nullptr;
   std::uint32_t first_rank = 0;                  // place in the input of that rank
   std::uint32_t participants = 0;
+  std::uint32_t arrivals = 0;                    // of those, how many arrive in the simulation: fewer, where one does for all
   base::Nanoseconds op_ns = 0;                   // the longest that any rank says
   float shared_part = 0;
 };

@@ -19,18 +19,29 @@ EdgeKind edge_of(program::WaitReason reason) {
 
 }  // namespace
 
-Plan plan_of(const program::Program& program, const program::Catalogue& catalogue,
-             const std::vector<EdgeKind>& without) {
-  const auto left_out = [&](EdgeKind kind) { return std::find(without.begin(), without.end(), kind) != without.end(); };
+Plan plan_of(const program::Program& program, const program::Catalogue& catalogue, const ResolveOptions& options) {
+  const auto left_out = [&](EdgeKind kind, const Command& wait, const Command* record) {
+    const std::vector<EdgeKind>& kinds = options.without;
+    const std::vector<program::SourceLine>& lines = options.without_waits;
+    const auto names = [&](const program::SourceLine& where) { return std::find(lines.begin(), lines.end(), where) != lines.end(); };
+    return std::find(kinds.begin(), kinds.end(), kind) != kinds.end() || names(wait.where) || (record && names(record->where));
+  };
+  // What recorded each event last, in a step before.
+  std::vector<const Command*> recorded_earlier(catalogue.events.size(), nullptr);
+  for (const Command& command : program.commands) {
+    if (command.kind == CommandKind::record_event) recorded_earlier[command.event] = &command;
+  }
   Plan plan;
   plan.streams.resize(catalogue.streams.size());
   plan.last_slot.assign(catalogue.events.size(), none);
   plan.collective_of_op.assign(program.ops.size(), none);
   plan.group_collectives.assign(catalogue.groups.size(), 0);
   std::map<std::pair<program::EventId, std::uint32_t>, std::uint32_t> slots;
+  std::vector<std::uint32_t> slot_command;   // which command records it
   const auto record = [&](program::StreamId stream, std::uint32_t command) {
     plan.streams[stream].push_back({ItemKind::record, command, plan.slots});
     plan.slot_stream.push_back(stream);
+    slot_command.push_back(command);
     return plan.slots++;
   };
 
@@ -54,9 +65,10 @@ Plan plan_of(const program::Program& program, const program::Catalogue& catalogu
       case CommandKind::wait_event:
       case CommandKind::host_wait: {
         const bool of_host = command.kind == CommandKind::host_wait;
-        if (left_out(of_host ? EdgeKind::host : edge_of(command.reason))) break;
         const auto slot = slots.find({command.event, command.generation});
         const bool earlier = slot == slots.end();
+        const Command* record = earlier ? recorded_earlier[command.event] : &program.commands[slot_command[slot->second]];
+        if (left_out(of_host ? EdgeKind::host : edge_of(command.reason), command, record)) break;
         const std::uint32_t target = earlier ? command.event : slot->second;
         if (of_host) {
           plan.host_waits.push_back({at, earlier, target});
@@ -66,7 +78,7 @@ Plan plan_of(const program::Program& program, const program::Catalogue& catalogu
         break;
       }
       case CommandKind::read_back: {
-        if (left_out(EdgeKind::host)) break;
+        if (left_out(EdgeKind::host, command, nullptr)) break;
         plan.host_waits.push_back({at, false, record(command.stream, at)});
         break;
       }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/program/program.hpp"
+#include "engine/simulate/resolver.hpp"
 
 namespace shardbook::simulate {
 
@@ -44,8 +45,7 @@ struct Plan {
   std::vector<std::uint32_t> group_collectives;   // by group: how many the step has
 };
 
-// `without` lists the kinds of wait that are left out.
-Plan plan_of(const program::Program& program, const program::Catalogue& catalogue,
-             const std::vector<program::EdgeKind>& without);
+// The waits that `options` name are left out.
+Plan plan_of(const program::Program& program, const program::Catalogue& catalogue, const ResolveOptions& options);
 
 }  // namespace shardbook::simulate

@@ -19,6 +19,18 @@ Machine machine_of(const Profile& profile) {
   return machine;
 }
 
+Machine scaled(Machine machine, const Scale& scale) {
+  machine.launch_latency_ns = std::llround(static_cast<double>(machine.launch_latency_ns) * scale.launch);
+  machine.event_latency_ns = std::llround(static_cast<double>(machine.event_latency_ns) * scale.launch);
+  for (Contention& factors : machine.contention) {
+    for (double* factor : {&factors.gemm_by_collective, &factors.collective_by_gemm, &factors.memory_by_collective,
+                           &factors.collective_by_memory}) {
+      *factor = 1 + (*factor - 1) * scale.contention;
+    }
+  }
+  return machine;
+}
+
 base::Result<Resolved> resolve(const std::vector<RankSteps>& ranks, const Machine& machine,
                                const ResolveOptions& options) {
   SHARDBOOK_CHECK(!ranks.empty() && !ranks.front().steps.empty(), "nothing to resolve");
@@ -36,7 +48,7 @@ base::Result<Resolved> resolve(const std::vector<RankSteps>& ranks, const Machin
       SHARDBOOK_CHECK_EQ(step.costs->op_ns.size(), step.program->ops.size(), "costs of ops of rank ", rank.rank);
       SHARDBOOK_CHECK_EQ(step.costs->issue_ns.size(), step.program->commands.size(), "costs of commands of rank ", rank.rank);
       const auto [plan, is_new] = distinct.try_emplace({step.program, rank.catalogue});
-      if (is_new) plan->second = plan_of(*step.program, *rank.catalogue, options.without);
+      if (is_new) plan->second = plan_of(*step.program, *rank.catalogue, options);
       plans[at].push_back(&plan->second);
     }
   }
@@ -56,9 +68,9 @@ base::Result<Resolved> resolve(const std::vector<RankProgram>& ranks, const Cost
                                     program::name_of(op.desc.kind), ": calibrate on a node of two GPUs or more")};
     }
     const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, scale, options.traced)};
-    all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step), 0});
+    all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step)});
   }
-  Machine machine = machine_of(model.profile());
+  Machine machine = scaled(machine_of(model.profile()), scale);
   if (options.traced) machine.stream_gap_ns += std::llround(model.profile().device.trace_ns);
   return resolve(all, machine, options);
 }

@@ -53,6 +53,8 @@ struct RankSteps {
   const program::Catalogue* catalogue = nullptr;
   std::vector<Step> steps;
   base::Nanoseconds start_ns = 0;  // when its host begins
+  // Its groups' other ranks do the same at the same instants and are not given: it arrives for all of them.
+  bool for_all = false;
 };
 
 // How ops start and share. Default: they start at once and share nothing.
@@ -67,6 +69,8 @@ struct Machine {
   CollectiveOrder order = CollectiveOrder::launch;
 };
 Machine machine_of(const Profile& profile);
+// The machine under a scale's launch and contention.
+Machine scaled(Machine machine, const Scale& scale);
 
 struct ResolveOptions {
   // The host waits for its device at the end of each step, as it does in a traced step on a GPU.
@@ -76,6 +80,8 @@ struct ResolveOptions {
   // What if there were no such waits? Of event, host, limiter, buffer_reuse and communicator (which also
   // lifts the order of a device's collectives). A model of another program: label it so.
   std::vector<program::EdgeKind> without;
+  // Nor the waits of these lines: each is where a wait was issued, or where the event that it awaits was recorded.
+  std::vector<program::SourceLine> without_waits;
 };
 
 struct RankTimes {

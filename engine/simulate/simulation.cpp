@@ -28,7 +28,7 @@ Simulation::Simulation(const std::vector<RankSteps>& ranks, const Plans& plans, 
   std::uint32_t arrivals = 0;
   for (std::size_t at = 0; at < running_.size(); ++at) {
     running_[at].first_arrival = arrivals;
-    arrivals += matching.instances[at].participants;
+    arrivals += matching.instances[at].arrivals;
   }
   arrivals_.resize(arrivals);
 
@@ -338,7 +338,7 @@ void Simulation::arrive(std::uint32_t rank, std::uint32_t at, std::uint32_t step
   state.group_busy[group] = true;
   wake_all(rank, state.blocked_on_order);
   if (machine_.shares) touch(rank);
-  if (running.arrived < instance.participants) return;
+  if (running.arrived < instance.arrivals) return;
   // All are there: the transfer begins.
   running.transfers = true;
   running.last_arrival = now_;

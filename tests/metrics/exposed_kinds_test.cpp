@@ -28,15 +28,29 @@ TEST(ExposedKinds, SumManySmallOnesAboveASingleLongOne) {
   EXPECT_EQ(kinds[1].longest, scene.at(one));
 }
 
-TEST(ExposedKinds, OfTwoStreamsAreOwnedByWhatStartedFirst) {
+TEST(ExposedKinds, OfTwoStreamsHaveEqualPartsOfWhatOverlaps) {
   Scene scene;
   scene.collective(0, 0, 50, 0, scene.detail("all_gather", 0));
-  scene.collective(0, 20, 90, 1, scene.detail("all_reduce", 0), CollectiveOp::all_reduce, 0, 24);
+  scene.collective(0, 21, 90, 1, scene.detail("all_reduce", 0), CollectiveOp::all_reduce, 0, 24);
   scene.compute(0, 80, 200);
   const std::vector<ExposedKind> kinds = exposed_kinds(scene.done(), {0, 200});
   ASSERT_EQ(kinds.size(), 2u);
-  EXPECT_EQ(kinds[0].exposed_ns, 50);
-  EXPECT_EQ(kinds[1].exposed_ns, 30) << "from 50, where the first ends, to 80, where compute begins";
+  EXPECT_EQ(kinds[0].exposed_ns, 30 + 14) << "from 50 to 80 alone, and of the 29 from 21 to 50 the smaller half";
+  EXPECT_EQ(kinds[1].exposed_ns, 21 + 15) << "from 0 to 21 alone, and the half with the odd nanosecond";
+}
+
+// A tensor-parallel sum within each gather: with one owner the sums would not be seen at all.
+TEST(ExposedKinds, DoNotVanishBehindWhatBeganFirst) {
+  Scene scene;
+  for (int layer = 0; layer < 10; ++layer) {
+    scene.collective(0, 100 * layer, 100 * layer + 90, 2 * layer, scene.detail("all_gather", layer));
+    scene.collective(0, 100 * layer + 10, 100 * layer + 80, 2 * layer + 1, scene.detail("all_reduce", layer), CollectiveOp::all_reduce, 0, 24);
+  }
+  const std::vector<ExposedKind> kinds = exposed_kinds(scene.done(), {0, 1000});
+  ASSERT_EQ(kinds.size(), 2u);
+  EXPECT_EQ(kinds[0].exposed_ns, 10 * 55);
+  EXPECT_EQ(kinds[1].name, "all-reduce in forward");
+  EXPECT_EQ(kinds[1].exposed_ns, 10 * 35);
 }
 
 TEST(ExposedKinds, TellWhatPassedBeforeTheLastRankCame) {

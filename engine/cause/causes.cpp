@@ -1,0 +1,477 @@
+#include "engine/cause/causes.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "engine/cause/remedies.hpp"
+#include "engine/cause/text.hpp"
+#include "engine/metrics/exposure.hpp"
+#include "engine/timeline/from_program.hpp"
+
+namespace shardbook::cause {
+
+using base::text;
+using program::Command;
+using program::CommandKind;
+using program::OpClass;
+using program::OpKind;
+using simulate::Change;
+
+namespace {
+
+// A cause is named from this part of the step on.
+constexpr double worth_naming = 0.005;
+
+// Collectives that one line issues to groups of one axis.
+struct Line {
+  OpKind kind{};
+  program::SourceLine where;
+  std::string axis;
+  friend bool operator<(const Line& a, const Line& b) {
+    return std::tuple(a.kind, std::string_view(a.where.file), a.where.line, a.axis) <
+           std::tuple(b.kind, std::string_view(b.where.file), b.where.line, b.axis);
+  }
+};
+
+// Those of a rank: ops with and without anything to hide behind, and the commands that issuing them takes.
+struct Members {
+  std::set<program::OpIndex> inside, edge;
+  std::set<std::uint32_t> commands;
+};
+
+struct Collectives {
+  std::map<Rank, Members> of_rank;
+  std::int64_t inside = 0, edge = 0;     // of the first rank
+  std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
+  std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
+};
+
+bool is(const program::Op& op, OpClass op_class) { return program::class_of(op.desc.kind) == op_class; }
+
+class Search {
+ public:
+  Search(const Study& study, const Recorded& recorded) : study_(study), remedies_(recorded) {}
+
+  Findings run() {
+    find_collectives();
+    measure_regimes();
+    add_host();
+    // What begins too late comes first: the others are what they are once that is mended.
+    for (const auto& [line, collectives] : lines_) find_late(line, collectives);
+    for (const auto& [line, collectives] : lines_) add_line(line, collectives);
+    add_edges();
+    add_host_waits();
+    add_rank();
+    add_memory();
+    add_contention();
+    std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
+      return a.avoidable != b.avoidable ? a.avoidable : a.gain_ns > b.gain_ns;
+    });
+    return std::move(out_);
+  }
+
+ private:
+  // What the step would gain; 0 where that cannot be resolved.
+  Nanoseconds gain(const Change& change) const {
+    const base::Result<simulate::Replayed> changed = study_.replay.resolve(change);
+    return changed ? study_.replayed_ns - changed.value().step_ns() : 0;
+  }
+  Nanoseconds gain_of(double simulate::Scale::*factor) const {
+    Change change;
+    change.scale.*factor = 0;
+    return gain(change);
+  }
+  bool is_worth(Nanoseconds ns) const { return static_cast<double>(ns) >= worth_naming * static_cast<double>(study_.step_ns()); }
+  void add(Cause cause) {
+    if (is_worth(cause.gain_ns)) out_.causes.push_back(std::move(cause));
+  }
+
+  void measure_regimes() {
+    using simulate::Scale;
+    out_.host_ns = gain_of(&Scale::host);
+    out_.latency_ns = gain_of(&Scale::latency);
+    out_.bandwidth_ns = gain_of(&Scale::bandwidth);
+    out_.memory_ns = gain_of(&Scale::memory);
+    out_.compute_ns = gain_of(&Scale::compute);
+    Change alike;
+    alike.alike = true;
+    const bool one_for_all = study_.replay.is_symmetric() || study_.replay.steps().size() == 1;
+    out_.rank_ns = one_for_all ? 0 : gain(alike);
+    Change ideal;
+    ideal.alike = !one_for_all;
+    ideal.scale = {.communication = 0, .memory = 0, .host = 0, .launch = 0, .contention = 0};
+    out_.all_but_compute_ns = gain(ideal);
+  }
+
+  // --- Collectives ------------------------------------------------------------------------------------
+
+  void find_collectives() {
+    const base::Result<simulate::Replayed> unchanged = study_.replay.resolve();
+    if (!unchanged) return;
+    const std::vector<simulate::RankSteps>& ranks = study_.replay.steps();
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      find_collectives_of(ranks[at], unchanged.value().ranks[at].steps.back(), at == 0);
+    }
+  }
+
+  void find_collectives_of(const simulate::RankSteps& rank, const program::StepTimes& times, bool is_first) {
+    const program::Program& program = *rank.steps.back().program;
+    // Between which times is there compute to hide behind?
+    std::optional<Nanoseconds> first, last;
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      if (!is(program.ops[op], OpClass::compute)) continue;
+      const program::Phase phase = program.ops[op].key.phase;
+      if (phase == program::Phase::forward) first = std::min(first.value_or(times.ran[op].start), times.ran[op].start);
+      if (phase == program::Phase::backward) last = std::max(last.value_or(times.ran[op].end), times.ran[op].end);
+    }
+    for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
+      const Command& command = program.commands[at];
+      if (command.kind != CommandKind::op || !is(program.ops[command.op], OpClass::communication)) continue;
+      const program::Op& op = program.ops[command.op];
+      Collectives& line = lines_[{op.desc.kind, op.where, rank.catalogue->groups[op.desc.collective.group].axis}];
+      const program::TimeSpan& ran = times.ran[command.op];
+      const bool is_edge = (first && ran.end <= *first) || (last && ran.start >= *last && op.key.phase != program::Phase::update);
+      Members& members = line.of_rank[rank.rank];
+      (is_edge ? members.edge : members.inside).insert(command.op);
+      const Around around = around_of(program, at);
+      members.commands.insert(around.commands.begin(), around.commands.end());
+      if (!is_first) continue;
+      ++(is_edge ? line.edge : line.inside);
+      line.needed_at_once += around.kernels_until_needed == 0;
+      line.made_just_before += around.kernels_since_made == 0;
+    }
+  }
+
+  // The calls that belong to a collective, on its own stream and on those that it joins.
+  struct Around {
+    std::set<std::uint32_t> commands;
+    int kernels_until_needed = -1;       // computing kernels issued between it and the first wait for it; -1: none waits
+    int kernels_since_made = -1;         // likewise between the record of what it awaits and it
+  };
+  Around around_of(const program::Program& program, std::uint32_t at) const {
+    Around around;
+    around.commands.insert(at);
+    const program::StreamId stream = program.ops[program.commands[at].op].stream;
+    const auto same_event = [](const Command& a, const Command& b) { return a.event == b.event && a.generation == b.generation; };
+    // Waits before it, and the records that they await
+    for (std::uint32_t wait = at; wait-- > 0;) {
+      const Command& command = program.commands[wait];
+      if (command.kind != CommandKind::wait_event || command.stream != stream) break;
+      around.commands.insert(wait);
+      if (command.reason != program::WaitReason::data) continue;
+      int kernels = 0;
+      for (std::uint32_t record = wait; record-- > 0;) {
+        const Command& made = program.commands[record];
+        kernels += made.kind == CommandKind::op && is(program.ops[made.op], OpClass::compute);
+        if (made.kind != CommandKind::record_event || !same_event(made, command)) continue;
+        around.commands.insert(record);
+        around.kernels_since_made = kernels;
+        break;
+      }
+    }
+    // Records behind it, and the first wait for each
+    for (std::uint32_t record = at + 1; record < program.commands.size(); ++record) {
+      const Command& command = program.commands[record];
+      if (command.kind != CommandKind::record_event || command.stream != stream) break;
+      around.commands.insert(record);
+      int kernels = 0;
+      for (std::uint32_t wait = record + 1; wait < program.commands.size(); ++wait) {
+        const Command& awaits = program.commands[wait];
+        kernels += awaits.kind == CommandKind::op && is(program.ops[awaits.op], OpClass::compute);
+        if (awaits.kind != CommandKind::wait_event || awaits.stream == stream || !same_event(awaits, command)) continue;
+        around.commands.insert(wait);
+        around.kernels_until_needed = kernels;
+        break;
+      }
+    }
+    return around;
+  }
+
+  // The gain without these ops, each scaled by `rest` of what it takes.
+  template <class Rest>
+  Nanoseconds gain_without(const std::map<Rank, Members>& of_rank, std::set<program::OpIndex> Members::*which, Rest rest,
+                             Change change = {}) const {
+    change.factor = [&](Rank rank, program::OpIndex op) {
+      const auto members = of_rank.find(rank);
+      return members != of_rank.end() && (members->second.*which).contains(op) ? rest(op) : 1.0;
+    };
+    return gain(change);
+  }
+
+  // The part of a collective's time that its size takes.
+  double beyond_latency(program::OpIndex op) const {
+    const simulate::Costs& costs = *study_.replay.steps().front().steps.back().costs;
+    if (costs.fixed_ns.empty() || op >= costs.op_ns.size()) return 1;
+    const double period_ns = static_cast<double>(std::max<Nanoseconds>(1, costs.op_ns[op] + costs.gap_ns));
+    return std::max(0.0, 1 - static_cast<double>(costs.fixed_ns[op]) / period_ns);
+  }
+
+  // Would they hide, were each issued one place earlier?
+  void find_late(const Line& line, const Collectives& collectives) {
+    if (collectives.inside == 0) return;
+    Change earlier;
+    earlier.earlier = {line.where};
+    const Nanoseconds earlier_ns = gain(earlier);
+    const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, [](program::OpIndex) { return 0.0; });
+    if (!is_worth(earlier_ns) || 4 * earlier_ns <= free_ns) return;
+    late_.insert(line);
+    Cause cause;
+    cause.regime = regime_of(collectives, free_ns);
+    cause.count = collectives.inside;
+    cause.gain_ns = earlier_ns;
+    cause.line = line_of(line.where);
+    cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
+    const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
+    cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
+    cause.remedy = remedies_.earlier(line.kind, line.axis);
+    cause.is_resolved = cause.remedy.starts_with("--prefetch");
+    cause.note = "04";
+    if (earlier_ns > mended_ns_) {
+      mended_ns_ = earlier_ns;
+      mended_ = earlier;
+    }
+    add(std::move(cause));
+  }
+
+  Regime regime_of(const Collectives& collectives, Nanoseconds free_ns) const {
+    const Nanoseconds latency_ns =
+        gain_without(collectives.of_rank, &Members::inside, [&](program::OpIndex op) { return beyond_latency(op); });
+    return 2 * latency_ns > free_ns ? Regime::latency : Regime::bandwidth;
+  }
+
+  void add_line(const Line& line, const Collectives& collectives) {
+    if (collectives.inside == 0 || late_.contains(line)) return;
+    const std::string noun = noun_of(line.kind);
+    const auto nothing = [](program::OpIndex) { return 0.0; };
+    const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, nothing, mended_) - mended_ns_;
+    add_calls(line, collectives, noun, free_ns);
+    if (!is_worth(free_ns)) return;
+    Cause cause;
+    cause.line = line_of(line.where);
+    cause.count = collectives.inside;
+    cause.gain_ns = free_ns;
+    cause.regime = regime_of(collectives, free_ns);
+    const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
+    const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
+    if (at_once && just_made) {
+      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " stands" : " stand") + " between kernels";
+      cause.because = "each sums what was just computed, and what comes next needs the sum";
+    } else {
+      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " takes" : " take") + " longer than compute covers";
+      const double busy = busy_share(collectives);
+      if (busy >= 0.75) cause.because = "their stream is busy for " + percent(busy) + " of the step";
+    }
+    cause.remedy = remedies_.less_of(line.kind, line.axis, cause.regime);
+    cause.note = line.axis == "tp" ? "03" : "04";
+    add(std::move(cause));
+  }
+
+  // The part of the step in which the stream of these collectives is busy.
+  double busy_share(const Collectives& collectives) const {
+    const simulate::RankSteps& rank = study_.replay.steps().front();
+    const program::Program& program = *rank.steps.back().program;
+    const Members& members = collectives.of_rank.at(rank.rank);
+    const program::OpIndex one = *(members.inside.empty() ? members.edge : members.inside).begin();
+    const std::int64_t stream = timeline::stream_number(program.ops[one].stream);
+    for (const metrics::StreamBusy& busy : metrics::stream_busy(study_.timeline, rank.rank, study_.window)) {
+      if (busy.stream == stream) return static_cast<double>(busy.busy_ns) / static_cast<double>(study_.window.length());
+    }
+    return 0;
+  }
+
+  // What issuing them costs the host, beyond what they cost themselves.
+  void add_calls(const Line& line, const Collectives& collectives, const std::string& noun, Nanoseconds free_ns) {
+    if (!is_worth(out_.host_ns)) return;
+    Change change;
+    change.factor = [&](Rank rank, program::OpIndex op) {
+      const Members& members = collectives.of_rank.at(rank);
+      return members.inside.contains(op) || members.edge.contains(op) ? 0.0 : 1.0;
+    };
+    change.issue_factor = [&](Rank rank, std::uint32_t command) {
+      return collectives.of_rank.at(rank).commands.contains(command) ? 0.0 : 1.0;
+    };
+    const Nanoseconds gain_ns = gain(change);
+    if (gain_ns < 2 * free_ns || !is_worth(gain_ns)) return;
+    const simulate::RankSteps& rank = study_.replay.steps().front();
+    Nanoseconds host_ns = 0;
+    for (std::uint32_t command : collectives.of_rank.at(rank.rank).commands) host_ns += rank.steps.back().costs->issue_ns[command];
+    Cause cause;
+    cause.regime = Regime::host;
+    cause.count = collectives.inside + collectives.edge;
+    cause.gain_ns = gain_ns;
+    cause.line = line_of(line.where);
+    cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
+                 metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
+    cause.because = "each is a call with its records and waits";
+    cause.remedy = remedies_.fewer_calls_of(line.axis);
+    cause.note = line.axis == "tp" ? "03" : "04";
+    add(std::move(cause));
+  }
+
+  // The gather before the first kernel, the reduction after the last.
+  void add_edges() {
+    std::map<Rank, Members> all;
+    std::map<std::string, std::int64_t> counts;
+    std::string line_of_most;
+    for (const auto& [line, collectives] : lines_) {
+      if (collectives.edge == 0) continue;
+      counts[noun_of(line.kind)] += collectives.edge;
+      if (line_of_most.empty()) line_of_most = line_of(line.where);
+      for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());
+    }
+    if (counts.empty()) return;
+    Cause cause;
+    cause.regime = Regime::bandwidth;
+    cause.avoidable = false;
+    cause.line = line_of_most;
+    cause.gain_ns = gain_without(all, &Members::edge, [](program::OpIndex) { return 0.0; });
+    for (const auto& [noun, count] : counts) {
+      cause.what += (cause.what.empty() ? "" : ", ") + counted(count, noun);
+      cause.count += count;
+    }
+    cause.what += " before the first kernel or after the last of backward";
+    cause.because = "there is nothing to hide behind";
+    add(std::move(cause));
+  }
+
+  // --- The host, ranks, copies ------------------------------------------------------------------------
+
+  void add_host() {
+    const simulate::RankSteps& rank = study_.replay.steps().front();
+    const simulate::Step& step = rank.steps.back();
+    Nanoseconds all_ns = step.costs->step_ns;
+    std::map<std::string, Nanoseconds> of_line;
+    for (std::size_t at = 0; at < step.program->commands.size(); ++at) {
+      const Command& command = step.program->commands[at];
+      all_ns += step.costs->issue_ns[at];
+      of_line[line_of(command.kind == CommandKind::op ? step.program->ops[command.op].where : command.where)] += step.costs->issue_ns[at];
+    }
+    Cause cause;
+    cause.regime = Regime::host;
+    cause.count = static_cast<std::int64_t>(step.program->commands.size());
+    cause.gain_ns = out_.host_ns;
+    cause.what = text("the host takes ", metrics::duration_text(all_ns), " to issue ", cause.count, " calls, and the device waits for it");
+    cause.because = "each call does too little work";
+    cause.remedy = remedies_.fewer_calls();
+    cause.note = "02";
+    const auto most = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != of_line.end()) cause.line = most->first;
+    add(std::move(cause));
+  }
+
+  void add_host_waits() {
+    std::map<std::string, std::pair<program::SourceLine, std::int64_t>> lines;
+    const simulate::Step& step = study_.replay.steps().front().steps.back();
+    for (const Command& command : step.program->commands) {
+      if (command.kind != CommandKind::host_wait && command.kind != CommandKind::read_back) continue;
+      auto& [where, count] = lines[line_of(command.where)];
+      where = command.where;
+      ++count;
+    }
+    for (const auto& [name, found] : lines) {
+      Change change;
+      change.without_waits = {found.first};
+      Cause cause;
+      cause.regime = Regime::host;
+      cause.count = found.second;
+      cause.gain_ns = gain(change);
+      cause.line = name;
+      cause.what = "the host waits for the device " + (cause.count == 1 ? std::string("once") : text(cause.count, " times")) + " a step";
+      cause.because = "nothing is issued meanwhile, so the device runs dry";
+      cause.remedy = "take the wait out, or let a stream wait instead of the host";
+      cause.note = "04";
+      add(std::move(cause));
+    }
+  }
+
+  void add_rank() {
+    if (!is_worth(out_.rank_ns)) return;
+    // Whose kernels, or whose host, take longest beside the one in the middle?
+    const std::vector<simulate::RankSteps>& ranks = study_.replay.steps();
+    std::vector<std::pair<Nanoseconds, Rank>> compute, host;
+    for (const simulate::RankSteps& rank : ranks) {
+      const simulate::Step& step = rank.steps.back();
+      Nanoseconds compute_ns = 0, host_ns = step.costs->step_ns + rank.start_ns;
+      for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
+        if (!is(step.program->ops[op], OpClass::communication)) compute_ns += step.costs->op_ns[op];
+      }
+      for (Nanoseconds ns : step.costs->issue_ns) host_ns += ns;
+      compute.emplace_back(compute_ns, rank.rank);
+      host.emplace_back(host_ns, rank.rank);
+    }
+    std::sort(compute.begin(), compute.end());
+    std::sort(host.begin(), host.end());
+    const auto excess = [](const auto& of) { return of.back().first - of[(of.size() - 1) / 2].first; };
+    const bool by_host = excess(host) > excess(compute);
+    const auto& slow = by_host ? host : compute;
+    const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
+    Cause cause;
+    cause.regime = Regime::rank;
+    cause.gain_ns = out_.rank_ns;
+    char times[32];
+    std::snprintf(times, sizeof times, "%.2f", static_cast<double>(slow.back().first) / static_cast<double>(usual));
+    cause.what = text("all wait for rank ", slow.back().second, ", ", by_host ? "whose host takes " : "whose kernels take ", times,
+                      " times as long as those of the rank in the middle");
+    cause.because = by_host ? "it comes late to every collective" : "every collective begins with the last rank";
+    cause.remedy = by_host ? "look for what else runs on that rank's CPU" : "look for what else runs on that GPU, for its clocks, or an uneven cut";
+    add(std::move(cause));
+  }
+
+  void add_memory() {
+    const simulate::Step& step = study_.replay.steps().front().steps.back();
+    std::map<std::string, Nanoseconds> of_line;
+    Cause cause;
+    for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
+      if (!is(step.program->ops[op], OpClass::memory)) continue;
+      ++cause.count;
+      of_line[line_of(step.program->ops[op].where)] += step.costs->op_ns[op];
+    }
+    if (cause.count == 0) return;
+    cause.regime = Regime::memory;
+    cause.gain_ns = out_.memory_ns;
+    cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", " that nothing hides");
+    cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    add(std::move(cause));
+  }
+
+  void add_contention() {
+    Cause cause;
+    cause.regime = Regime::bandwidth;
+    cause.avoidable = false;
+    cause.gain_ns = gain_of(&simulate::Scale::contention);
+    cause.what = "kernels and collectives slow each other where they run together";
+    cause.because = "they share multiprocessors and memory: hidden is not free";
+    add(std::move(cause));
+  }
+
+  const Study& study_;
+  const Remedies remedies_;
+  std::map<Line, Collectives> lines_;
+  std::set<Line> late_;            // those that would hide if they began earlier
+  Change mended_;                  // the one of them that gains most
+  Nanoseconds mended_ns_ = 0;
+  Findings out_;
+};
+
+}  // namespace
+
+Nanoseconds Findings::of(Regime regime) const {
+  switch (regime) {
+    case Regime::host: return host_ns;
+    case Regime::latency: return latency_ns;
+    case Regime::bandwidth: return bandwidth_ns;
+    case Regime::rank: return rank_ns;
+    case Regime::memory: return memory_ns;
+    case Regime::compute: return compute_ns;
+    case Regime::unexplained: break;
+  }
+  return 0;
+}
+
+Findings find_causes(const Study& study, const Recorded& recorded) { return Search(study, recorded).run(); }
+
+}  // namespace shardbook::cause

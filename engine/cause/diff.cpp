@@ -1,0 +1,278 @@
+#include "engine/cause/diff.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "engine/cause/text.hpp"
+#include "engine/metrics/critical_path.hpp"
+#include "engine/metrics/exposed_kinds.hpp"
+#include "engine/metrics/exposure.hpp"
+
+namespace shardbook::cause {
+
+using base::Error;
+using base::text;
+using metrics::duration_text;
+using timeline::Class;
+
+namespace {
+
+// Options that change what is printed or where it goes, not the step.
+const std::set<std::string> beside_the_step = {"out", "progress", "steps", "trace-steps", "lab", "json", "config", "launch"};
+// Measured steps of one program differ by so much from run to run.
+constexpr double noise = 0.02;
+
+// One step of a run, and where it lies.
+struct Shown {
+  std::optional<Study> study;
+  const Timeline* timeline = nullptr;
+  Window window;
+  const Timeline& spans() const { return timeline != nullptr ? *timeline : study->timeline; }
+};
+
+base::Result<Shown> show(const DiffSide& side, std::optional<int> step) {
+  Shown shown;
+  const bool modelled = side.recorded.has_record() && side.recorded.info->clock == timeline::name_of(timeline::Clock::modelled);
+  if (modelled && !side.recorded.records.front().programs.empty()) {
+    base::Result<Study> study = study_of(side.recorded, step);
+    if (!study) return study.as_error();
+    shown.study = std::move(study).value();
+    shown.window = shown.study->window;
+    return shown;
+  }
+  const base::Result<Why> why = why_of(side.timeline, side.recorded, {step, {}});
+  if (!why) return why.as_error();
+  shown.timeline = &side.timeline;
+  shown.window = metrics::common_window(side.timeline);
+  if (why.value().step) shown.window = metrics::common_step_window(side.timeline, *why.value().step).value_or(shown.window);
+  return shown;
+}
+
+std::vector<Changed> changed_options(const Recorded& before, const Recorded& after) {
+  std::vector<Changed> changed;
+  std::set<std::string> names;
+  for (const Recorded* one : {&before, &after}) {
+    if (!one->info) return {};
+    for (const auto& [name, value] : one->info->config.items()) names.insert(name);
+  }
+  for (const std::string& name : names) {
+    const std::string was = before.option(name), is = after.option(name);
+    if (was != is && !beside_the_step.contains(name)) changed.push_back({name, was, is});
+  }
+  return changed;
+}
+
+struct Parts {
+  double compute = 0, communication = 0, memory = 0, idle = 0;
+};
+
+Parts parts_of(const Timeline& timeline, Window window) {
+  Parts parts;
+  const auto ranks = static_cast<double>(timeline.ranks.size());
+  for (const timeline::Provenance& rank : timeline.ranks) {
+    const metrics::Partition partition = metrics::partition(timeline, rank.rank, window);
+    parts.compute += static_cast<double>(partition.compute_ns) / ranks;
+    parts.communication += static_cast<double>(partition.exposed_communication_ns) / ranks;
+    parts.memory += static_cast<double>(partition.exposed_memory_ns) / ranks;
+    parts.idle += static_cast<double>(partition.idle_ns) / ranks;
+  }
+  return parts;
+}
+
+using RowKey = std::pair<Class, std::string>;
+
+void add_rows(const Shown& shown, double DiffRow::*column, std::map<RowKey, DiffRow>& rows) {
+  const Timeline& timeline = shown.spans();
+  const auto ranks = static_cast<double>(timeline.ranks.size());
+  const auto add = [&](Class cls, const std::string& name, const std::string& line, Nanoseconds ns) {
+    DiffRow& row = rows[{cls, name}];
+    row.cls = cls;
+    row.name = name;
+    if (!line.empty()) row.line = line;
+    row.*column += static_cast<double>(ns) / ranks;
+  };
+  for (const metrics::ExposedKind& kind : metrics::exposed_kinds(timeline, shown.window)) {
+    add(Class::communication, kind.name, line_text(timeline, kind.line), kind.exposed_ns);
+  }
+  for (const timeline::Provenance& rank : timeline.ranks) {
+    timeline::for_each_device_span(timeline, rank.rank, [&](SpanRef span) {
+      if (timeline.cls(span) == Class::communication) return;
+      const Nanoseconds ns = std::min(timeline.end(span), shown.window.end) - std::max(timeline.start(span), shown.window.start);
+      if (ns > 0) add(timeline.cls(span), metrics::kind_name(timeline, span), line_text(timeline, timeline.detail(span).source), ns);
+    });
+  }
+}
+
+// An op of a rank, and how much of it was exposed.
+using OpKey = std::tuple<std::string, std::string, std::string, int, int, int, int>;
+struct OpSeen {
+  Class cls{};
+  std::string name;
+  double exposed = 0;    // part of its span
+};
+
+std::map<OpKey, OpSeen> ops_of(const Shown& shown) {
+  const Timeline& timeline = shown.spans();
+  std::map<OpKey, OpSeen> ops;
+  const Rank rank = timeline.ranks.front().rank;
+  const metrics::DeviceSets sets = metrics::clip(metrics::device_sets(timeline, rank), shown.window);
+  timeline::for_each_device_span(timeline, rank, [&](SpanRef span) {
+    if (timeline.start(span) < shown.window.start || timeline.start(span) >= shown.window.end) return;
+    const timeline::Detail& detail = timeline.detail(span);
+    const OpKey key{std::string(timeline.strings[detail.op]), std::string(timeline.strings[detail.part]), std::string(timeline.strings[detail.phase]),
+                    detail.micro_batch, detail.chunk, detail.layer, detail.n};
+    const Nanoseconds length = std::max<Nanoseconds>(1, timeline.end(span) - timeline.start(span));
+    ops[key] = {timeline.cls(span), metrics::kind_name(timeline, span), static_cast<double>(metrics::exposed_ns(timeline, sets, span)) / static_cast<double>(length)};
+  });
+  return ops;
+}
+
+void align(const Shown& before, const Shown& after, Diff& diff) {
+  const auto was = ops_of(before), is = ops_of(after);
+  std::map<std::string, std::int64_t> exposed, hidden;
+  for (const auto& [key, op] : is) {
+    const auto found = was.find(key);
+    if (found == was.end()) {
+      ++diff.only_after;
+      continue;
+    }
+    if (op.cls != Class::communication) continue;
+    exposed[op.name] += found->second.exposed < 0.25 && op.exposed > 0.5;
+    hidden[op.name] += found->second.exposed > 0.5 && op.exposed < 0.25;
+  }
+  for (const auto& [key, op] : was) diff.only_before += !is.contains(key);
+  for (const auto& [name, count] : exposed) diff.newly_exposed += count;
+  for (const auto& [name, count] : hidden) diff.newly_hidden += count;
+  const auto& of = diff.newly_exposed >= diff.newly_hidden ? exposed : hidden;
+  const auto most = std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != of.end()) diff.newly = most->first;
+}
+
+std::string signed_text(double ns) {
+  const auto whole = static_cast<Nanoseconds>(std::llround(std::abs(ns)));
+  return (ns < 0 ? "-" : "+") + duration_text(whole);
+}
+
+std::string clock_of(const Timeline& timeline) {
+  return timeline.ranks.empty() ? "no clock" : timeline::clock_text(timeline.ranks.front());
+}
+
+std::string changes_text(const Diff& diff) {
+  std::string out;
+  for (const Changed& one : diff.changed) {
+    out += (out.empty() ? "" : ", ") + one.option + (one.before.empty() ? " is " + one.after : " was " + one.before + " and is " + (one.after.empty() ? "not given" : one.after));
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::optional<int> step) {
+  Diff diff;
+  diff.clock = clock_of(before.timeline);
+  if (diff.clock != clock_of(after.timeline)) {
+    return Error{text("the first run's clock is ", diff.clock, " and the second's ", clock_of(after.timeline),
+                      ": times of two clocks are not compared")};
+  }
+  const base::Result<Shown> was = show(before, step), is = show(after, step);
+  if (!was) return was.as_error();
+  if (!is) return is.as_error();
+  diff.changed = changed_options(before.recorded, after.recorded);
+  diff.before_ns = was.value().window.length();
+  diff.after_ns = is.value().window.length();
+  const Parts first = parts_of(was.value().spans(), was.value().window), second = parts_of(is.value().spans(), is.value().window);
+  diff.compute_ns = second.compute - first.compute;
+  diff.exposed_communication_ns = second.communication - first.communication;
+  diff.exposed_memory_ns = second.memory - first.memory;
+  diff.idle_ns = second.idle - first.idle;
+  std::map<RowKey, DiffRow> rows;
+  add_rows(was.value(), &DiffRow::before_ns, rows);
+  add_rows(is.value(), &DiffRow::after_ns, rows);
+  for (auto& [key, row] : rows) diff.rows.push_back(row);
+  std::stable_sort(diff.rows.begin(), diff.rows.end(), [](const DiffRow& a, const DiffRow& b) { return a.difference() > b.difference(); });
+  align(was.value(), is.value(), diff);
+  const bool exact = was.value().study.has_value();
+  const double apart = std::abs(static_cast<double>(diff.after_ns - diff.before_ns)) / static_cast<double>(std::max<Nanoseconds>(1, diff.before_ns));
+  diff.equal = diff.changed.empty() && diff.only_before == 0 && diff.only_after == 0 && (exact ? diff.after_ns == diff.before_ns : apart <= noise);
+  return diff;
+}
+
+std::string headline(const Diff& diff) {
+  if (diff.equal) {
+    const std::string same = "the two runs are equal: the same options, the same ops, and steps of " + duration_text(diff.before_ns);
+    return diff.before_ns == diff.after_ns ? same : same + " and " + duration_text(diff.after_ns) + ", which is no difference";
+  }
+  const Nanoseconds by = diff.after_ns - diff.before_ns;
+  const double part = static_cast<double>(by) / static_cast<double>(std::max<Nanoseconds>(1, diff.before_ns));
+  std::string out = diff.changed.empty() ? "no option differs" : changes_text(diff);
+  if (by == 0) return out + ": the step takes the same " + duration_text(diff.after_ns);
+  out += text(": the step takes ", duration_text(std::abs(by)), by > 0 ? " more (+" : " less (-", percent(std::abs(part)), ")");
+  const std::int64_t count = by > 0 ? diff.newly_exposed : diff.newly_hidden;
+  if (count > 0) {
+    out += text(", ", counted(count, diff.newly), by > 0 ? (count == 1 ? " waits that was hidden" : " wait that were hidden")
+                                                         : (count == 1 ? " is hidden that waited" : " are hidden that waited"));
+  } else if (!diff.rows.empty()) {
+    const DiffRow& most = by > 0 ? diff.rows.front() : diff.rows.back();
+    out += text(", most of it ", most.cls == Class::communication ? "exposed " : "", most.name, " (", signed_text(most.difference()), ")");
+  }
+  return out;
+}
+
+std::string to_text(const Diff& diff, std::size_t top) {
+  std::string out = paragraph(headline(diff) + ".");
+  if (diff.equal) return out;
+  char row[192];
+  out += text("\nWhy the step differs by ", signed_text(static_cast<double>(diff.after_ns - diff.before_ns)), " (", diff.clock, ", mean over ranks)\n");
+  const auto line = [&](const char* name, double ns) {
+    std::snprintf(row, sizeof row, "  %-30s %+12.3f ms\n", name, ns / 1e6);
+    out += row;
+  };
+  line("compute", diff.compute_ns);
+  line("exposed communication", diff.exposed_communication_ns);
+  line("exposed memory", diff.exposed_memory_ns);
+  line("idle", diff.idle_ns);
+  line("the step", static_cast<double>(diff.after_ns - diff.before_ns));
+  const auto table = [&](bool communication, const char* title) {
+    std::vector<const DiffRow*> shown;
+    for (const DiffRow& one : diff.rows) {
+      if ((one.cls == Class::communication) == communication && std::abs(one.difference()) >= 500) shown.push_back(&one);
+    }
+    if (shown.empty()) return;
+    // The largest losses, and where there is room the largest gains.
+    std::string rows;
+    for (std::size_t at = 0; at < shown.size(); ++at) {
+      if (at >= top && at + 2 < shown.size()) continue;
+      std::snprintf(row, sizeof row, "  %-30.30s %9.3f %9.3f %+10.3f", shown[at]->name.c_str(), shown[at]->before_ns / 1e6, shown[at]->after_ns / 1e6,
+                    shown[at]->difference() / 1e6);
+      rows += row;
+      rows += shown[at]->line.size() > 16 ? "\n      " + shown[at]->line + "\n" : "  " + shown[at]->line + "\n";
+    }
+    out += text("\n", title, "\n  ms                                before     after difference\n", rows);
+  };
+  table(true, "Exposed communication, by kind");
+  table(false, "Compute and copies, by kernel");
+  if (diff.only_before + diff.only_after > 0) {
+    out += "\n" + paragraph(text("Of rank 0's ops ", diff.only_before, " are in the first run alone and ", diff.only_after, " in the second alone."));
+  }
+  return out;
+}
+
+nlohmann::json to_json(const Diff& diff, std::size_t top) {
+  nlohmann::json changed = nlohmann::json::array(), rows = nlohmann::json::array();
+  for (const Changed& one : diff.changed) changed.push_back({{"option", one.option}, {"before", one.before}, {"after", one.after}});
+  for (const DiffRow& row : diff.rows) {
+    if (rows.size() == top) break;
+    rows.push_back({{"class", timeline::name_of(row.cls)}, {"name", row.name}, {"line", row.line}, {"before_ns", row.before_ns}, {"after_ns", row.after_ns}});
+  }
+  return {{"sentence", headline(diff)}, {"equal", diff.equal}, {"clock", diff.clock}, {"changed", changed},
+          {"before_ns", diff.before_ns}, {"after_ns", diff.after_ns}, {"compute_ns", diff.compute_ns},
+          {"exposed_communication_ns", diff.exposed_communication_ns}, {"exposed_memory_ns", diff.exposed_memory_ns}, {"idle_ns", diff.idle_ns},
+          {"newly_exposed", diff.newly_exposed}, {"newly_hidden", diff.newly_hidden}, {"only_before", diff.only_before}, {"only_after", diff.only_after},
+          {"rows", rows}};
+}
+
+}  // namespace shardbook::cause

@@ -1,0 +1,59 @@
+// cause/diff: what was changed between two runs, what did it cost or gain, and where?
+//
+// One step of each (the modelled one without tracing, of a measured run the one in the middle by length) over one
+// window for all ranks, so that compute, exposed communication, exposed memory and idle sum to the step, and their
+// differences to its difference: which is how +29 ms exposed can be +15 ms of step. Ops are aligned by their keys
+// (micro-batch, phase, layer, part, op, number), so that what was hidden and now waits can be counted.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "engine/cause/why.hpp"
+#include "engine/metrics/partition.hpp"
+
+namespace shardbook::cause {
+
+// An option that the two were run with differently; "" where one of them has none.
+struct Changed {
+  std::string option, before, after;
+};
+
+// The time of one kind on a rank, in the mean over ranks: of communication what was exposed of it.
+struct DiffRow {
+  timeline::Class cls{};
+  std::string name, line;                     // "all-gather in forward", of the line that issued it in the later run
+  double before_ns = 0, after_ns = 0;
+  double difference() const { return after_ns - before_ns; }
+};
+
+struct Diff {
+  std::string clock;                          // of both
+  std::vector<Changed> changed;
+  Nanoseconds before_ns = 0, after_ns = 0;    // the steps
+  // In the mean over ranks; the differences of the four sum to that of the steps.
+  double compute_ns = 0, exposed_communication_ns = 0, exposed_memory_ns = 0, idle_ns = 0;
+  std::vector<DiffRow> rows;                  // largest loss first, gains last
+  std::int64_t only_before = 0, only_after = 0;   // ops of one rank that the other run lacks
+  std::int64_t newly_exposed = 0, newly_hidden = 0;   // collectives of one rank, of those in both
+  std::string newly;                          // what most of these are: "all-gather"
+  bool equal = false;
+};
+
+struct DiffSide {
+  const Timeline& timeline;
+  const Recorded& recorded;
+};
+
+// Errors: two clocks, no such step.
+base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::optional<int> step = {});
+
+// "prefetch was 1 and is 0: the step takes 15.1 ms more (+10.4 %), as 47 all-gathers wait that were hidden"; no full stop.
+std::string headline(const Diff& diff);
+std::string to_text(const Diff& diff, std::size_t top);
+nlohmann::json to_json(const Diff& diff, std::size_t top);
+
+}  // namespace shardbook::cause

@@ -1,0 +1,72 @@
+#include "engine/cause/idle.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "engine/metrics/dependencies.hpp"
+#include "engine/metrics/exposure.hpp"
+
+namespace shardbook::cause {
+
+using metrics::Decision;
+
+namespace {
+
+// Gaps up to so long behind what decided are what starting costs, not lateness.
+constexpr Nanoseconds launch_ns = 10'000;
+
+struct Named {
+  std::string cause, line;
+};
+
+Named name_of(const Timeline& timeline, const metrics::Dependencies& dependencies, SpanRef next, Nanoseconds gap_ns) {
+  const Decision decision = dependencies.decide(next);
+  const timeline::Detail& detail = timeline.detail(next);
+  const std::string source = timeline::line_text(timeline, detail.source);
+  if (decision.kind == Decision::Kind::host) return {"the host was late", source};
+  if (decision.kind == Decision::Kind::none) return {"nothing recorded says", source};
+  if (gap_ns <= launch_ns) return {"starting the next kernel", ""};
+  const std::string awaits = timeline::line_text(timeline, detail.awaits);
+  if (decision.edge == timeline::EdgeKind::stream) return {"starting the next kernel", source};
+  return {"an event that it awaits", awaits.empty() ? source : awaits};
+}
+
+}  // namespace
+
+std::vector<Idle> idle_of(const Timeline& timeline, Rank rank, Window window) {
+  std::vector<SpanRef> spans;
+  timeline::for_each_device_span(timeline, rank, [&](SpanRef span) {
+    if (timeline.end(span) > window.start && timeline.start(span) < window.end) spans.push_back(span);
+  });
+  std::sort(spans.begin(), spans.end(), [&](SpanRef a, SpanRef b) {
+    return std::pair(timeline.start(a), a) < std::pair(timeline.start(b), b);
+  });
+  const metrics::Dependencies dependencies(timeline, window);
+  std::map<std::string, Idle> by_cause;
+  std::map<std::string, std::map<std::string, Nanoseconds>> lines;
+  const auto add = [&](const Named& named, Nanoseconds ns) {
+    Idle& idle = by_cause[named.cause];
+    idle.ns += ns;
+    ++idle.gaps;
+    lines[named.cause][named.line] += ns;
+  };
+  Nanoseconds busy_until = window.start;
+  for (const SpanRef span : spans) {
+    const Nanoseconds start = timeline.start(span);
+    if (start > busy_until) add(name_of(timeline, dependencies, span, start - busy_until), start - busy_until);
+    busy_until = std::max(busy_until, timeline.end(span));
+  }
+  if (busy_until < window.end) add({"other ranks are not done", ""}, window.end - busy_until);
+
+  std::vector<Idle> out;
+  for (auto& [cause, idle] : by_cause) {
+    idle.cause = cause;
+    const auto& of = lines[cause];
+    idle.line = std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    out.push_back(idle);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Idle& a, const Idle& b) { return a.ns > b.ns; });
+  return out;
+}
+
+}  // namespace shardbook::cause

@@ -1,0 +1,56 @@
+#include "engine/cause/remedies.hpp"
+
+#include <algorithm>
+
+namespace shardbook::cause {
+
+using base::text;
+using program::OpKind;
+
+std::string noun_of(OpKind kind) {
+  std::string noun = program::name_of(kind);
+  std::replace(noun.begin(), noun.end(), '_', '-');
+  return noun;
+}
+
+std::string Remedies::more_sequences() const {
+  const int sequences = recorded_.number("sequences", 0);
+  return sequences > 0 ? text("--sequences ", 2 * sequences) : "a larger batch";
+}
+
+// The same ranks, cut by half as much tensor parallelism.
+std::string Remedies::another_cut() const {
+  const int tp = recorded_.number("tp", 0), fsdp = recorded_.number("fsdp", 0);
+  return tp > 1 && fsdp > 0 ? text("--tp ", tp / 2, " --fsdp ", fsdp * 2) : "";
+}
+
+std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
+  const int prefetch = recorded_.number("prefetch", -1);
+  if (kind == OpKind::all_gather && axis == "dp_shard" && prefetch >= 0) return text("--prefetch ", prefetch + 1);
+  return "issuing each one place earlier";
+}
+
+std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regime) const {
+  const std::string other = another_cut();
+  if (axis == "tp") return other.empty() ? "a smaller tensor-parallel group" : other;
+  if (axis != "dp_shard") return regime == Regime::latency ? "fewer, larger ones" : "";
+  std::string remedy = more_sequences() + " (more to hide behind)";
+  if (kind == OpKind::all_gather && recorded_.option("reshard") == "true") remedy += " or --reshard false (half the gathers, more memory)";
+  return remedy;
+}
+
+std::string Remedies::fewer_calls() const {
+  const int micro_batches = recorded_.number("micro-batches", 1);
+  std::string remedy = more_sequences() + " (more work a call)";
+  if (micro_batches > 1) remedy += " or --micro-batches 1 (fewer calls)";
+  return remedy;
+}
+
+std::string Remedies::fewer_calls_of(const std::string& axis) const {
+  const int tp = recorded_.number("tp", 1), fsdp = recorded_.number("fsdp", 1);
+  if (axis == "tp" && tp > 1) return text("--tp ", tp / 2, " --fsdp ", fsdp);
+  if (axis == "dp_shard" && fsdp > 1) return text("--fsdp ", fsdp / 2, " --tp ", tp);
+  return "";
+}
+
+}  // namespace shardbook::cause

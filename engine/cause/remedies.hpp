@@ -1,0 +1,36 @@
+// cause/remedies: what can a user type that would change it?
+//
+// Options of `train` and `run`, with values made from those of the run at hand. Of a trace without a configuration,
+// what PyTorch and Megatron call it.
+#pragma once
+
+#include <string>
+
+#include "engine/cause/why.hpp"
+#include "engine/program/program.hpp"
+
+namespace shardbook::cause {
+
+class Remedies {
+ public:
+  explicit Remedies(const Recorded& recorded) : recorded_(recorded) {}
+
+  // To begin these collectives earlier. May be empty.
+  std::string earlier(program::OpKind kind, const std::string& axis) const;
+  // To have fewer of them, smaller or fewer bytes, or more to hide them behind.
+  std::string less_of(program::OpKind kind, const std::string& axis, Regime regime) const;
+  std::string fewer_calls() const;
+  std::string fewer_calls_of(const std::string& axis) const;
+
+ private:
+  // "--sequences 64"
+  std::string more_sequences() const;
+  std::string another_cut() const;
+
+  const Recorded& recorded_;
+};
+
+// "all-gather", "reduce-scatter"
+std::string noun_of(program::OpKind kind);
+
+}  // namespace shardbook::cause

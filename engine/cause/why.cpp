@@ -1,0 +1,170 @@
+#include "engine/cause/why.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/cause/causes.hpp"
+#include "engine/cause/idle.hpp"
+#include "engine/cause/shares.hpp"
+#include "engine/cause/text.hpp"
+#include "engine/metrics/exposure.hpp"
+
+namespace shardbook::cause {
+
+using base::Error;
+using base::text;
+
+namespace {
+
+// Where all that is no compute costs less than this part of the step, compute bounds it.
+constexpr double little = 0.15;
+// From this part of the step on, a cause is worth a change.
+constexpr double worth_a_change = 0.05;
+
+double part_of(Nanoseconds ns, Nanoseconds whole) { return whole > 0 ? static_cast<double>(ns) / static_cast<double>(whole) : 0; }
+
+// What is late on one rank is part of the path as that rank's compute or host: it is shown as waiting for the rank.
+void take_out_rank(std::vector<Share>& shares, Nanoseconds rank_ns) {
+  const auto at = [&](Regime regime) -> Share& { return shares[static_cast<std::size_t>(regime)]; };
+  Share& from = at(Regime::compute).path_ns >= at(Regime::host).path_ns ? at(Regime::compute) : at(Regime::host);
+  const Nanoseconds moved = std::clamp<Nanoseconds>(rank_ns, 0, from.path_ns);
+  from.path_ns -= moved;
+  at(Regime::rank).path_ns += moved;
+}
+
+Regime largest(const std::vector<Share>& shares) {
+  return std::max_element(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.path_ns < b.path_ns; })->regime;
+}
+
+// By what would be gained, else by the path.
+Regime regime_of(const std::vector<Share>& shares, const Findings& findings, Nanoseconds step_ns) {
+  if (part_of(findings.all_but_compute_ns, step_ns) < little) return Regime::compute;
+  Regime best = Regime::compute;
+  Nanoseconds most = 0;
+  for (Regime regime : {Regime::host, Regime::latency, Regime::bandwidth, Regime::rank, Regime::memory}) {
+    if (findings.of(regime) <= most) continue;
+    most = findings.of(regime);
+    best = regime;
+  }
+  return part_of(most, step_ns) < 0.02 ? largest(shares) : best;
+}
+
+base::Status explain_record(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options, Why& why) {
+  base::Result<Study> made = study_of(recorded, options.step);
+  if (!made) return made.as_error();
+  const Study& study = made.value();
+  why.profile = study.profile;
+  why.basis = basis_of(study);
+  why.step_ns = study.step_ns();
+  why.step = study.step;
+  // Of a measured step the trace itself is the timeline; a modelled one was resolved without tracing.
+  const bool modelled = study.clock == timeline::Clock::modelled;
+  const std::optional<Window> traced = study.step ? metrics::common_step_window(timeline, *study.step) : std::nullopt;
+  const Timeline& shown = traced ? timeline : study.timeline;
+  const Window window = traced.value_or(study.window);
+  if (!modelled) why.step_ns = window.length();
+  const metrics::CriticalPath path = metrics::critical_path(shown, window);
+  why.shares = shares_of(shown, path, latency_by(study, shown));
+
+  const Findings findings = find_causes(study, recorded);
+  take_out_rank(why.shares, part_of(findings.rank_ns, why.step_ns) >= 0.02 ? findings.rank_ns : 0);
+  for (Share& share : why.shares) {
+    if (share.regime != Regime::unexplained) share.gain_ns = findings.of(share.regime);
+  }
+  why.regime = regime_of(why.shares, findings, why.step_ns);
+  why.causes = findings.causes;
+  const bool has_rank = shown.provenance(why.rank) != nullptr;
+  const Rank told = has_rank ? why.rank : shown.ranks.front().rank;
+  why.idle = idle_of(shown, told, window);
+  why.idle_ns = metrics::partition(shown, told, window).idle_ns;
+  if (modelled) {
+    const nlohmann::json& results = recorded.info->results;
+    if (results.contains("traced_step_ns") && results["traced_step_ns"].is_number()) {
+      why.traced_step_ns = std::llround(results["traced_step_ns"].get<double>());
+    }
+  }
+  return base::Done{};
+}
+
+base::Status explain_trace(const Timeline& timeline, const WhyOptions& options, const std::string& reason, Why& why) {
+  Window window = metrics::common_window(timeline);
+  if (options.step) {
+    const std::optional<Window> step = metrics::common_step_window(timeline, *options.step);
+    if (!step) return Error{text("there is no step ", *options.step, " in this timeline")};
+    window = *step;
+    why.step = options.step;
+  } else if (!timeline.steps.empty()) {
+    // The step in the middle by length.
+    std::vector<std::pair<Nanoseconds, int>> steps;
+    for (const timeline::Step& step : timeline.steps) {
+      if (const auto of = metrics::common_step_window(timeline, step.number)) steps.emplace_back(of->length(), step.number);
+    }
+    std::sort(steps.begin(), steps.end());
+    why.step = steps[(steps.size() - 1) / 2].second;
+    window = *metrics::common_step_window(timeline, *why.step);
+  }
+  if (window.length() <= 0) return Error{"nothing ran in this timeline, so there is nothing to explain"};
+  why.step_ns = window.length();
+  why.basis = reason;
+  const metrics::CriticalPath path = metrics::critical_path(timeline, window);
+  why.shares = shares_of(timeline, path, latency_seen(timeline));
+  why.causes = causes_on_path(timeline, path, why.shares);
+  const Nanoseconds compute_ns = why.shares[static_cast<std::size_t>(Regime::compute)].path_ns;
+  why.regime = part_of(why.step_ns - compute_ns, why.step_ns) < little ? Regime::compute : largest(why.shares);
+  why.idle = idle_of(timeline, why.rank, window);
+  why.idle_ns = metrics::partition(timeline, why.rank, window).idle_ns;
+  return base::Done{};
+}
+
+}  // namespace
+
+const char* name_of(Regime regime) {
+  switch (regime) {
+    case Regime::host: return "host";
+    case Regime::latency: return "latency";
+    case Regime::bandwidth: return "bandwidth";
+    case Regime::rank: return "rank";
+    case Regime::memory: return "memory";
+    case Regime::compute: return "compute";
+    case Regime::unexplained: break;
+  }
+  return "unexplained";
+}
+
+const char* adjective_of(Regime regime) {
+  switch (regime) {
+    case Regime::host: return "host-bound";
+    case Regime::latency: return "latency-bound";
+    case Regime::bandwidth: return "bandwidth-bound";
+    case Regime::rank: return "waiting for a rank";
+    case Regime::memory: return "memory-bound";
+    case Regime::compute: return "compute-bound";
+    case Regime::unexplained: break;
+  }
+  return "waiting for something that is not recorded";
+}
+
+base::Result<Why> why_of(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options) {
+  Why why;
+  if (timeline.ranks.empty()) return Error{"this timeline has no rank, so there is nothing to explain"};
+  why.clock = timeline.ranks.front().clock;
+  why.rank = options.rank.value_or(timeline.ranks.front().rank);
+  if (timeline.provenance(why.rank) == nullptr) {
+    return Error{text("there is no rank ", why.rank, " in this timeline; it has ", timeline.ranks.front().rank, " to ", timeline.ranks.back().rank)};
+  }
+  const bool has_record = recorded.has_record() && !recorded.records.front().programs.empty();
+  const base::Status explained =
+      has_record ? explain_record(timeline, recorded, options, why)
+                 : explain_trace(timeline, options, "read off the timeline, which has no record to resolve again: gains are bounds.", why);
+  if (!explained) return explained.as_error();
+  why.has_problem = !why.causes.empty() && why.causes.front().avoidable && part_of(why.causes.front().gain_ns, why.step_ns) >= worth_a_change;
+  std::stable_sort(why.shares.begin(), why.shares.end(), [](const Share& a, const Share& b) { return a.path_ns > b.path_ns; });
+  return why;
+}
+
+std::string headline_of(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options) {
+  const base::Result<Why> why = why_of(timeline, recorded, options);
+  return why ? headline(why.value()) : why.error();
+}
+
+}  // namespace shardbook::cause

@@ -1,0 +1,134 @@
+// cli/why_command: what cause/ says, printed; see why_command.hpp.
+#include "engine/cli/why_command.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <ostream>
+
+#include "engine/cause/diff.hpp"
+#include "engine/cause/whatif.hpp"
+#include "engine/cause/why.hpp"
+#include "engine/timeline/reader.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+
+namespace {
+
+constexpr int most_causes = 5;
+
+// A whole number of a switch, or none where it is not given.
+base::Result<std::optional<int>> number_of(const Line& line, const std::string& name, int least) {
+  if (!line.has(name)) return std::optional<int>{};
+  const base::Result<int> number = whole_number(name, line.value(name), least);
+  if (!number) return number.as_error();
+  return std::optional<int>(number.value());
+}
+
+std::vector<std::string> values_of(const Line& line, const std::string& name) {
+  const auto found = line.switches.find(name);
+  return found == line.switches.end() ? std::vector<std::string>{} : found->second;
+}
+
+void print(Console& console, const nlohmann::json& json) {
+  // Names come from the trace, and need not be UTF-8.
+  console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+}
+
+}  // namespace
+
+std::vector<Switch> why_switches() {
+  return {{"step", "N", "This step, by its number in the timeline.", "the one in the middle by length"},
+          {"rank", "N", "Whose idle time is told.", "the first"},
+          {"top", "N", "So many causes.", std::to_string(most_causes)},
+          {"json", "", "As JSON on standard output.", ""}};
+}
+
+std::vector<Switch> whatif_switches() {
+  std::string keys;
+  for (const cause::ScaleKey& key : cause::scale_keys()) keys += text(keys.empty() ? "" : "; ", key.name, " ", key.sentence);
+  return {{"scale", "KEY=FACTOR...", "A cost times a factor, 0 for nothing: " + keys + ". rank2.KEY is of one rank.", "", true},
+          {"drop", "wait=FILE:LINE...", "Without the waits that this line issues, or whose event it records; waits=KIND leaves out all of event, host, limiter, "
+                                         "buffer_reuse or communicator.", "", true},
+          {"earlier", "FILE:LINE...", "The collectives of this line are issued one place earlier, as by one more prefetch.", "", true},
+          {"alike", "", "All ranks as the one in the middle: no rank is late.", ""},
+          {"step", "N", "Of a measured run, this step.", "the one in the middle by length"},
+          {"json", "", "As JSON on standard output.", ""}};
+}
+
+std::vector<Switch> diff_switches() {
+  return {{"step", "N", "This step of both.", "of each the one in the middle by length"},
+          {"top", "N", "So many rows of each table.", "6"},
+          {"json", "", "As JSON on standard output.", ""}};
+}
+
+int diff(const Line& line, Console& console) {
+  const auto step = number_of(line, "step", 0), top = number_of(line, "top", 0);
+  for (const auto* number : {&step, &top}) {
+    if (!*number) return refuse(console, number->error());
+  }
+  std::vector<timeline::Timeline> timelines;
+  std::vector<cause::Recorded> recorded;
+  for (const std::string& place : line.places) {
+    base::Result<timeline::Timeline> read = timeline::read(place);
+    if (!read) return refuse(console, read.error());
+    base::Result<cause::Recorded> left = cause::read_recorded({place});
+    if (!left) return refuse(console, left.error());
+    timelines.push_back(std::move(read).value());
+    recorded.push_back(std::move(left).value());
+  }
+  const base::Result<cause::Diff> diff = cause::diff_of({timelines[0], recorded[0]}, {timelines[1], recorded[1]}, step.value());
+  if (!diff) return refuse(console, diff.error());
+  const auto most = static_cast<std::size_t>(top.value().value_or(6));
+  if (line.has("json")) print(console, cause::to_json(diff.value(), most));
+  else console.out << cause::to_text(diff.value(), most);
+  return exit_ok;
+}
+
+int why(const Line& line, Console& console) {
+  const auto step = number_of(line, "step", 0), rank = number_of(line, "rank", 0), top = number_of(line, "top", 0);
+  for (const auto* number : {&step, &rank, &top}) {
+    if (!*number) return refuse(console, number->error());
+  }
+  base::Result<timeline::Timeline> read = timeline::read(line.places);
+  if (!read) return refuse(console, read.error());
+  const base::Result<cause::Recorded> recorded = cause::read_recorded(line.places);
+  if (!recorded) return refuse(console, recorded.error());
+  const base::Result<cause::Why> why = cause::why_of(read.value(), recorded.value(), {step.value(), rank.value()});
+  if (!why) return refuse(console, why.error());
+  for (const std::string& banner : read.value().banners) console.err << "note: " << banner << "\n";
+  const auto most = static_cast<std::size_t>(top.value().value_or(most_causes));
+  if (line.has("json")) print(console, cause::to_json(why.value(), most));
+  else console.out << cause::to_text(why.value(), most);
+  return exit_ok;
+}
+
+int whatif(const Line& line, Console& console) {
+  const auto step = number_of(line, "step", 0);
+  if (!step) return refuse(console, step.error());
+  // "host=0" may stand beside the run as it is.
+  cause::Asked asked;
+  std::vector<std::string> places;
+  for (const std::string& word : line.places) {
+    if (word.find('=') == std::string::npos) places.push_back(word);
+    else if (word.starts_with("wait")) asked.drop.push_back(word);
+    else asked.scale.push_back(word);
+  }
+  if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
+  for (const std::string& word : values_of(line, "scale")) asked.scale.push_back(word);
+  for (const std::string& word : values_of(line, "drop")) asked.drop.push_back(word);
+  asked.earlier = values_of(line, "earlier");
+  asked.alike = line.has("alike");
+  const base::Result<cause::Recorded> recorded = cause::read_recorded(places);
+  if (!recorded) return refuse(console, recorded.error());
+  const base::Result<cause::Study> study = cause::study_of(recorded.value(), step.value());
+  if (!study) return refuse(console, places.front() + ": " + study.error());
+  const base::Result<cause::WhatIf> answer = cause::what_if(study.value(), asked);
+  if (!answer) return refuse(console, answer.error());
+  if (line.has("json")) print(console, cause::to_json(study.value(), answer.value()));
+  else console.out << cause::to_text(study.value(), answer.value());
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli
