@@ -5,12 +5,12 @@
 #include <ostream>
 
 #include "engine/cli/show_command.hpp"
+#include "engine/cli/open_trace.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/rank_summary.hpp"
 #include "engine/metrics/table.hpp"
-#include "engine/timeline/reader.hpp"
 
 namespace shardbook::cli {
 
@@ -57,7 +57,7 @@ std::vector<metrics::RankRow> rows_of(const Timeline& timeline, const Line& line
 }  // namespace
 
 int metrics_of(const Line& line, Console& console) {
-  base::Result<Timeline> read = timeline::read(line.places);
+  base::Result<Timeline> read = open_trace(line.places, console);
   if (!read) return refuse(console, read.error());
   const Timeline& timeline = read.value();
   if (const std::string* banner = cut_off(timeline)) {
@@ -65,7 +65,7 @@ int metrics_of(const Line& line, Console& console) {
   }
   base::Result<std::optional<Window>> window = window_of(line, timeline);
   if (!window) return refuse(console, window.error());
-  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+  print_banners(timeline, console);
 
   const std::vector<metrics::RankRow> rows = rows_of(timeline, line, window.value());
   const Window common = window.value().value_or(metrics::common_window(timeline));

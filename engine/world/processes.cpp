@@ -32,14 +32,6 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Writes the first cause where spawn_processes reads it.
-void report_to_parent(const std::string& cause) {
-  const char* fd = std::getenv("SHARDBOOK_REPORT_FD");
-  if (fd == nullptr) return;
-  const std::string line = cause + "\n";
-  [[maybe_unused]] const ssize_t count = write(std::atoi(fd), line.data(), line.size());
-}
-
 class ProcessWorld final : public World {
  public:
   ProcessWorld(Place place, Welcome welcome, const ProcessOptions& options)
@@ -252,7 +244,7 @@ void ProcessWorld::serve() {
     if (failed() && !failed_since) failed_since = time;
     if (failed_since && options_.patience_after_failure.count() > 0 &&
         time - *failed_since > options_.patience_after_failure) {
-      report_to_parent(notice_->cause());
+      tell_parent(notice_->cause());
       std::fprintf(stderr, "%s. Rank %d did not end within %lld ms after it; ending the process.\n",
                    notice_->cause().c_str(), rank(), static_cast<long long>(options_.patience_after_failure.count()));
       std::_Exit(1);
@@ -317,6 +309,18 @@ base::Status run_connected(const Launch& launch, const RankMain& main, const Pro
 
 }  // namespace
 
+void tell_parent(const std::string& cause) {
+  const char* fd = std::getenv("SHARDBOOK_REPORT_FD");
+  if (fd == nullptr) return;
+  const std::string line = cause + "\n";
+  [[maybe_unused]] const ssize_t count = write(std::atoi(fd), line.data(), line.size());
+}
+
+void hold_parent() {
+  const char* fd = std::getenv("SHARDBOOK_REPORT_FD");
+  if (fd != nullptr) [[maybe_unused]] const ssize_t count = write(std::atoi(fd), hold_line.data(), hold_line.size());
+}
+
 base::Result<ProcessOptions> process_options(const Environment& environment) {
   ProcessOptions options;
   const auto read = [&](const char* name, std::chrono::milliseconds& into) -> base::Status {
@@ -338,7 +342,7 @@ base::Result<ProcessOptions> process_options(const Environment& environment) {
 base::Status run_process(const Launch& launch, const RankMain& main, const ProcessOptions& options) {
   if (launch.place.size == 1) return run_threads(1, main, {options.patience_after_failure});
   base::Status status = run_connected(launch, main, options);
-  if (!status.ok()) report_to_parent(status.error());
+  if (!status.ok()) tell_parent(status.error());
   return status;
 }
 

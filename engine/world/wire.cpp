@@ -57,6 +57,13 @@ std::int64_t Reader::integer() {
   return static_cast<std::int64_t>(value);
 }
 
+std::size_t Reader::count(std::size_t bytes_each) {
+  const std::int64_t things = integer();
+  if (good_ && things >= 0 && static_cast<std::uint64_t>(things) <= rest_.size() / bytes_each) return static_cast<std::size_t>(things);
+  good_ = false;
+  return 0;
+}
+
 std::string Reader::string() {
   const std::int64_t length = integer();
   if (!good_ || length < 0 || static_cast<std::uint64_t>(length) > rest_.size()) {

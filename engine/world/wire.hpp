@@ -7,6 +7,7 @@
 // a payload that ends early makes the Reader bad, never reads beyond it.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -40,10 +41,12 @@ struct Hello {
   std::string clock_id;  // equal for processes that read the same steady clock
 };
 
-// Appends integers (8 bytes, little end first) and strings (length, bytes).
+// Appends integers (8 bytes, little end first), numbers (their 64 bits, so that what is not finite arrives too) and
+// strings (length, bytes).
 class Writer {
  public:
   Writer& integer(std::int64_t value);
+  Writer& number(double value) { return integer(std::bit_cast<std::int64_t>(value)); }
   Writer& string(std::string_view value);
   const std::string& bytes() const { return bytes_; }
 
@@ -56,8 +59,13 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
   std::int64_t integer();
+  double number() { return std::bit_cast<double>(integer()); }
   std::string string();
+  // How many things follow, each of at least `bytes_each` bytes: 0, and not good, where there is no room for them.
+  std::size_t count(std::size_t bytes_each = 8);
   bool good() const { return good_; }
+  // Good, and nothing is left.
+  bool ended() const { return good_ && rest_.empty(); }
 
  private:
   std::string_view rest_;
