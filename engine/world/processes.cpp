@@ -21,6 +21,7 @@
 
 #include "engine/world/control_server.hpp"
 #include "engine/world/rendezvous.hpp"
+#include "engine/world/secret.hpp"
 #include "engine/world/signals.hpp"
 #include "engine/world/threads.hpp"
 #include "engine/world/wire.hpp"
@@ -112,7 +113,7 @@ class ProcessWorld final : public World {
 
  protected:
   std::vector<std::string> exchange(Call call, base::Rank root, std::string_view mine) override {
-    const bool is_sent = call == Call::all_gather || (call == Call::broadcast && rank() == root);
+    const bool is_sent = call == Call::all_gather || call == Call::gather || (call == Call::broadcast && rank() == root);
     Writer writer;
     writer.integer(static_cast<int>(call)).integer(root).string(is_sent ? mine : std::string_view{});
     std::unique_lock lock(mutex_);
@@ -260,9 +261,10 @@ void ProcessWorld::handle(const Frame& frame) {
       all_here_ = true;
       return;
     case Kind::result: {
-      std::vector<std::string> strings(reader.integer());
+      std::vector<std::string> strings(reader.count());
       for (std::string& one : strings) one = reader.string();
-      result_ = std::move(strings);
+      if (reader.ended()) result_ = std::move(strings);
+      else failed_cause_ = server_ + " sent what no control server sends; do all ranks run the same build?";
       return;
     }
     case Kind::failed: failed_cause_ = reader.string(); return;
@@ -278,15 +280,19 @@ void ProcessWorld::handle(const Frame& frame) {
 }
 
 base::Status run_connected(const Launch& launch, const RankMain& main, const ProcessOptions& options) {
+  const char* home = std::getenv("HOME");
+  const base::Result<std::string> secret = shared_secret(launch, home != nullptr ? home : "");
+  if (!secret) return secret.as_error();
   std::unique_ptr<ControlServer> server;
   Launch found = launch;
+  found.secret = secret.value();
   if (launch.place.rank == 0) {
     auto listener = open_server(launch);
     if (!listener.ok()) return listener.as_error();
+    server = std::make_unique<ControlServer>(listener.value(), found, options);
     found.port = listener.value().port;
     found.port_candidates = 1;
-    found.address = "127.0.0.1";
-    server = std::make_unique<ControlServer>(listener.value(), launch, options);
+    found.address = listener.value().address;
   }
   auto welcome = find_server(found, options);
   if (!welcome.ok()) return welcome.as_error();

@@ -15,9 +15,9 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
-#include <random>
 
 #include "engine/world/processes.hpp"
+#include "engine/world/secret.hpp"
 #include "engine/world/wire.hpp"
 
 extern char** environ;
@@ -189,14 +189,9 @@ class Family {
   bool stopped_ = false;   // a rank ended with the code of one that was asked to
 };
 
-std::string random_id() {
-  std::random_device device;
-  return base::text(device(), "-", device());
-}
-
 void Family::start(const std::string& program, const std::vector<std::string>& args, int size, Listener listener) {
   const std::vector<int> nodes = options_.node_sizes.empty() ? std::vector<int>{size} : options_.node_sizes;
-  const std::string run_id = random_id();
+  const std::string run_id = hex_of(random_bytes32()).substr(0, 16), secret = hex_of(random_bytes32());
   const pid_t parent = getpid();
   int rank = 0;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
@@ -209,6 +204,7 @@ void Family::start(const std::string& program, const std::vector<std::string>& a
       add("SHARDBOOK_LOCAL_WORLD_SIZE", nodes[node]);
       add("SHARDBOOK_NODE", node);
       add("SHARDBOOK_RUN_ID", run_id);
+      add("SHARDBOOK_SECRET", secret);
       add("SHARDBOOK_ADDRESS", "127.0.0.1");
       add("SHARDBOOK_PORT", listener.port);
       add("SHARDBOOK_REPORT_FD", report_.write_end);
@@ -401,7 +397,7 @@ base::Result<SpawnOutcome> spawn_processes(const std::string& program, const std
   if (access(program.c_str(), X_OK) != 0) {
     return base::Error{base::text("cannot run ", program, ": ", std::strerror(errno))};
   }
-  auto listener = listen_on(0, 1, true);
+  auto listener = listen_on(0, 1);
   if (!listener.ok()) return listener.as_error();
   Family family(options);
   family.start(program, args, size, listener.value());

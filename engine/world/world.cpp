@@ -95,6 +95,7 @@ std::string World::name_of(Call call, base::Rank root) {
 std::vector<std::string> World::take_result(Call call, base::Rank root,
                                             std::vector<std::string> contributions) {
   if (call == Call::barrier) return {};
+  // Of gather this is what rank 0 gets.
   if (call == Call::broadcast) return {std::move(contributions[root])};
   return contributions;
 }

@@ -229,7 +229,7 @@ TEST(Spawn, ChildrenDoNotOutliveAKilledParent) {
 // --- As launchers start us -----------------------------------------------------------------------
 
 TEST(StartedBy, TorchrunWhoseStoreHoldsMasterPort) {
-  auto store = listen_on(0, 1, true);
+  auto store = listen_on(0, 1);
   ASSERT_TRUE(store.ok());
   Capture out;
   std::vector<pid_t> children;
