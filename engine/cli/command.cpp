@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "engine/base/nearest.hpp"
+#include "engine/base/printable.hpp"
 
 namespace shardbook::cli {
 
@@ -12,7 +13,7 @@ using base::Error;
 using base::text;
 
 int refuse(Console& console, const std::string& sentence) {
-  console.err << "shardbook: " << sentence << "\n";
+  console.err << "shardbook: " << base::printable(sentence) << "\n";
   return exit_bad_input;
 }
 

@@ -18,7 +18,8 @@ namespace shardbook::cli {
 // Exit codes of every command.
 inline constexpr int exit_ok = 0;
 inline constexpr int exit_failed = 1;      // a run failed
-inline constexpr int exit_bad_input = 2;   // what was asked for cannot be
+inline constexpr int exit_bad_input = 2;   // what was asked for cannot be, or cannot be written
+inline constexpr int exit_stopped = 3;     // a run was asked to stop, and did; what it had is written
 
 // Prints "shardbook: <sentence>" on the error stream; returns exit_bad_input.
 int refuse(Console& console, const std::string& sentence);

@@ -37,6 +37,9 @@ std::string pad_left(std::string_view text, int width);
 // longer stands alone. At least one line.
 std::vector<std::string> wrap(std::string_view text, int width, std::string_view indent = "");
 
+// The word as a shell reads it back: as it is where it is plain, else in single quotes.
+std::string shell_word(const std::string& word);
+
 // "4 ranks", "1 rank"
 std::string count_text(long long count, std::string_view noun);
 // A number in three digits and a letter: "412k", "1.42 M" with `space` between.

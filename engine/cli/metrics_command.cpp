@@ -6,12 +6,12 @@
 
 #include "engine/cause/why.hpp"
 #include "engine/cli/show_command.hpp"
+#include "engine/cli/open_trace.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/rank_summary.hpp"
 #include "engine/metrics/table.hpp"
-#include "engine/timeline/reader.hpp"
 
 namespace shardbook::cli {
 
@@ -66,7 +66,7 @@ std::optional<std::string> headline(const Line& line, const Timeline& timeline, 
 }  // namespace
 
 int metrics_of(const Line& line, Console& console) {
-  base::Result<Timeline> read = timeline::read(line.places);
+  base::Result<Timeline> read = open_trace(line.places, console);
   if (!read) return refuse(console, read.error());
   const Timeline& timeline = read.value();
   if (const std::string* banner = cut_off(timeline)) {
@@ -74,7 +74,7 @@ int metrics_of(const Line& line, Console& console) {
   }
   base::Result<std::optional<Window>> window = window_of(line, timeline);
   if (!window) return refuse(console, window.error());
-  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+  print_banners(timeline, console);
 
   const base::Result<cause::Recorded> recorded = cause::read_recorded(line.places);
   if (!recorded) return refuse(console, recorded.error());

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <ostream>
 
+#include "engine/base/printable.hpp"
 #include "engine/book/project.hpp"
+#include "engine/cli/open_trace.hpp"
 #include "engine/timeline/pack.hpp"
 
 namespace shardbook::cli {
@@ -34,12 +36,13 @@ int pack_run(const Line& line, Console& console) {
   if (!timeline::is_pack_name(out)) {
     return refuse(console, base::text("--out ", out, ": the name of a pack ends in .tar.gz, .tgz or .tar, by which it is known"));
   }
+  if (base::Status finished = finish_killed_runs({run}, console); !finished) return refuse(console, finished.error());
   const base::Result<timeline::PackSize> packed = timeline::write_pack(run, book::project_root(), out);
   if (!packed) return refuse(console, packed.error());
   std::error_code ignored;
-  console.out << "Pack  " << out << "   " << bytes_text(fs::file_size(out, ignored)) << ", of "
+  console.out << "Pack  " << base::printable(out) << "   " << bytes_text(fs::file_size(out, ignored)) << ", of "
               << count_text(static_cast<long long>(packed.value().files), "file") << " with " << bytes_text(packed.value().bytes) << "\n"
-              << "Next  ./shardbook view " << out << "     on any machine\n";
+              << "Next  ./shardbook view " << base::printable(shell_word(out)) << "     on any machine\n";
   return exit_ok;
 }
 

@@ -73,6 +73,7 @@ std::string loss_line(const config::RunConfig& config, const launch::Outcome& ou
   std::string line = text("Loss ", fixed(first.loss, 3), " at first, ", fixed(last.loss, 3), " in step ", last.step,
                           " (nats a token; a guess among ", config.model.vocab, " costs ", fixed(std::log(config.model.vocab), 3), ").\n");
   if (outcome.stopped_early) line = text("Stopped after ", last.step + 1, " of ", config.steps, " steps. ") + line;
+  if (!outcome.failure.empty()) line += lines_of("", text("FAILED: ", outcome.failure));
   return line;
 }
 
@@ -135,9 +136,9 @@ std::string steps_phrase(const timeline::Timeline& timeline) {
 std::string next_steps(const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
   std::vector<std::pair<std::string, std::string>> steps;
   if (!outcome.folder.empty()) {
-    steps.emplace_back("./shardbook view " + outcome.folder, "see it beside the notes");
-    steps.emplace_back("./shardbook show " + outcome.folder, "the same in the terminal");
-    steps.emplace_back("./shardbook why " + outcome.folder, "all causes, with what each costs");
+    steps.emplace_back("./shardbook view " + shell_word(outcome.folder), "see it beside the notes");
+    steps.emplace_back("./shardbook show " + shell_word(outcome.folder), "the same in the terminal");
+    steps.emplace_back("./shardbook why " + shell_word(outcome.folder), "all causes, with what each costs");
   }
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
   steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
@@ -234,6 +235,7 @@ nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outco
       {"profile", config.clock == Clock::modelled ? config.profile : ""},
       {"losses", losses},
       {"stopped_early", outcome.stopped_early},
+      {"failure", outcome.failure},
       {"step_ns", speed.step_ns},
       {"step_min_ns", speed.step_min_ns},
       {"step_max_ns", speed.step_max_ns},

@@ -6,11 +6,13 @@
 #include <ostream>
 
 #include "engine/cause/recorded.hpp"
+#include "engine/base/printable.hpp"
 #include "engine/cli/built_with.hpp"
+#include "engine/cli/open_trace.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/report/page.hpp"
 #include "engine/timeline/output.hpp"
-#include "engine/timeline/reader.hpp"
+#include "engine/timeline/pack.hpp"
 
 namespace shardbook::cli {
 
@@ -50,7 +52,7 @@ std::vector<Switch> report_switches() {
 int report_run(const Line& line, Console& console) {
   const std::string out = line.has("out") ? line.value("out") : default_out(line.places.front());
   if (!out.ends_with(".html") && !out.ends_with(".htm")) return refuse(console, text("--out ", out, ": the name of a page ends in .html"));
-  base::Result<Timeline> read = timeline::read(line.places);
+  base::Result<Timeline> read = open_trace(line.places, console);
   if (!read) return refuse(console, read.error());
   const Timeline& timeline = read.value();
   const auto window = window_of(line, timeline);
@@ -69,12 +71,12 @@ int report_run(const Line& line, Console& console) {
   const base::Status written = file.commit();
   if (!written) return refuse(console, written.error() + "; --out says where else");
 
-  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+  print_banners(timeline, console);
   if (line.has("json")) {
     console.out << report::to_json(timeline, figures, 12).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return exit_ok;
   }
-  console.out << "Page  " << out << "   " << short_number(static_cast<double>(page.size()), " ") << "B, one file, for any browser\n";
+  console.out << "Page  " << base::printable(out) << "   " << short_number(static_cast<double>(page.size()), " ") << "B, one file, for any browser\n";
   for (const std::string& part : wrap(figures.headline + ".", console.text_columns())) console.out << part << "\n";
   return exit_ok;
 }

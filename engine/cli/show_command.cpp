@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/cli/open_trace.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/terminal.hpp"
-#include "engine/timeline/reader.hpp"
 
 namespace shardbook::cli {
 
@@ -174,7 +174,7 @@ nlohmann::json exposures_json(const Timeline& timeline, Window window) {
 }  // namespace
 
 int show(const Line& line, Console& console) {
-  base::Result<Timeline> read = timeline::read(line.places);
+  base::Result<Timeline> read = open_trace(line.places, console);
   if (!read) return refuse(console, read.error());
   const Timeline& timeline = read.value();
   base::Result<std::optional<Window>> window = window_of(line, timeline);
@@ -192,9 +192,11 @@ int show(const Line& line, Console& console) {
   if (line.has("width")) {
     base::Result<int> width = whole_number("width", line.value("width"), 40);
     if (!width) return refuse(console, width.error());
+    constexpr int widest = 4096;
+    if (width.value() > widest) return refuse(console, text("--width must be at most ", widest));
     options.width = width.value();
   }
-  for (const std::string& banner : timeline.banners) console.err << "note: " << banner << "\n";
+  print_banners(timeline, console);
 
   const Window shown = window.value().value_or(metrics::common_window(timeline));
   if (line.has("json")) {

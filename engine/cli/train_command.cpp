@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "engine/base/printable.hpp"
 #include "engine/cli/report.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/launch/launch.hpp"
@@ -13,6 +14,7 @@
 #include "engine/simulate/profile.hpp"
 #include "engine/timeline/output.hpp"
 #include "engine/world/launchers.hpp"
+#include "engine/world/processes.hpp"
 
 namespace shardbook::cli {
 
@@ -56,7 +58,7 @@ int exit_code_of(const std::string& error) { return error.substr(0, 5) == "rank 
 int fail(Console& console, const Speaker& speaker, const std::string& error) {
   const int code = exit_code_of(error);
   // The failure of a rank reaches the parent by itself.
-  if (code != exit_failed || !speaker.has_parent()) console.err << "shardbook: " << error << "\n";
+  if (code != exit_failed || !speaker.has_parent()) console.err << "shardbook: " << base::printable(error) << "\n";
   return code;
 }
 
@@ -130,29 +132,36 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   base::Result<launch::Outcome> outcome = launch::run(config, options);
   progress.finish();
   if (!outcome) return fail(console, speaker, outcome.error());
-  if (outcome.value().role != launch::Role::reporter) return exit_ok;
+  const int code = outcome.value().failure.empty() ? outcome.value().stopped_early ? exit_stopped : exit_ok : exit_failed;
+  if (outcome.value().role != launch::Role::reporter) return code;
 
-  begin_to_speak();
+  // What is kept comes before what is said: nobody may be there to read it.
   const cause::Recorded recorded = recorded_of(outcome.value());
   const std::string after = outcome_text(config, outcome.value(), recorded, lab);
+  if (!outcome.value().folder.empty()) {
+    if (base::Status status = write_summary(outcome.value().folder, heading + "\n" + after); !status) return refuse(console, status.error());
+  }
+  begin_to_speak();
   if (config.json) {
     console.out << outcome_json(config, outcome.value(), recorded).dump(2) << "\n";
   } else {
-    console.out << "\n" << after;
+    console.out << "\n" << base::printable(after, base::Lines::kept);
   }
-  if (outcome.value().folder.empty()) return exit_ok;
-  if (base::Status status = write_summary(outcome.value().folder, heading + "\n" + after); !status) {
-    return refuse(console, status.error());
+  console.out << std::flush;
+  if (code == exit_failed) {
+    const std::string error = outcome.value().failure + (outcome.value().folder.empty() ? "" : "; the run is in " + outcome.value().folder);
+    if (speaker.has_parent()) world::tell_parent(error);
+    fail(console, speaker, error);
   }
-  return exit_ok;
+  return code;
 }
 
 std::string command_text(const std::string& name, const Line& line) {
   std::string words = "shardbook " + name;
-  for (const std::string& place : line.places) words += " " + place;
+  for (const std::string& place : line.places) words += " " + shell_word(place);
   for (const auto& [option, values] : line.switches) {
     words += " --" + option;
-    for (const std::string& value : values) words += " " + value;
+    for (const std::string& value : values) words += " " + shell_word(value);
   }
   return words;
 }

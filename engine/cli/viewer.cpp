@@ -9,6 +9,8 @@
 #include <ostream>
 
 #include "engine/base/check.hpp"
+#include "engine/cli/command.hpp"
+#include "engine/cli/open_trace.hpp"
 
 namespace shardbook::cli {
 
@@ -40,6 +42,9 @@ int viewer_command(const std::string& name, const Line& line, Console& console) 
   if (path.empty()) {
     return refuse(console, base::text("`", name, "` belongs to the viewer, and ", viewer_problem(),
                                       "; until then `shardbook show` draws the timeline in the terminal"));
+  }
+  if (name == "view") {
+    if (base::Status finished = finish_killed_runs(line.places, console); !finished) return refuse(console, finished.error());
   }
   // The same words, in place of this program.
   std::vector<std::string> words = {path, name};

@@ -1,15 +1,10 @@
 #include "engine/launch/launch.hpp"
 
-#include <unistd.h>
-
-#include <cmath>
-#include <cstdio>
-#include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 
 #include "engine/launch/resolve.hpp"
+#include "engine/launch/run_folder.hpp"
 #include "engine/launch/speed.hpp"
 #include "engine/launch/start.hpp"
 #include "engine/timeline/writer.hpp"
@@ -34,56 +29,14 @@ std::string progress_text(const Progress& progress) {
 
 namespace {
 
-std::string utc_now(const char* form) {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[40];
-  std::strftime(text, sizeof text, form, &parts);
-  return text;
-}
-
-}  // namespace
-
-RunFolder::~RunFolder() {
-  std::error_code holds_something;
-  for (const std::string& folder : made_) fs::remove(folder, holds_something);
-}
-
-base::Result<RunFolder> make_run_folder(const config::RunConfig& config) {
-  fs::path folder = config.out;
-  if (folder.empty()) {
-    const std::string lab = config.lab.empty() ? "train" : config.lab;
-    const std::string layout = base::text(config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp, config.dp > 1 ? base::text("-dp", config.dp) : "");
-    folder = fs::path("experiments") / lab / "runs" / (utc_now("%Y%m%d-%H%M%S-") + layout);
-    for (int again = 2; fs::exists(folder) && again < 100; ++again) {
-      folder = folder.parent_path() / (utc_now("%Y%m%d-%H%M%S-") + layout + "-" + std::to_string(again));
-    }
-  }
-  std::vector<std::string> made;
-  std::error_code problem;
-  for (fs::path path = folder; !path.empty() && !fs::exists(path, problem); path = path.parent_path()) made.push_back(path.string());
-  RunFolder run(folder.string(), std::move(made));
-  fs::create_directories(folder, problem);
-  const fs::path probe = folder / ".write-probe";
-  const bool writable = !problem && std::ofstream(probe).put('x').flush().good();
-  fs::remove(probe, problem);
-  if (!writable) {
-    return base::Error{base::text("the run's folder ", folder.string(),
-                                  " cannot be written: name another with --out, or make it writable")};
-  }
-  return run;
-}
-
-namespace {
-
 // run.json: what repeats the run, on what it ran, and what came of it.
-timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions& options, const Outcome& outcome,
-                           const std::vector<RankOutcome>& ranks, const std::string& backend) {
+timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions& options, const RunFolder& folder,
+                           const Outcome& outcome, const std::vector<RankOutcome>& ranks, const std::string& backend) {
   timeline::RunInfo info;
+  info.id = folder.id();
   info.lab = config.lab;
   info.command = options.command;
-  info.made_at = utc_now("%Y-%m-%dT%H:%M:%SZ");
+  info.made_at = folder.made_at();
   info.config = nlohmann::json::parse(config::to_json(config));
   info.hardware["device"] = ranks[0].device;
   info.hardware["ranks"] = static_cast<int>(ranks.size());
@@ -94,6 +47,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   for (const RankOutcome& rank : ranks) {
     info.clock_error_ns = std::max(info.clock_error_ns, rank.clock.error + rank.device_clock_error);
   }
+  // JSON has no number that is not finite: such a loss is null, and `failure` says what it was.
   nlohmann::json losses = nlohmann::json::array(), norms = nlohmann::json::array();
   for (const train::StepResult& result : outcome.results) {
     losses.push_back(result.loss);
@@ -101,7 +55,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   }
   const Speed& speed = outcome.speed;
   info.results = {{"losses", losses}, {"gradient_norms", norms}, {"stopped_early", outcome.stopped_early},
-                  {"step_ns", speed.step_ns}, {"step_min_ns", speed.step_min_ns}, {"step_max_ns", speed.step_max_ns},
+                  {"failure", outcome.failure}, {"step_ns", speed.step_ns}, {"step_min_ns", speed.step_min_ns}, {"step_max_ns", speed.step_max_ns},
                   {"steps_counted", speed.steps_counted}, {"tokens_per_second", speed.tokens_per_second},
                   {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"tracing_cost", speed.tracing_cost},
                   {"tracing_pair_ns", speed.tracing_pair_ns},
@@ -123,26 +77,40 @@ base::Status write(const Outcome& outcome, const ResolvedRun& run) {
 
 }  // namespace
 
-base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, const std::string& folder,
-                               const std::vector<RankOutcome>& ranks, const std::string& backend) {
+base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
+                               const std::vector<RankOutcome>& ranks, const std::string& backend, const std::string& interruption) {
   base::Result<ResolvedRun> resolved = resolve_run(config, ranks);
   if (!resolved) return resolved.as_error();
   ResolvedRun run = std::move(resolved).value();
 
   Outcome outcome;
-  outcome.folder = folder;
+  outcome.folder = folder.path();
   outcome.results = ranks[0].results;
-  outcome.stopped_early = ranks[0].stopped_early;
+  outcome.stopped_early = ranks[0].stopped_early || !interruption.empty();
+  outcome.failure = interruption;
+  for (std::size_t rank = 0; rank < ranks.size() && outcome.failure.empty(); ++rank) {
+    if (!ranks[rank].not_finite.empty()) outcome.failure = base::text("rank ", rank, ": ", ranks[rank].not_finite);
+  }
   outcome.speed = speed_of(config, ranks[0], run.step_ns, run.traced_step_ns);
   outcome.timeline = std::move(run.timeline);
   outcome.program_hashes = run.program_hashes;
-  outcome.info = describe(config, options, outcome, ranks, backend);
+  outcome.info = describe(config, options, folder, outcome, ranks, backend);
   if (options.write_run) {
     base::Status written = write(outcome, run);
     if (!written) return written.as_error();
+    folder.finish();
   }
   outcome.records = std::move(run.records);
   return outcome;
+}
+
+base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
+                                       const std::vector<RankOutcome>& ranks, const std::string& backend) {
+  base::Result<Outcome> outcome = conclude(config, options, folder, ranks, backend);
+  if (outcome || folder.path().empty()) return outcome;
+  folder.keep();
+  return base::Error{base::text(outcome.error(), "; what the ranks recorded is still in ", folder.path(),
+                                ": `./shardbook metrics ", folder.path(), "` makes the run of it when that is mended")};
 }
 
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options) {

@@ -8,7 +8,8 @@
 // run folder and says what came of it.
 //
 // One rank's failure ends all within seconds; the first cause is the error. Ctrl-C ends all ranks after the same
-// step, and what was recorded until then is written.
+// step, and what was recorded until then is written. So it is where a loss or norm is not finite any more: the run
+// stops, whole. What a killed rank has recorded is in its journal (journal.hpp), of which recover.hpp makes a run.
 #pragma once
 
 #include <functional>
@@ -60,7 +61,8 @@ enum class Role {
 
 struct Outcome {
   Role role = Role::reporter;
-  bool stopped_early = false;               // Ctrl-C
+  bool stopped_early = false;               // Ctrl-C, or what `failure` says
+  std::string failure;                      // "rank 0: the loss of step 7 is nan": why the run is none that went well
   std::string folder;                       // of the run
   std::vector<train::StepResult> results;   // a step each
   Speed speed;
@@ -79,6 +81,9 @@ struct LaunchOptions {
 
 // Trains. The error is the first cause, one sentence. REQUIRES: config::validate has accepted the config.
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options);
+
+// With this code a rank that was asked to stop ends (cli's exit_stopped): its parent takes it for no failure.
+inline constexpr int stopped_rank_code = 3;
 
 // GPUs that this process may use: 0 without CUDA or a driver.
 int gpus_available();

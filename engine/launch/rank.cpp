@@ -1,9 +1,10 @@
 #include "engine/launch/rank.hpp"
 
-#include <cstdio>
+#include <cmath>
 
 #include "engine/comm/meta/meta.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "engine/launch/journal.hpp"
 #include "engine/launch/resolve.hpp"
 
 namespace shardbook::launch {
@@ -38,6 +39,16 @@ void compare_orders(world::World& world, program::Recorder& recorder) {
 
 std::string encode(program::Recorder& recorder, int world_size, const std::vector<program::StepTimes>& steps) {
   return program::encode(recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
+}
+
+// "the loss of step 7 is nan", or "" where both of its numbers are numbers. They are sums over all ranks, so every
+// rank sees the same.
+std::string what_is_not_finite(const train::StepResult& result) {
+  const bool of_loss = !std::isfinite(result.loss);
+  if (!of_loss && std::isfinite(result.gradient_norm)) return "";
+  return base::text(of_loss ? "the loss of step " : "the gradient norm of step ", result.step, " is ",
+                    of_loss ? result.loss : result.gradient_norm,
+                    ", on all ranks; a lower --lr, more --warmup-steps or a --clip may keep it finite");
 }
 
 // Says how a step went, every so many steps and at the end.
@@ -78,26 +89,31 @@ class Reporter {
 
 }  // namespace
 
-RankOutcome train_rank(world::World& world, const config::RunConfig& config, device::Device& device, comm::Backend& backend,
-                       const data::TokenSource* source, const LaunchOptions& options) {
-  RankOutcome outcome;
+void train_rank(world::World& world, const config::RunConfig& config, device::Device& device, comm::Backend& backend,
+                const data::TokenSource* source, const LaunchOptions& options, RankOutcome& outcome, Journal& journal) {
   const mesh::Mesh mesh = mesh_of(config);
   device.set_watch([&world] { world.throw_if_failed(); });
   train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
   outcome.clock = world.measure_clock();
+  journal.head(outcome, backend.version());
   world.barrier();
 
   std::vector<program::StepTimes> traced;
   Reporter reporter(config, options, world.rank());
   std::int64_t issued = 0, settled = 0;
-  // Awaits every step before `end`.
+  // Awaits every step before `end`. After one that is not finite all ranks stop at the same step, soon: its update
+  // has spoiled the weights, for clipping has no power over a norm that is no number.
   auto settle_until = [&](std::int64_t end) {
     for (; settled < end; ++settled) {
       outcome.results.push_back(trainer.await(settled));
       outcome.step_done.push_back(program::host_now());
+      journal.result(outcome.results.back(), outcome.step_done.back());
       reporter.report(outcome.results.back());
       backend.check();
+      if (!outcome.not_finite.empty()) continue;
+      outcome.not_finite = what_is_not_finite(outcome.results.back());
+      if (!outcome.not_finite.empty()) world.request_stop();
     }
   };
 
@@ -110,11 +126,13 @@ RankOutcome train_rank(world::World& world, const config::RunConfig& config, dev
     program::StepTimes& times = trainer.issue(issued, timed);
     outcome.step_timed.push_back(timed);
     if (timed) traced.push_back(times);
+    if (timed || issued == 0) journal.programs(device.recorder(), world.size());
+    if (timed) journal.traced(times);
     if (issued == 0) {
       compare_orders(world, device.recorder());
       // The modelled pace of the progress lines comes from the program of all ranks.
       if (config.clock == config::Clock::modelled) {
-        const std::vector<std::string> records = world.all_gather(encode(device.recorder(), world.size(), {}));
+        const std::vector<std::string> records = world.gather(encode(device.recorder(), world.size(), {}));
         if (world.rank() == 0) reporter.set_modelled_step(modelled_step_ns(config, records));
       }
     }
@@ -128,7 +146,6 @@ RankOutcome train_rank(world::World& world, const config::RunConfig& config, dev
   settle_until(issued);
   device.synchronize();
   outcome.record = encode(device.recorder(), world.size(), traced);
-  return outcome;
 }
 
 RankOutcome issue_on_meta(const config::RunConfig& config, base::Rank rank) {

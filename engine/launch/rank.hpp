@@ -22,14 +22,18 @@ struct RankOutcome {
   std::vector<base::Nanoseconds> step_done;     // when the host saw each step done
   std::vector<char> step_timed;
   bool stopped_early = false;
+  std::string not_finite;                       // what was the first not to be: "the loss of step 7 is nan"; else ""
   double allocated_bytes = 0;
   double tracing_pair_ns = 0;
 };
 
-// Trains on an own device; every rank of the world calls it alike. `progress` is called by rank 0. Throws
-// base::Failure on this rank's failure or another's.
-RankOutcome train_rank(world::World& world, const config::RunConfig& config, device::Device& device, comm::Backend& backend,
-                       const data::TokenSource* source, const LaunchOptions& options);
+class Journal;
+
+// Trains on an own device; every rank of the world calls it alike. `progress` is called by rank 0. `outcome` comes with
+// what is known of the device, and is filled; `journal` is told of each step as it ends. Throws base::Failure on this
+// rank's failure or another's.
+void train_rank(world::World& world, const config::RunConfig& config, device::Device& device, comm::Backend& backend,
+                const data::TokenSource* source, const LaunchOptions& options, RankOutcome& outcome, Journal& journal);
 
 // Issues one step on meta and hands over its record; needs no world.
 RankOutcome issue_on_meta(const config::RunConfig& config, base::Rank rank);

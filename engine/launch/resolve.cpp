@@ -152,7 +152,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
     const bool led_in = free_at[rank] != std::numeric_limits<base::Nanoseconds>::min();
     timeline::Provenance provenance;
     provenance.rank = record.rank;
-    provenance.world_size = static_cast<int>(records.size());
+    provenance.world_size = config.ranks;
     provenance.clock = clock_of(config.clock);
     provenance.profile = config.clock == config::Clock::modelled ? config.profile : "";
     provenance.clock_error_ns = ranks[rank].clock.error + ranks[rank].device_clock_error;

@@ -7,35 +7,19 @@
 
 #include "engine/launch/launch.hpp"
 #include "engine/launch/rank.hpp"
+#include "engine/launch/run_folder.hpp"
 
 namespace shardbook::launch {
 
-// A run's folder. What was made for it goes again with this object where nothing came to stand in it: a run that
-// fails, or finds the disk full, leaves no empty folder.
-class RunFolder {
- public:
-  RunFolder() = default;   // of a run that is not written
-  RunFolder(std::string path, std::vector<std::string> made) : path_(std::move(path)), made_(std::move(made)) {}
-  RunFolder(RunFolder&& other) noexcept { *this = std::move(other); }
-  RunFolder& operator=(RunFolder&& other) noexcept {
-    std::swap(path_, other.path_);
-    std::swap(made_, other.made_);
-    return *this;
-  }
-  ~RunFolder();
-  const std::string& path() const { return path_; }
+// From the outcomes of ranks to the run on disk, in order. `interruption` says what ended the run, if it did not end by
+// itself. Where it cannot be written, what the ranks keep on disk is still there.
+base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
+                               const std::vector<RankOutcome>& ranks, const std::string& backend,
+                               const std::string& interruption = "");
 
- private:
-  std::string path_;
-  std::vector<std::string> made_;   // folders that were not there before, the innermost first
-};
-
-// Makes the run's folder, and makes sure that it can be written. Errors: it cannot.
-base::Result<RunFolder> make_run_folder(const config::RunConfig& config);
-
-// From all ranks' outcomes to the run on disk.
-base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, const std::string& folder,
-                               const std::vector<RankOutcome>& ranks, const std::string& backend);
+// The same of ranks that have trained: where the run cannot be written, what they recorded stays, and it is said where.
+base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
+                                       const std::vector<RankOutcome>& ranks, const std::string& backend);
 
 // The ranks of host and meta live in one process: being one of several that a launcher started is refused, as is
 // asking for processes.

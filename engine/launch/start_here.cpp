@@ -3,6 +3,8 @@
 
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
+#include "engine/launch/journal.hpp"
+#include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
 #include "engine/world/launchers.hpp"
 #include "engine/world/signals.hpp"
@@ -27,7 +29,7 @@ base::Status expect_no_launcher(const config::RunConfig& config) {
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options) {
   RunFolder folder;
   if (options.write_run) {
-    base::Result<RunFolder> made = make_run_folder(config);
+    base::Result<RunFolder> made = RunFolder::make(config, options);
     if (!made) return made.as_error();
     folder = std::move(made).value();
   }
@@ -37,7 +39,7 @@ base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOpti
   } catch (const base::Failure& failure) {
     return base::Error{failure.what()};
   }
-  return conclude(config, options, folder.path(), ranks, "meta");
+  return conclude(config, options, folder, ranks, "meta");
 }
 
 base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options) {
@@ -46,7 +48,7 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   if (!source) return source.as_error();
   RunFolder folder;
   if (options.write_run) {
-    base::Result<RunFolder> made = make_run_folder(config);
+    base::Result<RunFolder> made = RunFolder::make(config, options);
     if (!made) return made.as_error();
     folder = std::move(made).value();
   }
@@ -58,12 +60,18 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   const base::Status ran = world::run_threads(config.ranks, [&](world::World& world) {
     device::HostDevice device({stored, stored}, world.rank(), config.drain_seed);
     const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
-    RankOutcome outcome = train_rank(world, config, device, *backend, source.value().get(), options);
+    Journal journal;
+    if (options.write_run) {
+      base::Result<Journal> begun = Journal::begin(folder.path(), folder.id(), world.rank(), world.size());
+      if (!begun) throw base::Failure(begun.error());
+      journal = std::move(begun).value();
+    }
+    RankOutcome& outcome = ranks[static_cast<std::size_t>(world.rank())];
     outcome.device = "host";
-    ranks[static_cast<std::size_t>(world.rank())] = std::move(outcome);
+    train_rank(world, config, device, *backend, source.value().get(), options, outcome, journal);
   });
-  if (!ran) return ran.as_error();
-  return conclude(config, options, folder.path(), ranks, "loopback");
+  if (!ran) return base::Error{ran.error() + rescue(folder, ran.error())};
+  return conclude_or_keep(config, options, folder, ranks, "loopback");
 }
 
 }  // namespace shardbook::launch

@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/launch/journal.hpp"
+#include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
 #include "engine/launch/wire.hpp"
 #include "engine/shard/interval.hpp"
@@ -20,6 +23,9 @@
 namespace shardbook::launch {
 
 namespace {
+
+// The folder of the run, for ranks whose parent has made it.
+constexpr const char* folder_variable = "SHARDBOOK_RUN_FOLDER";
 
 // "0,1;2,3" of SHARDBOOK_NODES: GPUs of each pretended node, for trying several nodes on one host.
 void pretend_nodes(const char* text, world::SpawnOptions& spawn) {
@@ -51,23 +57,78 @@ void keep_to_own_processors(const world::Place& place) {
 }
 
 // Starts this program once a rank, with the config in a file.
-base::Result<Outcome> spawn(const config::RunConfig& config) {
+base::Result<Outcome> spawn(const config::RunConfig& config, const LaunchOptions& launch) {
+  RunFolder folder;
+  if (launch.write_run) {
+    base::Result<RunFolder> made = RunFolder::make(config, launch);
+    if (!made) return made.as_error();
+    folder = std::move(made).value();
+  }
   const std::filesystem::path file = std::filesystem::temp_directory_path() / base::text("shardbook-", ::getpid(), ".json");
   if (!(std::ofstream(file) << config::to_json(config)).flush().good()) {
     return base::Error{base::text("the config for the ranks cannot be written to ", file.string(), ": free some space there, or set TMPDIR")};
   }
   world::SpawnOptions options;
+  options.stopped_code = stopped_rank_code;
+  if (launch.write_run) options.environment.emplace_back(folder_variable, std::filesystem::absolute(folder.path()).string());
   if (const char* nodes = std::getenv("SHARDBOOK_NODES")) pretend_nodes(nodes, options);
   std::vector<std::string> arguments{"train", "--config", file.string()};
   // What a stored config leaves out
   if (config.json) arguments.push_back("--json");
-  if (!config.out.empty()) arguments.insert(arguments.end(), {"--out", config.out});
   const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), arguments, config.ranks, options);
   std::filesystem::remove(file);
   if (!ended) return ended.as_error();
-  if (ended.value().exit_code != 0) return base::Error{ended.value().first_cause};
+  const world::SpawnOutcome& all = ended.value();
   Outcome outcome;
   outcome.role = Role::parent;
+  outcome.stopped_early = all.exit_code == stopped_rank_code;
+  // Rank 0 has finished the folder, or there is something to finish.
+  const bool whole = launch.write_run && !is_unfinished(folder.path());
+  if (whole) folder.keep();
+  if (all.exit_code == 0 || outcome.stopped_early) return outcome;
+  return base::Error{all.first_cause + (whole ? "" : rescue(folder, all.first_cause))};
+}
+
+// Rank 0 makes the folder, or has it from the process that started it; where it cannot, no rank starts. Every rank
+// begins its journal there. On a node that does not have the folder, ranks go without, and say so.
+Journal begin_record(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder) {
+  if (!options.write_run) return {};
+  if (world.rank() == 0) {
+    const char* from_parent = std::getenv(folder_variable);
+    base::Result<RunFolder> made = from_parent != nullptr ? RunFolder::made_by_parent(from_parent) : RunFolder::make(config, options);
+    if (!made) throw base::Failure(made.error());
+    folder = std::move(made).value();
+  }
+  const std::string path = world.broadcast(std::filesystem::absolute(folder.path()).string(), 0);
+  const std::string id = world.broadcast(folder.id(), 0);
+  base::Result<Journal> begun = Journal::begin(path, id, world.rank(), world.size());
+  if (begun) return std::move(begun).value();
+  if (world.local_rank() == 0) {
+    std::fprintf(stderr, "note: should this run be killed, what the ranks of node %d recorded is lost: %s\n", world.node(), begun.error().c_str());
+  }
+  return {};
+}
+
+// Everyone's record goes to rank 0, which writes the run: when the others have left, so that nothing which happens to
+// them can disturb it.
+std::vector<RankOutcome> gather_outcomes(world::World& world, const RankOutcome& mine) {
+  std::vector<RankOutcome> ranks;
+  for (const std::string& bytes : world.gather(to_bytes(mine))) ranks.push_back(from_bytes(bytes));
+  if (world.rank() == 0) world::hold_parent();
+  return ranks;
+}
+
+base::Result<Outcome> finish_rank(base::Rank rank, const base::Status& ran, const config::RunConfig& config, const LaunchOptions& options,
+                                  RunFolder& folder, const std::vector<RankOutcome>& ranks, const std::string& backend) {
+  // A rank that fails when its record is here already does no harm to the run.
+  const bool has_all = static_cast<int>(ranks.size()) == config.ranks;
+  if (!ran && has_all) std::fprintf(stderr, "note: the run is whole, but one of its ranks failed at the very end: %s\n", ran.error().c_str());
+  if (rank == 0 && has_all) return conclude_or_keep(config, options, folder, ranks, backend);
+  // Where another process keeps the folder, it rescues what is in it.
+  const bool own_folder = std::getenv(folder_variable) == nullptr;
+  if (!ran) return base::Error{ran.error() + (rank == 0 && own_folder ? rescue(folder, ran.error()) : "")};
+  Outcome outcome;
+  outcome.role = Role::member;
   return outcome;
 }
 
@@ -95,7 +156,7 @@ std::vector<std::pair<std::string, std::string>> versions() {
 base::Result<Outcome> run_processes(const config::RunConfig& config, const LaunchOptions& options) {
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) return launch.as_error();
-  if (launch.value().launcher == world::Launcher::none && config.ranks > 1) return spawn(config);
+  if (launch.value().launcher == world::Launcher::none && config.ranks > 1) return spawn(config, options);
   if (launch.value().place.size != config.ranks) {
     return base::Error{base::text(world::name_of(launch.value().launcher), " started ", launch.value().place.size,
                                   " ranks, and --tp ", config.tp, " --fsdp ", config.fsdp, config.dp > 1 ? base::text(" --dp ", config.dp) : "", " needs ", config.ranks,
@@ -107,46 +168,29 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
   if (!source) return source.as_error();
 
   if (launch.value().launcher == world::Launcher::shardbook) keep_to_own_processors(launch.value().place);
-  Outcome outcome;
-  outcome.role = Role::member;
-  base::Status concluded = base::Done{};
   world::SignalGuard signals;
+  RunFolder folder;
+  std::vector<RankOutcome> ranks;
+  std::string backend_name;
   const base::Status ran = world::run_process(launch.value(), [&](world::World& world) {
-    // Rank 0 makes the folder; where it cannot, no rank starts.
-    RunFolder folder;
-    if (world.rank() == 0 && options.write_run) {
-      base::Result<RunFolder> made = make_run_folder(config);
-      if (!made) throw base::Failure(made.error());
-      folder = std::move(made).value();
-    }
+    Journal journal = begin_record(world, config, options, folder);
     const base::DType activation = config.precision == config::Precision::bf16 ? base::DType::bf16 : base::DType::f32;
     const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
     base::Result<std::unique_ptr<device::Device>> device = device::make_cuda_device(gpu, {activation, base::DType::f32}, world.rank());
     if (!device) throw base::Failure(device.error());
     const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
     const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
+    backend_name = backend->version();
 
-    RankOutcome mine = train_rank(world, config, *device.value(), *backend, source.value().get(), options);
+    RankOutcome mine;
     mine.device = device::cuda_device_name(gpu);
     const device::CudaTiming timing = device::cuda_timing(*device.value());
     mine.device_clock_error = timing.clock_error;
     mine.tracing_pair_ns = static_cast<double>(timing.device_cost_of_op);
-
-    // Everyone's record goes to rank 0, which writes the run.
-    std::vector<RankOutcome> ranks;
-    for (const std::string& bytes : world.all_gather(to_bytes(mine))) {
-      if (world.rank() == 0) ranks.push_back(from_bytes(bytes));
-    }
-    if (world.rank() == 0) {
-      base::Result<Outcome> all = conclude(config, options, folder.path(), ranks, backend->version());
-      if (all) outcome = std::move(all).value();
-      else concluded = all.as_error();
-    }
-    world.barrier();
+    train_rank(world, config, *device.value(), *backend, source.value().get(), options, mine, journal);
+    ranks = gather_outcomes(world, mine);
   }, process.value());
-  if (!ran) return ran.as_error();
-  if (!concluded) return concluded.as_error();
-  return outcome;
+  return finish_rank(launch.value().place.rank, ran, config, options, folder, ranks, backend_name);
 }
 
 }  // namespace shardbook::launch

@@ -1,40 +1,49 @@
 #include "engine/launch/wire.hpp"
 
-#include <nlohmann/json.hpp>
+#include "engine/world/wire.hpp"
 
 namespace shardbook::launch {
 
 std::string to_bytes(const RankOutcome& outcome) {
-  nlohmann::json results = nlohmann::json::array();
+  world::Writer writer;
+  writer.string(outcome.device).integer(outcome.clock.offset).integer(outcome.clock.error);
+  writer.integer(outcome.device_clock_error).integer(outcome.stopped_early);
+  writer.number(outcome.allocated_bytes).number(outcome.tracing_pair_ns).string(outcome.not_finite);
+  writer.integer(static_cast<std::int64_t>(outcome.results.size()));
   for (const train::StepResult& result : outcome.results) {
-    results.push_back({result.step, result.loss, result.gradient_norm, result.learning_rate});
+    writer.integer(result.step).number(result.loss).number(result.gradient_norm).number(result.learning_rate);
   }
-  const nlohmann::json head = {{"device", outcome.device}, {"offset", outcome.clock.offset}, {"error", outcome.clock.error},
-                               {"device_error", outcome.device_clock_error}, {"results", results},
-                               {"step_done", outcome.step_done}, {"step_timed", outcome.step_timed},
-                               {"stopped_early", outcome.stopped_early}, {"allocated_bytes", outcome.allocated_bytes},
-                               {"tracing_pair_ns", outcome.tracing_pair_ns}};
-  // The record is binary and goes behind the head, which ends with a line feed.
-  return head.dump() + "\n" + outcome.record;
+  writer.integer(static_cast<std::int64_t>(outcome.step_done.size()));
+  for (const base::Nanoseconds time : outcome.step_done) writer.integer(time);
+  writer.string({outcome.step_timed.data(), outcome.step_timed.size()});
+  writer.string(outcome.record);
+  return writer.bytes();
 }
 
 RankOutcome from_bytes(std::string_view bytes) {
-  const std::size_t end = bytes.find('\n');
-  const nlohmann::json head = nlohmann::json::parse(bytes.substr(0, end), nullptr, false);
-  SHARDBOOK_CHECK(end != std::string_view::npos && head.is_object(), "a rank's outcome came damaged");
+  world::Reader reader(bytes);
   RankOutcome outcome;
-  outcome.device = head["device"];
-  outcome.clock = {head["offset"], head["error"]};
-  outcome.device_clock_error = head["device_error"];
-  for (const nlohmann::json& result : head["results"]) {
-    outcome.results.push_back({result[0], result[1], result[2], result[3]});
+  outcome.device = reader.string();
+  outcome.clock.offset = reader.integer();
+  outcome.clock.error = reader.integer();
+  outcome.device_clock_error = reader.integer();
+  outcome.stopped_early = reader.integer() != 0;
+  outcome.allocated_bytes = reader.number();
+  outcome.tracing_pair_ns = reader.number();
+  outcome.not_finite = reader.string();
+  outcome.results.resize(reader.count(4 * 8));
+  for (train::StepResult& result : outcome.results) {
+    result.step = reader.integer();
+    result.loss = reader.number();
+    result.gradient_norm = reader.number();
+    result.learning_rate = reader.number();
   }
-  outcome.step_done = head["step_done"].get<std::vector<base::Nanoseconds>>();
-  outcome.step_timed = head["step_timed"].get<std::vector<char>>();
-  outcome.stopped_early = head["stopped_early"];
-  outcome.allocated_bytes = head["allocated_bytes"];
-  outcome.tracing_pair_ns = head["tracing_pair_ns"];
-  outcome.record = bytes.substr(end + 1);
+  outcome.step_done.resize(reader.count());
+  for (base::Nanoseconds& time : outcome.step_done) time = reader.integer();
+  const std::string timed = reader.string();
+  outcome.step_timed.assign(timed.begin(), timed.end());
+  outcome.record = reader.string();
+  SHARDBOOK_CHECK(reader.ended(), "a rank's outcome came damaged");
   return outcome;
 }
 

@@ -1,4 +1,6 @@
 // launch/wire: a rank's outcome as bytes, from its process to rank 0's.
+//
+// Numbers go as their bits, so that a loss that is not finite arrives as what it is.
 #pragma once
 
 #include <string>

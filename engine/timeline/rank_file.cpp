@@ -138,9 +138,10 @@ bool RankFile::read_ours() {
   return for_each_key(cursor_, [&](std::string_view key) {
     RawString text;
     if (key == "clock_error_ns") return cursor_.integer(provenance_.clock_error_ns);
-    if (key != "clock" && key != "profile" && key != "device") return cursor_.skip_value();
+    if (key != "clock" && key != "profile" && key != "device" && key != "run") return cursor_.skip_value();
     if (!cursor_.string(text)) return false;
     const std::string value(decode(text, scratch_));
+    if (key == "run") out_.run = value;
     if (key == "profile") provenance_.profile = value;
     if (key == "device") provenance_.device = value;
     if (key == "clock") {

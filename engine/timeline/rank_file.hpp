@@ -29,6 +29,7 @@ struct FileEvents {
   Rank rank = -1;
   std::int64_t base_ns = 0;
   bool foreign = false;                                             // the trace is not ours
+  std::string run;                                                  // the id that its run wrote into each file; ""
   std::unordered_map<std::int64_t, TimelineBuilder::SpanNumber> ids;    // id in the file -> span
   struct StatedEdge {
     TimelineBuilder::SpanNumber to;

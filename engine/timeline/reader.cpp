@@ -12,6 +12,7 @@
 #include "engine/timeline/gzip.hpp"
 #include "engine/timeline/pack.hpp"
 #include "engine/timeline/rank_file.hpp"
+#include "engine/timeline/whole.hpp"
 
 namespace shardbook::timeline {
 namespace {
@@ -117,6 +118,9 @@ base::Result<Timeline> joined(std::vector<ReadFile>& files, const std::vector<st
     if (files[i].events.foreign) infer_steps(timeline, rank);
   }
   if (!waits.empty()) infer_event_edges(timeline, waits, where);
+  std::vector<std::string> runs;
+  for (const ReadFile& file : files) runs.push_back(file.events.run);
+  note_mixed_runs(timeline, runs, names);
   return timeline;
 }
 
@@ -206,6 +210,13 @@ static base::Result<Timeline> read_any(const std::vector<std::string>& paths, co
 
 base::Result<Timeline> read(const std::vector<std::string>& paths, const Heard& heard) {
   base::Result<Timeline> timeline = read_any(paths, heard);
+  // Of a run that was named whole, all of it is expected.
+  if (timeline && paths.size() == 1) {
+    std::error_code ignored;
+    const bool folder = fs::is_directory(paths[0], ignored);
+    if (folder || is_pack_name(paths[0])) note_missing_ranks(timeline.value(), paths[0]);
+    if (folder) note_interrupted(timeline.value(), paths[0]);
+  }
   if (timeline && heard) heard(1);
   return timeline;
 }

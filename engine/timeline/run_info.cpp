@@ -15,6 +15,7 @@ nlohmann::json to_json(const RunInfo& info) {
     sources.push_back({{"path", source.path}, {"hash", source.hash}, {"content", source.content}});
   }
   return {{"format", 1},
+          {"id", info.id},
           {"lab", info.lab},
           {"command", info.command},
           {"made_at", info.made_at},
@@ -33,6 +34,7 @@ base::Result<RunInfo> run_info_from_json(const nlohmann::json& json, const std::
       return base::Error{base::text(name, " has format ", format, "; this build reads format 1")};
     }
     RunInfo info;
+    info.id = json.value("id", "");
     info.lab = json.value("lab", "");
     info.command = json.value("command", "");
     info.made_at = json.value("made_at", "");

@@ -22,6 +22,7 @@ struct SourceExcerpt {
 };
 
 struct RunInfo {
+  std::string id;                                           // also in every rank file: which run it is of
   std::string lab;                                          // "02", or "" for a plain `train`
   std::string command;                                      // as it was typed
   std::string made_at;                                      // "2026-11-21T00:58:23Z"

@@ -26,8 +26,8 @@ struct SpanHash {
 
 class RankWriter {
  public:
-  RankWriter(const Timeline& timeline, Rank rank, Output& out)
-      : timeline_(timeline), rank_(rank), provenance_(*timeline.provenance(rank)), links_(timeline, rank), out_(out) {}
+  RankWriter(const Timeline& timeline, Rank rank, const std::string& run, Output& out)
+      : timeline_(timeline), rank_(rank), run_(run), provenance_(*timeline.provenance(rank)), links_(timeline, rank), out_(out) {}
 
   void write() {
     number_tracks();
@@ -88,7 +88,9 @@ class RankWriter {
          << ", \"world_size\": " << provenance_.world_size << ", \"backend\": \"nccl\"},\n"
          << "\"shardbook\": {\"clock\": \"" << name_of(provenance_.clock) << "\", \"profile\": ";
     out_.quoted(provenance_.profile) << ", \"device\": ";
-    out_.quoted(provenance_.device) << ", \"clock_error_ns\": " << provenance_.clock_error_ns << "},\n"
+    out_.quoted(provenance_.device) << ", \"clock_error_ns\": " << provenance_.clock_error_ns;
+    if (!run_.empty()) (out_ << ", \"run\": ").quoted(run_);
+    out_ << "},\n"
                                     << "\"deviceProperties\": [{\"id\": " << rank_ << ", \"name\": ";
     out_.quoted(provenance_.device) << "}],\n\"displayTimeUnit\": \"ns\",\n\"baseTimeNanoseconds\": "
                                     << timeline_.base_ns << ",\n\"traceEvents\": [\n";
@@ -292,6 +294,7 @@ class RankWriter {
 
   const Timeline& timeline_;
   Rank rank_;
+  const std::string& run_;
   const Provenance& provenance_;
   Links links_;
   Output& out_;
@@ -311,10 +314,10 @@ std::string kineto_name(const Timeline& timeline, SpanRef span) {
   return safe_name(timeline.label(span), timeline.cls(span), op);
 }
 
-base::Status write_rank(const Timeline& timeline, Rank rank, const std::string& path) {
+base::Status write_rank(const Timeline& timeline, Rank rank, const std::string& path, const std::string& run) {
   SHARDBOOK_CHECK(timeline.provenance(rank) != nullptr, "the timeline has no rank ", rank);
   Output out(path);
-  RankWriter(timeline, rank, out).write();
+  RankWriter(timeline, rank, run, out).write();
   return out.commit();
 }
 
@@ -324,7 +327,7 @@ base::Status write_run(const Timeline& timeline, const RunInfo& info, const std:
   if (failure) return base::Error{base::text("cannot make the folder ", folder, ": ", failure.message())};
   for (const Provenance& provenance : timeline.ranks) {
     base::Status written =
-        write_rank(timeline, provenance.rank, base::text(folder, "/rank", provenance.rank, ".json"));
+        write_rank(timeline, provenance.rank, base::text(folder, "/rank", provenance.rank, ".json"), info.id);
     if (!written) return written;
   }
   // After the rank files, for it must not be older; one of an earlier run in this folder goes.

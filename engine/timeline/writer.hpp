@@ -20,7 +20,8 @@
 namespace shardbook::timeline {
 
 // Writes one rank. REQUIRES: timeline.provenance(rank) != nullptr.
-base::Status write_rank(const Timeline& timeline, Rank rank, const std::string& path);
+// `run`, if any, says of which run the file is (RunInfo::id).
+base::Status write_rank(const Timeline& timeline, Rank rank, const std::string& path, const std::string& run = "");
 
 // Writes rankN.json for each rank of the timeline, and run.json; of a large run run.tlb too
 // (columns.hpp). The folder is made if needed.

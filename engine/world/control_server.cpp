@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 
 #include "engine/world/rendezvous.hpp"
+#include "engine/world/secret.hpp"
 
 namespace shardbook::world {
 
@@ -23,6 +25,9 @@ constexpr auto report_grace = 200ms;
 constexpr auto own_gap = 1s;
 // A connection that has not said who it is by then is a stranger's.
 constexpr auto hello_deadline = 5s;
+// So many strangers are listened to at once, besides one for each rank.
+constexpr std::ptrdiff_t most_strangers = 64;
+constexpr int most_accepted_at_once = 256;
 // How long the ranks that have all left are given to close their side.
 constexpr auto farewell = 2s;
 
@@ -57,23 +62,33 @@ ControlServer::~ControlServer() {
 
 void ControlServer::serve() {
   while (!finished()) {
-    wait_for_events();
-    accept_peers();
-    for (std::size_t at = 0; at < peers_.size(); ++at) {
-      Peer& peer = *peers_[at];
-      peer.channel.flush();
-      const std::uint64_t heard_before = peer.channel.bytes_received();
-      for (const Frame& frame : peer.channel.receive()) handle(peer, frame);
-      if (peer.channel.bytes_received() > heard_before) peer.last_heard = Clock::now();
-      if (peer.channel.closed()) handle_closed(peer);
+    try {
+      serve_round();
+    } catch (const std::exception& failure) {
+      fail(base::text("rank 0 (pid ", getpid(), " on ", host_, "): its control server failed: ", failure.what()));
     }
-    std::erase_if(peers_, [](const auto& peer) { return peer->channel.closed() && !peer->hello; });
-    check_times();
   }
 }
 
+void ControlServer::serve_round() {
+  wait_for_events();
+  accept_peers();
+  for (std::size_t at = 0; at < peers_.size(); ++at) {
+    Peer& peer = *peers_[at];
+    peer.channel.flush();
+    const std::uint64_t heard_before = peer.channel.bytes_received();
+    for (const Frame& frame : peer.channel.receive()) handle(peer, frame);
+    if (peer.channel.bytes_received() > heard_before) peer.last_heard = Clock::now();
+    if (peer.channel.closed()) handle_closed(peer);
+  }
+  std::erase_if(peers_, [](const auto& peer) { return peer->channel.closed() && !peer->hello; });
+  check_times();
+}
+
 void ControlServer::wait_for_events() {
-  std::vector<pollfd> waits{{listener_.fd, POLLIN, 0}};
+  // Without descriptors for more connections the listener would wake this thread at once, again and again.
+  std::vector<pollfd> waits;
+  if (Clock::now() >= no_accept_until_) waits.push_back({listener_.fd, POLLIN, 0});
   for (const auto& peer : peers_) {
     if (peer->channel.closed()) continue;
     const short events = peer->channel.wants_to_write() ? POLLIN | POLLOUT : POLLIN;
@@ -83,19 +98,36 @@ void ControlServer::wait_for_events() {
 }
 
 void ControlServer::accept_peers() {
-  pollfd wait{listener_.fd, POLLIN, 0};
-  while (poll(&wait, 1, 0) == 1) {
-    const int fd = accept(listener_.fd, nullptr, nullptr);
-    if (fd < 0) return;
+  if (Clock::now() < no_accept_until_) return;
+  for (int accepted = 0; accepted < most_accepted_at_once; ++accepted) {
+    pollfd wait{listener_.fd, POLLIN, 0};
+    if (poll(&wait, 1, 0) != 1) return;
+    const int fd = accept4(listener_.fd, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        no_accept_until_ = Clock::now() + 100ms;
+        forget_stranger();
+      }
+      return;
+    }
     peers_.push_back(std::make_unique<Peer>(fd));
     peers_.back()->last_heard = Clock::now();
+    const auto strangers = std::count_if(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer->hello; });
+    if (strangers > most_strangers + launch_.place.size) forget_stranger();
   }
 }
 
+void ControlServer::forget_stranger() {
+  const auto oldest = std::find_if(peers_.begin(), peers_.end(), [](const auto& peer) { return !peer->hello; });
+  if (oldest != peers_.end()) peers_.erase(oldest);
+}
+
 void ControlServer::handle(Peer& peer, const Frame& frame) {
+  if (peer.channel.closed()) return;
   if (!peer.hello) {
-    if (frame.kind == Kind::hello) admit(peer, frame.payload);
-    return;
+    if (frame.kind == Kind::hello && !peer.said) return challenge(peer, frame.payload);
+    if (frame.kind == Kind::proof && peer.said) return admit(peer, frame.payload);
+    return peer.channel.shut();
   }
   switch (frame.kind) {
     case Kind::call: return join_call(peer, frame.payload);
@@ -125,29 +157,41 @@ void ControlServer::handle(Peer& peer, const Frame& frame) {
 
 // --- Gathering -----------------------------------------------------------------------------------
 
-void ControlServer::admit(Peer& peer, const std::string& payload) {
-  // A rank of this run, and the only one of its number? (1: knock elsewhere; 2: the run is wrong.)
+void ControlServer::challenge(Peer& peer, const std::string& payload) {
   const std::optional<Hello> hello = decode_hello(payload);
-  const auto refuse = [&](int code, const std::string& why) {
-    peer.channel.send(Kind::refusal, Writer().integer(code).string(why).bytes());
-  };
-  if (!hello) return refuse(1, "this is no rank of any run");
-  if (hello->run_id != launch_.run_id) return refuse(1, "another run is served here");
-  const int size = launch_.place.size;
-  if (hello->size != size || hello->rank < 0 || hello->rank >= size) {
-    return refuse(2, base::text("it says rank ", hello->rank, " of ", hello->size,
-                                ", but the run of rank 0 has ", size, " ranks"));
+  if (!hello) return peer.channel.shut();
+  if (hello->run_id != launch_.run_id) {
+    peer.channel.send(Kind::refusal, Writer().string("another run is served here").bytes());
+    return peer.channel.shut();
   }
-  if (by_rank_[hello->rank] != nullptr) {
-    return refuse(2, base::text(describe(*by_rank_[hello->rank]), " is here already; if two runs share this "
-                                "host, give each its own SHARDBOOK_PORT"));
+  peer.said = hello;
+  const std::string random = random_bytes32();
+  peer.expected_proof = proof_of_rank(launch_.secret, payload, random);
+  peer.channel.send(Kind::challenge, Writer().string(random).string(proof_of_server(launch_.secret, payload, random)).bytes());
+}
+
+void ControlServer::admit(Peer& peer, const std::string& proof) {
+  if (!equal_secretly(proof, peer.expected_proof)) return peer.channel.shut();
+  // A rank of this run; the only one of its number?
+  const Hello hello = *peer.said;
+  const auto refuse = [&](const std::string& why) {
+    peer.channel.send(Kind::refusal, Writer().string(why).bytes());
+    peer.channel.shut();
+  };
+  const int size = launch_.place.size;
+  if (hello.size != size || hello.rank < 0 || hello.rank >= size) {
+    return refuse(base::text("it says rank ", hello.rank, " of ", hello.size, ", but the run of rank 0 has ", size, " ranks"));
+  }
+  if (by_rank_[hello.rank] != nullptr) {
+    return refuse(base::text(describe(*by_rank_[hello.rank]), " is here already; if two runs share this "
+                             "host, give each its own SHARDBOOK_PORT"));
   }
 
   // Welcome it; late ranks of a failed run hear of the failure at once.
   peer.hello = hello;
-  peer.channel.allow_frames_of(Channel::longest_message);
-  by_rank_[hello->rank] = &peer;
-  const bool same_clock = hello->clock_id == clock_id_;
+  peer.channel.allow_long_frames();
+  by_rank_[hello.rank] = &peer;
+  const bool same_clock = hello.clock_id == clock_id_;
   peer.channel.send(Kind::welcome, Writer().integer(getpid()).string(host_).integer(same_clock).bytes());
   if (cause_) peer.channel.send(Kind::failed, Writer().string(*cause_).bytes());
   if (++arrived_ == size) all_here();
@@ -194,6 +238,10 @@ void ControlServer::join_call(Peer& peer, const std::string& payload) {
   const auto call = static_cast<World::Call>(reader.integer());
   const auto root = static_cast<base::Rank>(reader.integer());
   const std::string name = World::name_of(call, root);
+  const std::string contribution = reader.string();
+  if (!reader.ended() || call > World::Call::gather || root < 0 || root >= launch_.place.size) {
+    return fail(base::text(describe(peer), " sent a call that there is not; do all ranks run the same build?"));
+  }
   if (in_call_ == 0) {
     call_name_ = name;
     first_caller_ = peer.hello->rank;
@@ -202,7 +250,7 @@ void ControlServer::join_call(Peer& peer, const std::string& payload) {
     return fail(base::text(describe(peer), " called ", name, " while rank ", first_caller_, " waits in ",
                            call_name_, "; all ranks must make the same calls in the same order"));
   }
-  peer.contribution = reader.string();
+  peer.contribution = contribution;
   peer.in_call = true;
   ++in_call_;
   check_departures();
@@ -220,7 +268,11 @@ void ControlServer::join_call(Peer& peer, const std::string& payload) {
   Writer writer;
   writer.integer(static_cast<std::int64_t>(result.size()));
   for (const std::string& one : result) writer.string(one);
-  send_all(Kind::result, writer.bytes());
+  if (call != World::Call::gather) return send_all(Kind::result, writer.bytes());
+  // Only rank 0 gets what was gathered; the others hear that it is there.
+  for (Peer* rank : by_rank_) {
+    rank->channel.send(Kind::result, rank->hello->rank == 0 ? std::string_view(writer.bytes()) : Writer().integer(0).bytes());
+  }
 }
 
 void ControlServer::check_departures() {
@@ -286,7 +338,7 @@ void ControlServer::check_times() {
     if (peer->channel.closed()) continue;
     const auto silence = time - peer->last_heard;
     if (!peer->hello) {
-      if (silence > hello_deadline) shutdown(peer->channel.fd(), SHUT_RDWR);
+      if (time - peer->came > hello_deadline) peer->channel.shut();
     } else if (!peer->left && silence > options_.heartbeat_timeout) {
       return fail(base::text(describe(*peer), " has been silent for ", seconds(silence),
                              " (stopped, or its host is down?)"));

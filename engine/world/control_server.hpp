@@ -10,7 +10,9 @@
 //   - a stop at step S is decided only when every rank has promised not to pass S unasked, and a
 //     rank's service thread promises without its training thread, so the decision never waits for a
 //     step (see step_ended in processes.cpp);
-//   - the thread never blocks but in poll.
+//   - the thread never blocks but in poll;
+//   - a stranger (secret.hpp) can say one hello and one proof, of bounded length, in a bounded time; strangers are
+//     bounded in number, and the one who waits longest goes first. None changes the state of the run.
 #pragma once
 
 #include <atomic>
@@ -36,11 +38,14 @@ class ControlServer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // A connection, of a known rank once its hello was accepted.
+  // A connection; a stranger's until its proof was accepted, of a known rank (`hello`) from then on.
   struct Peer {
     explicit Peer(int fd) : channel(fd) {}
     Channel channel;
+    std::optional<Hello> said;
+    std::string expected_proof;
     std::optional<Hello> hello;
+    Clock::time_point came = Clock::now();
     Clock::time_point last_heard;
     bool reported = false;
     bool left = false;
@@ -50,10 +55,13 @@ class ControlServer {
   };
 
   void serve();
+  void serve_round();
   void wait_for_events();
   void accept_peers();
   void handle(Peer& peer, const Frame& frame);
-  void admit(Peer& peer, const std::string& payload);
+  void challenge(Peer& peer, const std::string& payload);
+  void admit(Peer& peer, const std::string& proof);
+  void forget_stranger();
   void all_here();
   void join_call(Peer& peer, const std::string& payload);
   void check_departures();
@@ -94,6 +102,7 @@ class ControlServer {
   // The watch.
   Clock::time_point last_round_ = Clock::now();
   Clock::time_point last_beat_ = Clock::now();
+  Clock::time_point no_accept_until_;
   std::thread thread_;
 };
 

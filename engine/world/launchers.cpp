@@ -110,6 +110,7 @@ base::Result<Launch> Reading::finish(const char* first) {
 
   // Address and port of rank 0's server.
   launch_.run_id = base::text(name_of(launch_.launcher), ":", launch_.run_id, ":", place.size);
+  launch_.secret = text_or("SHARDBOOK_SECRET", "");
   find_server_port();
   std::string address = text_or("SHARDBOOK_ADDRESS", "");
   if (address.empty() && place.local_size == place.size) address = "127.0.0.1";

@@ -18,7 +18,8 @@
 // port itself belongs to torchrun's store; 16 below it near 65535), else 16 ports in 12000 .. 31999, below the ephemeral
 // ports, by a hash of the job's id. Rank 0 takes the first free one; the others knock at each until
 // a server answers with the same run id. Address: SHARDBOOK_ADDRESS, else MASTER_ADDR, else
-// 127.0.0.1 if all ranks are local, else the first host of Slurm's step node list.
+// 127.0.0.1 if all ranks are local, else the first host of Slurm's step node list. Rank 0 listens there only, or on all
+// interfaces where that name leads others elsewhere than itself. SHARDBOOK_SECRET: see secret.hpp.
 #pragma once
 
 #include <functional>
@@ -40,6 +41,7 @@ struct Launch {
   int port = 0;                       // the first candidate
   int port_candidates = 1;
   std::string run_id;                 // equal on all ranks of a run, different between runs
+  std::string secret;                 // what its ranks prove themselves with; "": the user's own (secret.hpp)
   int listen_fd = -1;                 // rank 0, started by spawn_processes: the port, already bound
 };
 

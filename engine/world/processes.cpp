@@ -21,6 +21,7 @@
 
 #include "engine/world/control_server.hpp"
 #include "engine/world/rendezvous.hpp"
+#include "engine/world/secret.hpp"
 #include "engine/world/signals.hpp"
 #include "engine/world/threads.hpp"
 #include "engine/world/wire.hpp"
@@ -31,14 +32,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-
-// Writes the first cause where spawn_processes reads it.
-void report_to_parent(const std::string& cause) {
-  const char* fd = std::getenv("SHARDBOOK_REPORT_FD");
-  if (fd == nullptr) return;
-  const std::string line = cause + "\n";
-  [[maybe_unused]] const ssize_t count = write(std::atoi(fd), line.data(), line.size());
-}
 
 class ProcessWorld final : public World {
  public:
@@ -120,7 +113,7 @@ class ProcessWorld final : public World {
 
  protected:
   std::vector<std::string> exchange(Call call, base::Rank root, std::string_view mine) override {
-    const bool is_sent = call == Call::all_gather || (call == Call::broadcast && rank() == root);
+    const bool is_sent = call == Call::all_gather || call == Call::gather || (call == Call::broadcast && rank() == root);
     Writer writer;
     writer.integer(static_cast<int>(call)).integer(root).string(is_sent ? mine : std::string_view{});
     std::unique_lock lock(mutex_);
@@ -252,7 +245,7 @@ void ProcessWorld::serve() {
     if (failed() && !failed_since) failed_since = time;
     if (failed_since && options_.patience_after_failure.count() > 0 &&
         time - *failed_since > options_.patience_after_failure) {
-      report_to_parent(notice_->cause());
+      tell_parent(notice_->cause());
       std::fprintf(stderr, "%s. Rank %d did not end within %lld ms after it; ending the process.\n",
                    notice_->cause().c_str(), rank(), static_cast<long long>(options_.patience_after_failure.count()));
       std::_Exit(1);
@@ -268,9 +261,10 @@ void ProcessWorld::handle(const Frame& frame) {
       all_here_ = true;
       return;
     case Kind::result: {
-      std::vector<std::string> strings(reader.integer());
+      std::vector<std::string> strings(reader.count());
       for (std::string& one : strings) one = reader.string();
-      result_ = std::move(strings);
+      if (reader.ended()) result_ = std::move(strings);
+      else failed_cause_ = server_ + " sent what no control server sends; do all ranks run the same build?";
       return;
     }
     case Kind::failed: failed_cause_ = reader.string(); return;
@@ -286,15 +280,19 @@ void ProcessWorld::handle(const Frame& frame) {
 }
 
 base::Status run_connected(const Launch& launch, const RankMain& main, const ProcessOptions& options) {
+  const char* home = std::getenv("HOME");
+  const base::Result<std::string> secret = shared_secret(launch, home != nullptr ? home : "");
+  if (!secret) return secret.as_error();
   std::unique_ptr<ControlServer> server;
   Launch found = launch;
+  found.secret = secret.value();
   if (launch.place.rank == 0) {
     auto listener = open_server(launch);
     if (!listener.ok()) return listener.as_error();
+    server = std::make_unique<ControlServer>(listener.value(), found, options);
     found.port = listener.value().port;
     found.port_candidates = 1;
-    found.address = "127.0.0.1";
-    server = std::make_unique<ControlServer>(listener.value(), launch, options);
+    found.address = listener.value().address;
   }
   auto welcome = find_server(found, options);
   if (!welcome.ok()) return welcome.as_error();
@@ -317,6 +315,18 @@ base::Status run_connected(const Launch& launch, const RankMain& main, const Pro
 
 }  // namespace
 
+void tell_parent(const std::string& cause) {
+  const char* fd = std::getenv("SHARDBOOK_REPORT_FD");
+  if (fd == nullptr) return;
+  const std::string line = cause + "\n";
+  [[maybe_unused]] const ssize_t count = write(std::atoi(fd), line.data(), line.size());
+}
+
+void hold_parent() {
+  const char* fd = std::getenv("SHARDBOOK_REPORT_FD");
+  if (fd != nullptr) [[maybe_unused]] const ssize_t count = write(std::atoi(fd), hold_line.data(), hold_line.size());
+}
+
 base::Result<ProcessOptions> process_options(const Environment& environment) {
   ProcessOptions options;
   const auto read = [&](const char* name, std::chrono::milliseconds& into) -> base::Status {
@@ -338,7 +348,7 @@ base::Result<ProcessOptions> process_options(const Environment& environment) {
 base::Status run_process(const Launch& launch, const RankMain& main, const ProcessOptions& options) {
   if (launch.place.size == 1) return run_threads(1, main, {options.patience_after_failure});
   base::Status status = run_connected(launch, main, options);
-  if (!status.ok()) report_to_parent(status.error());
+  if (!status.ok()) tell_parent(status.error());
   return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string_view>
 
 #include "engine/base/result.hpp"
 #include "engine/world/launchers.hpp"
@@ -34,6 +35,14 @@ struct ProcessOptions {
 
 // The defaults above with the variables named there. An error names the variable.
 base::Result<ProcessOptions> process_options(const Environment& environment);
+
+// Tells the process that started this rank what went wrong, as its first cause if it is the first to be told.
+void tell_parent(const std::string& cause);
+// Rank 0 tells the process that started it (spawn.hpp) that it holds all that is needed, and is not to be killed
+// should another rank end badly. Without such a parent nothing happens.
+void hold_parent();
+// The line by which it does, where a first cause would stand.
+inline constexpr std::string_view hold_line = "+\n";
 
 // Joins the run that `launch` names, runs `main` as its rank, and leaves when all ranks have left
 // or failed. Every process of the run calls it once. An error is the first cause, the same sentence

@@ -2,7 +2,8 @@
 //
 // Idea: rank 0 listens on the first free port among the candidates that all ranks computed alike
 // (launchers.hpp); the others knock at each of them in turn and say hello, and a server that serves
-// another run sends them on. So two runs on one host, or a stranger on a port, disturb nobody.
+// another run sends them on. Each proves to the other that it knows the run's secret (secret.hpp) before anything else
+// that it says counts. So two runs on one host, or a stranger on a port, disturb nobody.
 #pragma once
 
 #include <memory>

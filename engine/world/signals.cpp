@@ -11,6 +11,8 @@ namespace shardbook::world {
 
 namespace {
 
+constexpr std::array<int, 4> watched{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
 std::atomic<int> first_signal{0};
 std::atomic<std::int64_t> first_signal_ns{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
@@ -23,7 +25,7 @@ void note_signal(int signal) {
   int none = 0;
   if (first_signal.compare_exchange_strong(none, signal)) {
     first_signal_ns.store(time_ns);
-  } else if (time_ns - first_signal_ns.load() > 1'000'000'000) {
+  } else if (signal != SIGPIPE && time_ns - first_signal_ns.load() > 1'000'000'000) {
     _exit(128 + signal);
   }
 }
@@ -36,13 +38,11 @@ SignalGuard::SignalGuard() {
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
-  sigaction(SIGINT, &action, &former_interrupt_);
-  sigaction(SIGTERM, &action, &former_terminate_);
+  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &action, &former_[at]);
 }
 
 SignalGuard::~SignalGuard() {
-  sigaction(SIGINT, &former_interrupt_, nullptr);
-  sigaction(SIGTERM, &former_terminate_, nullptr);
+  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &former_[at], nullptr);
   first_signal.store(0);
 }
 

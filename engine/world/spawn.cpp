@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -14,8 +15,9 @@
 #include <cstring>
 #include <numeric>
 #include <optional>
-#include <random>
 
+#include "engine/world/processes.hpp"
+#include "engine/world/secret.hpp"
 #include "engine/world/wire.hpp"
 
 extern char** environ;
@@ -69,7 +71,9 @@ void note_signal(int signal) {
   errno = saved;
 }
 
-// SIGINT and SIGTERM of the parent become bytes in a pipe while it lives.
+// The parent's signals that ask for an end, and an output that nobody reads, become bytes in a pipe while it lives.
+constexpr std::array<int, 4> watched_signals{SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+
 class SignalPipe {
  public:
   SignalPipe() : pipe_(make_pipe()) {
@@ -78,12 +82,10 @@ class SignalPipe {
     struct sigaction action {};
     action.sa_handler = note_signal;
     action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, &former_interrupt_);
-    sigaction(SIGTERM, &action, &former_terminate_);
+    for (std::size_t at = 0; at < watched_signals.size(); ++at) sigaction(watched_signals[at], &action, &former_[at]);
   }
   ~SignalPipe() {
-    sigaction(SIGINT, &former_interrupt_, nullptr);
-    sigaction(SIGTERM, &former_terminate_, nullptr);
+    for (std::size_t at = 0; at < watched_signals.size(); ++at) sigaction(watched_signals[at], &former_[at], nullptr);
     close(pipe_.read_end);
     close(pipe_.write_end);
   }
@@ -93,8 +95,7 @@ class SignalPipe {
 
  private:
   Pipe pipe_;
-  struct sigaction former_interrupt_ {};
-  struct sigaction former_terminate_ {};
+  std::array<struct sigaction, watched_signals.size()> former_{};
 };
 
 // --- Children ------------------------------------------------------------------------------------
@@ -183,17 +184,14 @@ class Family {
   int first_bad_code_ = 0;
   std::optional<Clock::time_point> first_bad_end_;
   std::optional<Clock::time_point> interrupted_;
-  std::array<bool, 2> passed_on_{};
+  std::array<bool, watched_signals.size()> passed_on_{};
+  bool held_ = false;      // rank 0 holds all that is needed
+  bool stopped_ = false;   // a rank ended with the code of one that was asked to
 };
-
-std::string random_id() {
-  std::random_device device;
-  return base::text(device(), "-", device());
-}
 
 void Family::start(const std::string& program, const std::vector<std::string>& args, int size, Listener listener) {
   const std::vector<int> nodes = options_.node_sizes.empty() ? std::vector<int>{size} : options_.node_sizes;
-  const std::string run_id = random_id();
+  const std::string run_id = hex_of(random_bytes32()).substr(0, 16), secret = hex_of(random_bytes32());
   const pid_t parent = getpid();
   int rank = 0;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
@@ -206,6 +204,7 @@ void Family::start(const std::string& program, const std::vector<std::string>& a
       add("SHARDBOOK_LOCAL_WORLD_SIZE", nodes[node]);
       add("SHARDBOOK_NODE", node);
       add("SHARDBOOK_RUN_ID", run_id);
+      add("SHARDBOOK_SECRET", secret);
       add("SHARDBOOK_ADDRESS", "127.0.0.1");
       add("SHARDBOOK_PORT", listener.port);
       add("SHARDBOOK_REPORT_FD", report_.write_end);
@@ -254,6 +253,10 @@ void Family::forward() {
   }
   poll(waits.data(), waits.size(), 50);
   if (waits[1].revents != 0) read_some(report_.read_end, report_text_);
+  if (const std::size_t at = report_text_.find(hold_line); at != std::string::npos) {
+    held_ = true;
+    report_text_.erase(at, hold_line.size());
+  }
   for (std::size_t rank = 0; rank < children_.size(); ++rank) {
     Child& child = children_[rank];
     if (waits[2 + 2 * rank].revents != 0) {
@@ -281,15 +284,16 @@ void Family::pass_on_signals() {
   unsigned char signal = 0;
   while (read(signals_.fd(), &signal, 1) == 1) {
     // The first of each kind is a request; a later one, a second after, is the end of patience.
-    bool& passed = passed_on_[signal == SIGINT ? 0 : 1];
-    const bool impatient = interrupted_ && Clock::now() - *interrupted_ > std::chrono::seconds(1);
+    bool& passed = passed_on_[static_cast<std::size_t>(std::find(watched_signals.begin(), watched_signals.end(), signal) - watched_signals.begin())];
+    // Every line that nobody reads is another SIGPIPE: it asks once.
+    const bool impatient = signal != SIGPIPE && interrupted_ && Clock::now() - *interrupted_ > std::chrono::seconds(1);
     if (!interrupted_) interrupted_ = Clock::now();
     if (passed && !impatient) continue;
     passed = true;
     for (Child& child : children_) {
       if (!child.running) continue;
       child.killed_by_us = child.killed_by_us || impatient;
-      kill(child.pid, impatient ? SIGKILL : signal);
+      kill(child.pid, impatient ? SIGKILL : signal == SIGPIPE ? SIGTERM : signal);
     }
   }
 }
@@ -300,6 +304,10 @@ void Family::reap() {
     if (!child.running || waitpid(child.pid, &child.status, WNOHANG) != child.pid) continue;
     child.running = false;
     if (child.status == 0 || child.killed_by_us) continue;
+    if (options_.stopped_code != 0 && WIFEXITED(child.status) && WEXITSTATUS(child.status) == options_.stopped_code) {
+      stopped_ = true;
+      continue;
+    }
     std::string end = base::text("rank ", rank, " (pid ", child.pid, ") ");
     int code = 0;
     if (WIFSIGNALED(child.status)) {
@@ -320,7 +328,7 @@ void Family::reap() {
 void Family::kill_stragglers() {
   if (!first_bad_end_ || Clock::now() - *first_bad_end_ < options_.grace) return;
   for (Child& child : children_) {
-    if (!child.running || child.killed_by_us) continue;
+    if (!child.running || child.killed_by_us || (held_ && &child == &children_[0])) continue;
     child.killed_by_us = true;
     kill(child.pid, SIGKILL);
   }
@@ -357,7 +365,7 @@ SpawnOutcome Family::outcome() {
   SpawnOutcome result;
   bool killed = false;
   for (const Child& child : children_) killed = killed || child.killed_by_us;
-  result.exit_code = first_bad_code_ != 0 ? first_bad_code_ : killed ? 130 : 0;
+  result.exit_code = first_bad_code_ != 0 ? first_bad_code_ : killed ? 130 : stopped_ ? options_.stopped_code : 0;
   result.first_cause = report_text_.substr(0, report_text_.find('\n'));
   if (bad_ends_.empty()) return result;
 
@@ -389,7 +397,7 @@ base::Result<SpawnOutcome> spawn_processes(const std::string& program, const std
   if (access(program.c_str(), X_OK) != 0) {
     return base::Error{base::text("cannot run ", program, ": ", std::strerror(errno))};
   }
-  auto listener = listen_on(0, 1, true);
+  auto listener = listen_on(0, 1);
   if (!listener.ok()) return listener.as_error();
   Family family(options);
   family.start(program, args, size, listener.value());

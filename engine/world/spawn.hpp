@@ -24,21 +24,23 @@ struct SpawnOptions {
   std::vector<std::string> visible_devices;
   // From the first bad end to SIGKILL for whoever still runs.
   std::chrono::milliseconds grace{6000};
+  // A rank that ends with this code was asked to stop: no failure. 0: there is none.
+  int stopped_code = 0;
   // Where the forwarded output goes (file descriptors of this process).
   int output_fd = 1;
   int error_fd = 2;
 };
 
 struct SpawnOutcome {
-  // 0 if all ranks ended with 0; else the exit code of the first cause's rank (128 + n: signal n).
+  // 0 if all ranks ended with 0, stopped_code if some ended with that; else the exit code of the first cause's rank (128 + n: signal n).
   int exit_code = 0;
   // "" if all went well; else the first cause, as the ranks reported it or as waitpid saw it.
   std::string first_cause;
 };
 
 // Runs `program args...` as `size` ranks and waits for all. Rank 0's stdout and stderr pass
-// through; of the others stdout is dropped and stderr comes line by line behind "[rank N] ". SIGINT
-// and SIGTERM are passed on to every child, once each. An error means that nothing ran (program not
+// through; of the others stdout is dropped and stderr comes line by line behind "[rank N] ". SIGINT, SIGTERM and SIGHUP
+// are passed on to every child, once each; an output that nobody reads any more stops them like SIGTERM. An error means that nothing ran (program not
 // found, sizes that do not add up, no port).
 base::Result<SpawnOutcome> spawn_processes(const std::string& program,
                                            const std::vector<std::string>& args, int size,

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -19,7 +20,7 @@ namespace shardbook::world {
 namespace {
 
 // Sent first of all in a hello, so that a stranger's bytes are known for what they are.
-constexpr std::string_view protocol_name = "shardbook-world-1";
+constexpr std::string_view protocol_name = "shardbook-world-2";
 constexpr std::size_t head_bytes = 5;
 
 void make_ready(int fd) {
@@ -57,6 +58,13 @@ std::int64_t Reader::integer() {
   return static_cast<std::int64_t>(value);
 }
 
+std::size_t Reader::count(std::size_t bytes_each) {
+  const std::int64_t things = integer();
+  if (good_ && things >= 0 && static_cast<std::uint64_t>(things) <= rest_.size() / bytes_each) return static_cast<std::size_t>(things);
+  good_ = false;
+  return 0;
+}
+
 std::string Reader::string() {
   const std::int64_t length = integer();
   if (!good_ || length < 0 || static_cast<std::uint64_t>(length) > rest_.size()) {
@@ -72,7 +80,7 @@ std::string encode(const Hello& hello) {
   Writer writer;
   writer.string(protocol_name).string(hello.run_id).integer(hello.rank).integer(hello.size);
   writer.integer(hello.local_rank).integer(hello.local_size).integer(hello.node);
-  writer.integer(hello.pid).string(hello.host).string(hello.clock_id);
+  writer.integer(hello.pid).string(hello.host).string(hello.random).string(hello.clock_id);
   return writer.bytes();
 }
 
@@ -88,8 +96,9 @@ std::optional<Hello> decode_hello(std::string_view payload) {
   hello.node = static_cast<int>(reader.integer());
   hello.pid = reader.integer();
   hello.host = reader.string();
+  hello.random = reader.string();
   hello.clock_id = reader.string();
-  if (!reader.good()) return std::nullopt;
+  if (!reader.ended() || hello.random.size() != 32) return std::nullopt;
   return hello;
 }
 
@@ -105,6 +114,11 @@ void Channel::send(Kind kind, std::string_view payload) {
   outgoing_.push_back(static_cast<char>(kind));
   outgoing_ += payload;
   flush();
+}
+
+void Channel::shut() {
+  closed_ = true;
+  ::shutdown(fd_, SHUT_RDWR);
 }
 
 void Channel::flush() {
@@ -124,11 +138,13 @@ void Channel::flush() {
 }
 
 std::vector<Frame> Channel::receive() {
-  // All bytes that have arrived.
+  // The bytes that have arrived; what is more waits in the kernel, where it stops the sender.
   char chunk[65536];
-  while (!closed_) {
-    const ssize_t count = recv(fd_, chunk, sizeof chunk, 0);
+  const std::size_t most_at_once = std::min<std::size_t>(2 * longest_frame_, std::size_t{8} << 20);
+  for (std::size_t read = 0; !closed_ && read < most_at_once;) {
+    const ssize_t count = recv(fd_, chunk, std::min(sizeof chunk, most_at_once - read), 0);
     if (count > 0) {
+      read += static_cast<std::size_t>(count);
       incoming_.append(chunk, static_cast<std::size_t>(count));
       bytes_received_ += static_cast<std::uint64_t>(count);
     } else if (count < 0 && errno == EINTR) {
@@ -160,21 +176,23 @@ std::vector<Frame> Channel::receive() {
   return frames;
 }
 
-base::Result<Listener> listen_on(int port, int candidates, bool loopback_only) {
+base::Result<Listener> listen_on(int port, int candidates, const std::string& address) {
+  sockaddr_in where{};
+  where.sin_family = AF_INET;
+  if (inet_pton(AF_INET, address.c_str(), &where.sin_addr) != 1) return base::Error{address + " is no address to listen on"};
   int last_error = 0;
   for (int candidate = port; candidate < port + candidates; ++candidate) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return base::Error{base::text("no socket for the control server: ", std::strerror(errno))};
     const int one = 1;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(candidate));
-    address.sin_addr.s_addr = htonl(loopback_only ? INADDR_LOOPBACK : INADDR_ANY);
-    socklen_t length = sizeof address;
-    if (bind(fd, reinterpret_cast<sockaddr*>(&address), length) == 0 && listen(fd, 1024) == 0 &&
-        getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) == 0) {
-      return Listener{fd, ntohs(address.sin_port)};
+    where.sin_port = htons(static_cast<std::uint16_t>(candidate));
+    sockaddr_in got{};
+    socklen_t length = sizeof got;
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0 && listen(fd, 1024) == 0 &&
+        getsockname(fd, reinterpret_cast<sockaddr*>(&got), &length) == 0) {
+      fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_NONBLOCK);
+      return Listener{fd, ntohs(got.sin_port), address == "0.0.0.0" ? "127.0.0.1" : address};
     }
     last_error = errno;
     close(fd);
@@ -183,6 +201,25 @@ base::Result<Listener> listen_on(int port, int candidates, bool loopback_only) {
                                             : base::text("ports ", port, " to ", port + candidates - 1);
   return base::Error{base::text("the control server of rank 0 cannot listen on ", ports, " (",
                                 std::strerror(last_error), "); set SHARDBOOK_PORT to a free port on all ranks")};
+}
+
+std::string interface_of(const std::string& name) {
+  addrinfo hints{};
+  hints.ai_family = AF_INET;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const std::string any = "0.0.0.0";
+  if (getaddrinfo(name.c_str(), nullptr, &hints, &found) != 0) return any;
+  sockaddr_in address = *reinterpret_cast<const sockaddr_in*>(found->ai_addr);
+  freeaddrinfo(found);
+  // Debian gives a host's own name 127.0.1.1, and other hosts another address.
+  if (ntohl(address.sin_addr.s_addr) >> 24 == 127) return any;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  address.sin_port = 0;
+  const bool is_ours = fd >= 0 && bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  if (fd >= 0) close(fd);
+  char text[INET_ADDRSTRLEN] = "";
+  return is_ours && inet_ntop(AF_INET, &address.sin_addr, text, sizeof text) != nullptr ? text : any;
 }
 
 base::Result<int> connect_to(const std::string& address, int port, int timeout_ms) {
@@ -196,6 +233,10 @@ base::Result<int> connect_to(const std::string& address, int port, int timeout_m
 
   // A non-blocking connect, awaited for a bounded time.
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) {
+    freeaddrinfo(found);
+    return base::Error{base::text("no socket: ", std::strerror(errno))};
+  }
   make_ready(fd);
   int error = 0;
   if (connect(fd, found->ai_addr, found->ai_addrlen) != 0) error = errno;

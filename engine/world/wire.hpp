@@ -7,6 +7,7 @@
 // a payload that ends early makes the Reader bad, never reads beyond it.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +21,9 @@ namespace shardbook::world {
 
 enum class Kind : std::uint8_t {
   // From a rank to the server.
-  hello, call, failure, goodbye, ping, stop_request, stop_promise,
+  hello, proof, call, failure, goodbye, ping, stop_request, stop_promise,
   // From the server to a rank.
-  welcome, refusal, all_here, result, failed, pong, stop_proposal, stop_decision, all_left,
+  challenge, welcome, refusal, all_here, result, failed, pong, stop_proposal, stop_decision, all_left,
   // Both ways.
   beat
 };
@@ -37,13 +38,16 @@ struct Hello {
   int node = 0;
   std::int64_t pid = 0;
   std::string host;
+  std::string random;    // 32 bytes, which the server's proof must answer
   std::string clock_id;  // equal for processes that read the same steady clock
 };
 
-// Appends integers (8 bytes, little end first) and strings (length, bytes).
+// Appends integers (8 bytes, little end first), numbers (their 64 bits, so that what is not finite arrives too) and
+// strings (length, bytes).
 class Writer {
  public:
   Writer& integer(std::int64_t value);
+  Writer& number(double value) { return integer(std::bit_cast<std::int64_t>(value)); }
   Writer& string(std::string_view value);
   const std::string& bytes() const { return bytes_; }
 
@@ -56,8 +60,13 @@ class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
   std::int64_t integer();
+  double number() { return std::bit_cast<double>(integer()); }
   std::string string();
+  // How many things follow, each of at least `bytes_each` bytes: 0, and not good, where there is no room for them.
+  std::size_t count(std::size_t bytes_each = 8);
   bool good() const { return good_; }
+  // Good, and nothing is left.
+  bool ended() const { return good_ && rest_.empty(); }
 
  private:
   std::string_view rest_;
@@ -86,17 +95,20 @@ class Channel {
   // Writes more of what is queued.
   void flush();
   bool wants_to_write() const { return written_ < outgoing_.size(); }
-  // Reads all that has arrived and returns the whole frames of it.
+  // Reads what has arrived, at most so much at a time that no peer keeps its reader from the others, and returns the
+  // whole frames of it.
   std::vector<Frame> receive();
   // How many bytes came so far: more than before is a sign of life, even if no frame is whole yet.
   std::uint64_t bytes_received() const { return bytes_received_; }
   // The peer has closed, or the connection broke, or it sent what no peer of ours sends.
   bool closed() const { return closed_; }
-  // Frames longer than this close the channel; small until the peer is known.
-  void allow_frames_of(std::size_t bytes) { longest_frame_ = bytes; }
+  // Ends the connection.
+  void shut();
+  // The peer is known: until then a frame longer than a hello closes the channel.
+  void allow_long_frames() { longest_frame_ = longest_message; }
 
   static constexpr std::size_t longest_hello = 4096;
-  static constexpr std::size_t longest_message = std::size_t{1} << 30;
+  static constexpr std::size_t longest_message = std::size_t{128} << 20;
 
  private:
   int fd_;
@@ -109,12 +121,16 @@ class Channel {
 };
 
 // A listening socket on the first free port of port .. port + candidates - 1 (port 0: any), on the
-// loopback interface only or on all. The error says which ports were taken.
+// loopback interface, on that of `address`, or on all ("0.0.0.0"). The error says which ports were taken.
 struct Listener {
   int fd = -1;
   int port = 0;
+  std::string address = "127.0.0.1";   // where this process reaches it
 };
-base::Result<Listener> listen_on(int port, int candidates, bool loopback_only);
+base::Result<Listener> listen_on(int port, int candidates, const std::string& address = "127.0.0.1");
+// The interface of this host that `name` leads other hosts to: its address, or "0.0.0.0" where that cannot be told
+// (a name that means the loopback here, an address that is no interface's).
+std::string interface_of(const std::string& name);
 
 // A connected, non-blocking socket, or why not, after at most `timeout_ms`.
 base::Result<int> connect_to(const std::string& address, int port, int timeout_ms);

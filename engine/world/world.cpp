@@ -65,11 +65,29 @@ std::vector<std::string> World::all_gather(std::string_view mine) {
   return exchange(Call::all_gather, 0, mine);
 }
 
+std::vector<std::string> World::gather(std::string_view mine) {
+  // Pieces so small that those of all ranks together fit a message; the longest contribution says how many.
+  constexpr std::size_t most_at_once = std::size_t{32} << 20, most_of_one = std::size_t{8} << 20, least = 4096;
+  const std::size_t piece = std::max(least, std::min(most_of_one, most_at_once / static_cast<std::size_t>(size())));
+  std::size_t longest = 0;
+  for (const std::string& length : all_gather(std::to_string(mine.size()))) longest = std::max<std::size_t>(longest, std::stoull(length));
+  std::vector<std::string> whole(rank() == 0 ? static_cast<std::size_t>(size()) : 0);
+  for (std::size_t at = 0; at < longest; at += piece) {
+    // Rank 0 has its own already.
+    const std::string_view sent = rank() == 0 || at >= mine.size() ? std::string_view{} : mine.substr(at, piece);
+    const std::vector<std::string> pieces = exchange(Call::gather, 0, sent);
+    for (std::size_t from = 1; from < whole.size(); ++from) whole[from] += pieces.at(from);
+  }
+  if (rank() == 0) whole[0] = mine;
+  return whole;
+}
+
 std::string World::name_of(Call call, base::Rank root) {
   switch (call) {
     case Call::barrier: return "barrier";
     case Call::broadcast: return base::text("broadcast from rank ", root);
     case Call::all_gather: return "all_gather";
+    case Call::gather: return "gather to rank 0";
   }
   return "?";
 }
@@ -77,6 +95,7 @@ std::string World::name_of(Call call, base::Rank root) {
 std::vector<std::string> World::take_result(Call call, base::Rank root,
                                             std::vector<std::string> contributions) {
   if (call == Call::barrier) return {};
+  // Of gather this is what rank 0 gets.
   if (call == Call::broadcast) return {std::move(contributions[root])};
   return contributions;
 }

@@ -104,7 +104,7 @@ class World {
   int node() const { return place_.node; }
 
   // The collective calls; what follows is for implementations and messages.
-  enum class Call : std::uint8_t { barrier, broadcast, all_gather };
+  enum class Call : std::uint8_t { barrier, broadcast, all_gather, gather };
   // "broadcast from rank 2", for messages.
   static std::string name_of(Call call, base::Rank root);
   // What a call returns, given what each rank passed.
@@ -122,6 +122,10 @@ class World {
   // Collective. Element r is what rank r passed; lengths may differ. Throws like broadcast.
   std::vector<std::string> all_gather(std::string_view mine);
 
+  // Collective. On rank 0, element r is what rank r passed; on the others nothing. Of any length: it travels in
+  // pieces, to rank 0 only. Throws like broadcast.
+  std::vector<std::string> gather(std::string_view mine);
+
   // Collective. Estimates the clock of rank 0 by `rounds` ping-pongs, of which the one with the
   // shortest round trip is believed; error is half that round trip. Ranks take turns.
   virtual ClockOffset measure_clock(int rounds = 200) = 0;
@@ -137,7 +141,7 @@ class World {
   // Asks all ranks to end at the same step end, soon; returns at once. Any thread.
   virtual void request_stop() = 0;
   // Every rank calls this at the end of each step, counted up by one. True: this is the agreed
-  // last step (step_ended said true on every rank, or will). A SIGINT or SIGTERM seen by a
+  // last step (step_ended said true on every rank, or will). A SIGINT, SIGTERM or SIGHUP seen by a
   // SignalGuard (signals.hpp) counts as request_stop. Costs a lock, never a round trip, unless a
   // stop was just asked for.
   virtual bool step_ended(std::int64_t step) = 0;
@@ -146,7 +150,7 @@ class World {
   World(Place place, std::shared_ptr<FailureNotice> notice)
       : place_(place), notice_(std::move(notice)) {}
   // Awaits the same call of all ranks. Returns one string a rank (all_gather), only the root's
-  // (broadcast) or none (barrier). Throws base::Failure if the run failed.
+  // (broadcast), none (barrier), or what rank 0 gets (gather). Throws base::Failure if the run failed.
   virtual std::vector<std::string> exchange(Call call, base::Rank root, std::string_view mine) = 0;
 
   Place place_;

@@ -65,6 +65,28 @@ void step_until_stopped(World& world) {
   if (world.rank() == 0) std::printf("all stopped after the same step\n");
 }
 
+// A line a step, whether anybody reads it or not; ends with the code of a rank that was asked to stop.
+void chatter_until_stopped(World& world) {
+  SignalGuard guard;
+  std::int64_t step = 0;
+  while (!world.step_ended(step)) {
+    if (world.rank() == 0) std::printf("step %lld\n", static_cast<long long>(step)), std::fflush(stdout);
+    std::this_thread::sleep_for(5ms);
+    SHARDBOOK_CHECK(++step < 100000, "nobody stopped the run");
+  }
+  world.barrier();
+  std::_Exit(3);
+}
+
+// The last rank is killed while rank 0 writes for longer than the parent's patience.
+void hold_while_another_dies(World& world) {
+  world.barrier();
+  if (world.rank() == world.size() - 1) std::this_thread::sleep_for(300ms), raise(SIGKILL);
+  hold_parent();
+  std::this_thread::sleep_for(1500ms);
+  std::printf("all is written\n");
+}
+
 const std::map<std::string, RankMain>& roles() {
   static const std::map<std::string, RankMain> all{
       {"gather", gather},
@@ -74,6 +96,8 @@ const std::map<std::string, RankMain>& roles() {
       {"freeze", [](World& world) { signal_itself(world, world.size() - 1, SIGSTOP); }},
       {"stuck", throw_while_others_are_stuck},
       {"steps", step_until_stopped},
+      {"chatter", chatter_until_stopped},
+      {"hold", hold_while_another_dies},
   };
   return all;
 }

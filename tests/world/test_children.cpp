@@ -184,7 +184,7 @@ TEST(Spawn, WhatCannotRunIsOneSentence) {
 
 TEST(Spawn, CtrlCIsPassedOnAndAllStopAfterTheSameStep) {
   // The parent is a process of its own here, because the signal goes to it.
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     Capture output, error;
     const pid_t parent = fork();
     if (parent == 0) {
@@ -200,6 +200,35 @@ TEST(Spawn, CtrlCIsPassedOnAndAllStopAfterTheSameStep) {
     EXPECT_EQ(exit_code(parent), 0) << error.text();
     EXPECT_EQ(output.text(), "stepping\nall stopped after the same step\n") << error.text();
   }
+}
+
+TEST(Spawn, AnOutputThatNobodyReadsStopsTheRunAsCtrlCDoes) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Capture error;
+  const pid_t parent = fork();
+  if (parent == 0) {
+    close(ends[0]);
+    SpawnOptions options;
+    options.output_fd = ends[1];
+    options.error_fd = error.fd();
+    options.stopped_code = 3;
+    const auto outcome = spawn_processes(own_program(), {"rank", "chatter"}, 2, options);
+    _exit(outcome.ok() ? outcome.value().exit_code : 99);
+  }
+  close(ends[1]);
+  char byte;
+  EXPECT_EQ(read(ends[0], &byte, 1), 1);
+  close(ends[0]);
+  EXPECT_EQ(exit_code(parent), 3) << error.text();
+}
+
+TEST(Spawn, RankZeroThatHoldsAllIsNotKilledForAnothersEnd) {
+  SpawnOptions options;
+  options.grace = 300ms;
+  const Outcome run = spawn("hold", 2, options);
+  EXPECT_EQ(run.spawn.exit_code, 128 + SIGKILL);
+  EXPECT_TRUE(contains(run.output, "all is written")) << run.error;
 }
 
 TEST(Spawn, ChildrenDoNotOutliveAKilledParent) {
@@ -229,7 +258,7 @@ TEST(Spawn, ChildrenDoNotOutliveAKilledParent) {
 // --- As launchers start us -----------------------------------------------------------------------
 
 TEST(StartedBy, TorchrunWhoseStoreHoldsMasterPort) {
-  auto store = listen_on(0, 1, true);
+  auto store = listen_on(0, 1);
   ASSERT_TRUE(store.ok());
   Capture out;
   std::vector<pid_t> children;

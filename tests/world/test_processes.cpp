@@ -27,11 +27,12 @@ Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id 
   launch.port = port;
   launch.port_candidates = 16;
   launch.run_id = run_id;
+  launch.secret = "the tests' own secret";
   return launch;
 }
 
 int free_port() {
-  auto listener = listen_on(0, 1, true);
+  auto listener = listen_on(0, 1);
   close(listener.value().fd);
   return listener.value().port;
 }
@@ -168,7 +169,7 @@ TEST(Processes, TwoRunsThatShareTheirPortsFindTheirOwnRanks) {
 
 TEST(Processes, AStrangerOnTheFirstPortIsPassedBy) {
   TestRun run;
-  auto stranger = listen_on(run.port, 1, true);
+  auto stranger = listen_on(run.port, 1);
   ASSERT_TRUE(stranger.ok());
   const auto said = run_all(run, [](World& world) { world.barrier(); });
   EXPECT_EQ(said, all_well);
@@ -181,7 +182,7 @@ TEST(Processes, StrangersBytesAtTheServerDisturbNobody) {
     if (world.rank() == 1) {
       // Noise, a length beyond all bounds, a hello that ends early, and silence.
       Writer torn;
-      torn.string("shardbook-world-1").integer(7);
+      torn.string("shardbook-world-2").integer(7);
       const std::string hello = torn.bytes();
       const std::string torn_hello = std::string{static_cast<char>(hello.size()), 0, 0, 0, 0} + hello;
       for (const std::string& bytes : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(5, '\xff'), torn_hello,
@@ -199,7 +200,7 @@ TEST(Processes, StrangersBytesAtTheServerDisturbNobody) {
 }
 
 TEST(Processes, APortThatIsTakenIsOneSentence) {
-  auto taken = listen_on(0, 1, true);
+  auto taken = listen_on(0, 1);
   ASSERT_TRUE(taken.ok());
   Launch launch = launch_of(0, 2, taken.value().port);
   launch.port_candidates = 1;
