@@ -42,25 +42,25 @@ TEST(ComparisonWords, SayWhatWasChangedWhatItCostAndWhere) {
   // 6 gathers of 100 us that were not there before; compute beside nothing is 10 us faster a layer.
   const ComparisonWords said = words(steps_of(0, 400'000), steps_of(100'000, 390'000));
   EXPECT_FALSE(said.equal);
-  EXPECT_TRUE(holds(said.sentence, "B is slower: +540 us a step (2.40 ms → 2.94 ms, +22.5 %) with fsdp.prefetch 1 → 0")) << said.sentence;
+  EXPECT_TRUE(holds(said.sentence, "B is slower: +540 µs a step (2.4 ms → 2.94 ms, +22.5 %) with fsdp.prefetch 1 → 0")) << said.sentence;
   EXPECT_TRUE(holds(said.sentence, "mostly all-gathers: ")) << said.sentence;
-  EXPECT_TRUE(holds(said.sentence, "+600 us exposed on each rank, 6 of them that were hidden before")) << said.sentence;
+  EXPECT_TRUE(holds(said.sentence, "+600 µs exposed on each rank, 6 of them that were hidden before")) << said.sentence;
   ASSERT_EQ(said.sums.size(), 2u);
   // +600 exposed, −60 compute: 540.
-  EXPECT_EQ(said.sums[0].substr(0, said.sums[0].find(':')), "A rank's step +540 us = exposed +600 us, compute −60.0 us, idle ±0");
-  EXPECT_EQ(said.sums[1], "By phase, on rank 0: forward +270 us, backward +270 us");
+  EXPECT_EQ(said.sums[0].substr(0, said.sums[0].find(':')), "A rank's step +540 µs = exposed +600 µs, compute −60 µs, idle ±0");
+  EXPECT_EQ(said.sums[1], "By phase, on rank 0: forward +270 µs, backward +270 µs");
 }
 
 TEST(ComparisonWords, OfAGainNameWhatIsHiddenNow) {
   const ComparisonWords said = words(steps_of(100'000, 400'000), steps_of(0, 400'000));
-  EXPECT_TRUE(holds(said.sentence, "B is faster: −600 us a step")) << said.sentence;
+  EXPECT_TRUE(holds(said.sentence, "B is faster: −600 µs a step")) << said.sentence;
   EXPECT_TRUE(holds(said.sentence, "6 of them that are hidden now")) << said.sentence;
 }
 
 TEST(ComparisonWords, EqualRunsAreCalledEqual) {
   ComparisonWords said = words(steps_of(100'000, 400'000), steps_of(100'000, 400'000), 1);
   EXPECT_TRUE(said.equal);
-  EXPECT_EQ(said.sentence, "Equal: both steps took 3.00 ms.");
+  EXPECT_EQ(said.sentence, "Equal: both steps took 3 ms.");
   EXPECT_TRUE(said.sums.empty());
   // Four thousandths are noise; six are not.
   EXPECT_TRUE(words(steps_of(100'000, 400'000), steps_of(100'000, 402'000)).equal);

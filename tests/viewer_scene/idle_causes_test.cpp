@@ -24,7 +24,7 @@ TEST(IdleCauses, NameTheLateCallTheAwaitedSpanAndTheLaunch) {
   ASSERT_EQ(causes->pieces().size(), 2u);
   EXPECT_EQ(causes->pieces()[0].time, (Interval{1000, 6000}));
   EXPECT_EQ(causes->pieces()[0].reason.cause, IdleCause::host);
-  EXPECT_EQ(words_of(*scene, causes->pieces()[0]), "the host was late: cudaLaunchKernel of second · L3 began 4.0 us after the device had run dry");
+  EXPECT_EQ(words_of(*scene, causes->pieces()[0]), "the host was late: cudaLaunchKernel of second · L3 began 4 µs after the device had run dry");
   EXPECT_EQ(causes->pieces()[1].reason.cause, IdleCause::launch);
   EXPECT_EQ(causes->at(1000), &causes->pieces()[0]);
   EXPECT_EQ(causes->at(5999), &causes->pieces()[0]);
@@ -69,7 +69,7 @@ TEST(IdleCauses, InWordsTheLargestComesFirstAndTheLeastIsLeftOut) {
   sums[static_cast<std::size_t>(IdleCause::launch)] = 2'000'000;
   sums[static_cast<std::size_t>(IdleCause::host)] = 5'000'000;
   sums[static_cast<std::size_t>(IdleCause::other)] = 100;
-  EXPECT_EQ(words_of(sums), "host 5.00 ms, launch 2.00 ms");
+  EXPECT_EQ(words_of(sums), "host 5 ms, launch 2 ms");
 }
 
 }  // namespace

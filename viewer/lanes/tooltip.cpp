@@ -52,6 +52,7 @@ void draw_tooltip(const scene::Scene& scene, const PlotState& state, const scene
     ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().dim);
     ImGui::TextUnformatted(line.c_str());
     if (detail.source.known()) ImGui::TextUnformatted(timeline::line_text(timeline, detail.source).c_str());
+    if (detail.planned.known()) ImGui::TextUnformatted(("planned at " + timeline::line_text(timeline, detail.planned)).c_str());
     ImGui::PopStyleColor();
   } else {
     ImGui::TextUnformatted(row.title.c_str());

@@ -1,6 +1,7 @@
 // page/graphviz: boxes and links in, places out. The only file that knows libgvc is graphviz.cpp.
 //
-// Pixels, y downwards. libgvc keeps global state: calls wait for one another.
+// Pixels, y downwards. libgvc keeps global state: calls wait for one another. dot may take minutes for a few hundred
+// links, and cannot be interrupted; so a large graph is placed in a process of its own, which has a time to live.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 #include "engine/base/check.hpp"
@@ -101,37 +102,38 @@ std::string parts(const Comparison& comparison) {
   return words;
 }
 
-struct PhaseStart {
+struct PhaseEnd {
   std::string name;
-  Nanoseconds at = 0;
+  Nanoseconds at = 0;              // from the step's begin
 };
 
-// The phases of the first common rank within the window, and micro-batches as they come.
-std::vector<PhaseStart> phases_of(const Scene& scene, Rank rank, Window window) {
-  std::vector<PhaseStart> out;
+// Where each phase of the first common rank ends within the window; the last ends with the window.
+std::vector<PhaseEnd> phases_of(const Scene& scene, Rank rank, Window window) {
+  std::vector<PhaseEnd> out;
   for (const BandPiece& piece : scene.bands(rank).phases) {
     if (piece.phase == 0 || piece.time.start < window.start || piece.time.start >= window.end) continue;
     const std::string name(scene.timeline().strings[piece.phase]);
-    if (out.empty() || out.back().name != name) out.push_back({name, piece.time.start - window.start});
+    if (out.empty() || out.back().name != name) out.push_back({name, 0});
+    out.back().at = piece.time.end - window.start;
   }
+  if (!out.empty()) out.back().at = window.length();
   return out;
 }
 
-// "By phase: forward +5.1 ms, backward +9.8 ms". A phase lasts until the next begins, so they sum to the step.
+// "By phase: forward +5.1 ms, backward +9.8 ms". A phase begins where the one before it has computed its last, so what is
+// waited for before its own first op is its own, and they sum to the step.
 std::string by_phase(const Scene& a, const Scene& b, const Comparison& comparison) {
   const Rank rank = comparison.ranks.front().rank;
-  const std::vector<PhaseStart> of_a = phases_of(a, rank, comparison.window_a), of_b = phases_of(b, rank, comparison.window_b);
+  const std::vector<PhaseEnd> of_a = phases_of(a, rank, comparison.window_a), of_b = phases_of(b, rank, comparison.window_b);
   const bool same = of_a.size() > 1 && std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(),
-                                                  [](const PhaseStart& x, const PhaseStart& y) { return x.name == y.name; });
+                                                  [](const PhaseEnd& x, const PhaseEnd& y) { return x.name == y.name; });
   if (!same) return "";
   std::map<std::string, Nanoseconds> sums;
   std::vector<std::string> order;
   for (std::size_t i = 0; i < of_a.size(); ++i) {
-    const auto lasts = [&](const std::vector<PhaseStart>& phases, Window window) {
-      return (i + 1 < phases.size() ? phases[i + 1].at : window.length()) - (i == 0 ? 0 : phases[i].at);
-    };
+    const auto lasts = [&](const std::vector<PhaseEnd>& phases) { return phases[i].at - (i == 0 ? 0 : phases[i - 1].at); };
     if (!sums.contains(of_a[i].name)) order.push_back(of_a[i].name);
-    sums[of_a[i].name] += lasts(of_b, comparison.window_b) - lasts(of_a, comparison.window_a);
+    sums[of_a[i].name] += lasts(of_b) - lasts(of_a);
   }
   std::stable_sort(order.begin(), order.end(), [&](const auto& x, const auto& y) { return std::abs(sums[x]) > std::abs(sums[y]); });
   std::string words = base::text("By phase, on rank ", rank, ": ");
@@ -157,7 +159,7 @@ ComparisonWords words_of(const Scene& a, const Scene& b, const Comparison& compa
     if (difference == 0) return out;
   } else {
     char percent[32];
-    std::snprintf(percent, sizeof percent, "%+.1f %%", of_a > 0 ? 100.0 * static_cast<double>(difference) / static_cast<double>(of_a) : 0.0);
+    std::snprintf(percent, sizeof percent, "%s%.1f %%", difference > 0 ? "+" : "−", of_a > 0 ? 100.0 * static_cast<double>(std::abs(difference)) / static_cast<double>(of_a) : 0.0);
     out.sentence = base::text("B is ", difference > 0 ? "slower: " : "faster: ", signed_text(difference), " a step (", lengths, ", ", percent, ")", after);
     const auto kinds = kind_deltas(a, b, comparison);
     const auto* kind = comparison.ranks.empty() ? nullptr : greatest(kinds, difference > 0);

@@ -62,13 +62,6 @@ std::string short_list(const std::vector<Rank>& ranks) {
   return out + (ranks.size() > 16 ? ", ..." : "");
 }
 
-// A record that knows which line of the plan a span follows has it in its detail.
-template <class OfSpan>
-timeline::Line planned_line(const OfSpan& detail) {
-  if constexpr (requires { detail.planned; }) return detail.planned;
-  else return {};
-}
-
 class Facts {
  public:
   Facts(const Scene& scene, SpanRef span) : scene_(scene), timeline_(scene.timeline()), span_(span), detail_(timeline_.detail(span)) {}
@@ -190,7 +183,7 @@ class Facts {
       }
     }
     // The line that issued it, and beside it the one that decided that it be issued.
-    const std::string planned = line_text(timeline_, planned_line(detail_));
+    const std::string planned = line_text(timeline_, detail_.planned);
     say("source", line_text(timeline_, detail_.source) + (planned.empty() ? "" : " · planned at " + planned));
     if (timeline_.has_collective(span_) && timeline_.collective(span_).op == timeline::CollectiveOp::all_reduce) {
       if (const SpanRef summed = summed_span(timeline_, span_); summed.valid()) {
@@ -199,7 +192,6 @@ class Facts {
       }
     }
     say("awaits", line_text(timeline_, detail_.awaits));
-    say("planned", line_text(timeline_, detail_.planned));
     if (timeline_.launch_bound(span_)) say("launch bound", "yes: the host launched it later than its inputs were ready");
   }
 

@@ -34,6 +34,8 @@ class IdleCauses {
   // Idle time within the window by cause.
   Sums within(metrics::Window window) const;
 
+  std::size_t memory() const { return pieces_.capacity() * sizeof(IdlePiece) + sums_.capacity() * sizeof(Sums); }
+
  private:
   Sums before(base::Nanoseconds time) const;
 

@@ -86,6 +86,10 @@ std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeli
   scene->make_path();
   scene->make_lookups();
   make_alike(*scene, scene->alike_, scene->folded_);
+  // Of a run of usual size the causes of idle time are there before they are asked for; of others when a rank is opened.
+  if (scene->timeline_.spans() <= idle_causes_at_once) {
+    for (const RankScene& rank : scene->ranks_) scene->idle_causes(rank.rank);
+  }
   tell(progress, "done", 1);
   return scene;
 }
@@ -340,6 +344,7 @@ std::size_t Scene::memory() const {
     sum += heap(rank.pieces);
   }
   for (const auto& lazy : links_) {
+    if (lazy->idle != nullptr) sum += lazy->idle->memory();
     // Twelve bytes a row with a correlation: links.hpp.
     if (lazy->links == nullptr) continue;
     const Rank rank = ranks_[static_cast<std::size_t>(&lazy - links_.data())].rank;

@@ -98,6 +98,7 @@ class Scene {
   const Bands& bands(Rank rank) const;
   // Why the rank's device stood still; made when it is first asked for. Null of a rank with more than most_path_spans spans.
   const IdleCauses* idle_causes(Rank rank) const;
+  static constexpr std::size_t idle_causes_at_once = 200'000;
   // Edges that leave a span, as places in timeline().edges.
   std::vector<std::uint32_t> edges_from(SpanRef span) const;
 
