@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "engine/timeline/links.hpp"
-
 namespace shardbook::metrics {
 
 using timeline::Edge;
@@ -41,6 +39,22 @@ SpanRef awaited_after(const Timeline& timeline, SpanRef span, Nanoseconds time) 
 
 }  // namespace
 
+GapReason reason_of_gap(const Timeline& timeline, const timeline::Links& links, SpanRef next, Nanoseconds busy_until) {
+  GapReason reason;
+  reason.call = links.launch_of(next);
+  const SpanRef awaited = awaited_after(timeline, next, busy_until);
+  const bool host_is_late = reason.call.valid() && timeline.start(reason.call) > busy_until;
+  if (host_is_late && (!awaited.valid() || timeline.start(reason.call) >= timeline.end(awaited))) {
+    reason.cause = IdleCause::host;
+  } else if (awaited.valid()) {
+    reason.cause = IdleCause::wait;
+    reason.awaited = awaited;
+  } else {
+    reason.cause = timeline.start(next) - busy_until < longest_launch_gap_ns ? IdleCause::launch : IdleCause::other;
+  }
+  return reason;
+}
+
 std::vector<IdleGap> idle_gaps(const Timeline& timeline, Rank rank, Window window) {
   // The work of each stream, over all its lanes, in order.
   std::map<std::int64_t, std::vector<SpanRef>> streams;
@@ -60,17 +74,9 @@ std::vector<IdleGap> idle_gaps(const Timeline& timeline, Rank rank, Window windo
         gap.stream = stream;
         gap.gap = {std::max(busy_until, window.start), std::min(start, window.end)};
         gap.next = span;
-        const SpanRef call = links.launch_of(span);
-        gap.awaited = awaited_after(timeline, span, busy_until);
-        if (call.valid() && timeline.start(call) > busy_until &&
-            (!gap.awaited.valid() || timeline.start(call) >= timeline.end(gap.awaited))) {
-          gap.cause = IdleCause::host;
-          gap.awaited = {};
-        } else if (gap.awaited.valid()) {
-          gap.cause = IdleCause::wait;
-        } else {
-          gap.cause = start - busy_until < longest_launch_gap_ns ? IdleCause::launch : IdleCause::other;
-        }
+        const GapReason reason = reason_of_gap(timeline, links, span, busy_until);
+        gap.cause = reason.cause;
+        gap.awaited = reason.awaited;
         gaps.push_back(gap);
       }
       busy_until = std::max(busy_until, timeline.end(span));

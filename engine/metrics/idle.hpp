@@ -13,11 +13,21 @@
 #include <vector>
 
 #include "engine/metrics/partition.hpp"
+#include "engine/timeline/links.hpp"
 
 namespace shardbook::metrics {
 
 enum class IdleCause : std::uint8_t { host, wait, launch, other };
 const char* name_of(IdleCause cause);
+
+// What held a span back after its device, or its stream, had nothing more to do.
+struct GapReason {
+  IdleCause cause = IdleCause::other;
+  SpanRef awaited;           // for wait: what it waited for
+  SpanRef call;              // that launched it; invalid if the timeline has no such call
+};
+// `next` starts after `busy_until`, since when nothing ran where it runs.
+GapReason reason_of_gap(const Timeline& timeline, const timeline::Links& links, SpanRef next, Nanoseconds busy_until);
 
 struct IdleGap {
   std::int64_t stream = 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "viewer/ui/keys.hpp"
 
@@ -89,6 +90,34 @@ TEST_F(Scripts, the_desk_knows_every_command_of_the_table) {
     picture->frame(*desk);
     EXPECT_EQ(desk->problem().find("there is no command"), std::string::npos) << id;
   }
+}
+
+// A project of its own, with lab 02 and a run of it; and another run elsewhere.
+TEST_F(Scripts, a_run_that_is_named_beside_a_lab_is_the_only_one_that_opens) {
+  const fs::path folder = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-lab-and-run");
+  fs::remove_all(folder);
+  const fs::path lab = "labs/02_tensor_parallel", of_lab = folder / "project/experiments/02_tensor_parallel/runs/of-the-lab", other = folder / "other";
+  fs::create_directories(folder / "project" / lab);
+  fs::copy(fs::path(SHARDBOOK_SOURCE_DIR) / lab, folder / "project" / lab, fs::copy_options::recursive);
+  for (const fs::path& run : {of_lab, other}) {
+    fs::create_directories(run);
+    std::ofstream(run / "rank0.json") << R"({"distributedInfo":{"rank":0,"world_size":1},"traceEvents":[)"
+                                         R"({"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":1,"dur":5,"args":{"stream":7,"device":0}}]})";
+  }
+  const auto opened = [&](const std::vector<std::string>& words) {
+    DeskOptions options;
+    options.root = (folder / "project").string();
+    options.remember = false;
+    options.open = words;
+    desk = std::make_unique<Desk>(options);
+    EXPECT_EQ(run("wait 2\nexpect page ~ \"labs/02\"\n"), "");
+    return desk->value("runs").value_or("") + " " + desk->value("run").value_or("");
+  };
+  EXPECT_EQ(opened({"02"}), "1 of-the-lab");
+  EXPECT_EQ(opened({"02", other.string()}), "1 other");
+  EXPECT_EQ(opened({other.string(), "02"}), "1 other");
+  EXPECT_EQ(opened({"02", other.string(), other.string()}), "1 other") << "named twice, it is opened once";
+  fs::remove_all(folder);
 }
 
 }  // namespace

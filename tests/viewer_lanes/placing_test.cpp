@@ -195,5 +195,25 @@ TEST(Areas, keep_the_row_that_is_left_when_the_other_is_closed) {
   EXPECT_TRUE(rows_of_area({}, {{0, 9}, "", ""}).empty());
 }
 
+TEST(Placing, the_first_row_in_sight_is_whole_and_the_end_is_reached) {
+  ui::Screen screen(800, 600, 1);
+  const std::vector<Placed> placed = place_rows(every_kind);
+  const float whole = whole_height(placed), pane = 120;
+  EXPECT_EQ(whole_rows_from(placed, 0, pane), 0);
+  bool last_is_whole = false;
+  for (float scroll = 0; scroll <= whole - pane; scroll += 0.5f) {
+    const float from = whole_rows_from(placed, scroll, pane);
+    // No row begins above and ends below the upper edge, but for one higher than half of the pane.
+    for (const Placed& row : placed) {
+      if (row.height <= pane / 2) {
+        EXPECT_FALSE(row.top < from - 0.5f && row.bottom() > from + 0.5f) << scroll;
+      }
+    }
+    EXPECT_LT(std::abs(from - scroll), pane / 2 + 8);
+    last_is_whole |= placed.back().bottom() <= from + pane + 0.5f;
+  }
+  EXPECT_TRUE(last_is_whole || placed.back().bottom() <= whole_rows_from(placed, whole - pane, pane) + pane + 0.5f);
+}
+
 }  // namespace
 }  // namespace shardbook::lanes

@@ -8,6 +8,7 @@
 #include "tests/viewer_scene/support.hpp"
 #include "tests/viewer_ui/screen.hpp"
 #include "viewer/lanes/placing.hpp"
+#include "viewer/scene/roles.hpp"
 
 namespace shardbook::lanes {
 namespace {
@@ -298,28 +299,6 @@ TEST(Plot, what_is_found_is_marked_on_its_own_row_however_much_is_found_on_anoth
   EXPECT_TRUE(table.state.marked.empty());
   EXPECT_TRUE(table.state.marked.on(0).empty());
 }
-
-// --- Words ----------------------------------------------------------------------------------------
-std::string label_of(const char* op, const char* part, int layer) {
-  Sketch sketch(1);
-  timeline::Detail detail;
-  if (*op != 0) detail.op = sketch.builder.intern(op);
-  if (*part != 0) detail.part = sketch.builder.intern(part);
-  detail.layer = layer;
-  const auto span = sketch.compute(0, 0, 10, detail);
-  const timeline::Timeline timeline = sketch.done();
-  return short_label(timeline, sketch.at(span));
-}
-
-TEST(Labels, say_op_part_and_layer_and_nothing_twice) {
-  EXPECT_EQ(label_of("gemm", "qkv", 7), "gemm qkv · L7");
-  EXPECT_EQ(label_of("norm", "norm", 0), "norm · L0");
-  EXPECT_EQ(label_of("adamw", "", -1), "adamw");
-  EXPECT_EQ(label_of("all_gather", "fsdp_unit", 3), "all_gather · L3");
-  EXPECT_EQ(label_of("all_gather", "fsdp_unit", -1), "all_gather · root unit");
-}
-
-TEST(Labels, of_a_foreign_trace_are_its_own) { EXPECT_EQ(label_of("", "qkv", 7), "gemm"); }
 
 }  // namespace
 }  // namespace shardbook::lanes

@@ -69,7 +69,8 @@ TEST(Overviews, say_for_each_rank_where_its_time_went) {
   const PlotState plot = plot_of(*scene);
   screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, 1200)); });
   EXPECT_TRUE(is_said("rank 0 compute 90.0 % exposed 10.0 % idle 0.0 %"));
-  EXPECT_TRUE(is_said("No rank is clearly late."));
+  // Nobody is late, so nothing is said of it.
+  EXPECT_EQ(overview.straggler, "");
 }
 
 TEST(Overviews, name_the_rank_that_the_others_wait_for_and_what_it_did) {
@@ -117,6 +118,7 @@ TEST(Overviews, in_every_width_the_height_that_they_ask_for_is_enough_for_their_
       for (float width = 320 * scale; width <= 1600 * scale; width += 64 * scale) {
         ImGui::GetIO().DisplaySize.x = width;
         Overview overview;
+        overview.unfolded = true;
         const PlotState plot = plot_of(*scene);
         float top = 0, height = 0;
         for (int i = 0; i < 2; ++i) {
@@ -144,6 +146,7 @@ TEST(Overviews, name_what_is_exposed_most_where_there_is_room_for_it) {
   const auto scene = run_of(2, 1);
   ui::Screen screen(1200, 900);
   Overview overview;
+  overview.unfolded = true;
   const PlotState plot = plot_of(*scene);
   overview_height(*scene, overview, plot, 1200);
   ASSERT_EQ(overview.kinds.size(), 1U);
@@ -167,6 +170,7 @@ TEST(Overviews, of_many_ranks_show_those_with_the_most_exposed_time_and_say_so) 
   const auto scene = run_of(16, 2, 5);
   ui::Screen screen(1200, 900);
   Overview overview;
+  overview.unfolded = true;
   const PlotState plot = plot_of(*scene);
   const auto draw_in = [&](float less) {
     screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, ImGui::GetContentRegionAvail().x) - less); });
@@ -180,6 +184,34 @@ TEST(Overviews, of_many_ranks_show_those_with_the_most_exposed_time_and_say_so) 
   draw_in(3 * 16);
   EXPECT_TRUE(is_said("of 16 ranks the 5 with the most exposed time"));
   EXPECT_NE(screen.spot("C: critical path"), nullptr);
+}
+
+TEST(Overviews, folded_are_the_bars_and_one_line) {
+  for (const int ranks : {1, 4, 8}) {
+    const auto scene = run_of(ranks, 3, ranks > 1 ? 1 : -1);
+    ui::Screen screen(1280, 800);
+    Overview overview;
+    const PlotState plot = plot_of(*scene);
+    Intents intents;
+    const auto draw = [&] {
+      for (ui::Intent& intent : draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, 1280))) intents.push_back(intent);
+    };
+    for (int i = 0; i < 2; ++i) screen.frame(draw);
+    const float height = overview_height(*scene, overview, plot, 1280);
+    // No more than a bar's height a rank, and a line.
+    EXPECT_LE(height, 17 * static_cast<float>(ranks) + 34) << ranks;
+    EXPECT_NE(screen.spot("rank 0"), nullptr);
+    EXPECT_EQ(screen.spot("C: critical path"), nullptr);
+    if (ranks > 1) {
+      EXPECT_TRUE(is_said("Rank 1 is the straggler"));
+    }
+    ASSERT_TRUE(screen.click("more", draw));
+    EXPECT_EQ(argument_of(intents, "show.header"), "");
+    overview.unfolded = true;
+    for (int i = 0; i < 2; ++i) screen.frame(draw);
+    EXPECT_NE(screen.spot("less"), nullptr);
+    EXPECT_GT(overview_height(*scene, overview, plot, 1280), height);
+  }
 }
 
 TEST(Overviews, a_rank_is_opened_by_its_name) {

@@ -16,7 +16,7 @@ using ui::px;
 
 namespace {
 
-constexpr float top_units = 42, status_units = 28, gap_units = 5;
+constexpr float top_units = 36, status_units = 24, gap_units = 5;
 // Six panels stand in the drawer; each has a word and a name that scripts use.
 constexpr std::pair<const char*, const char*> panels[] = {{"Span", "span"}, {"Source", "source"}, {"Area", "area"},
                                                           {"Find", "find"}, {"Compare", "compare"}, {"Marks", "marks"}};
@@ -38,7 +38,7 @@ Desk::Impl::Impl(DeskOptions given) : options(std::move(given)) {
   if (options.remember) settings = read_settings();
   if (options.dark) settings.dark = true;
   layout = !options.layout.empty() ? options.layout : !settings.layout.empty() ? settings.layout : "";
-  drawer = settings.drawer;
+  drawer = false;                            // opens with the first selection, unless the user has closed it before
   show_library = true;
 
   std::string lines;
@@ -52,7 +52,6 @@ Desk::Impl::~Impl() {
   for (const auto& one : runs) remember(*one);
   if (!options.remember) return;
   settings.layout = layout;
-  settings.drawer = drawer;
   write_settings(settings);
 }
 
@@ -126,28 +125,11 @@ void Desk::Impl::draw() {
   collect(views::draw_top_bar(bar));
   const float height = whole.y - px(top_units + status_units);
   ImGui::SetCursorPos({0, px(top_units)});
-  const bool has_text = layout != "trace";
-  float text_width = 0;
-  if (has_text) {
-    const float least_trace = run() != nullptr ? px(360) : px(200);
-    text_width = std::clamp(whole.x * (layout == "read" ? 0.58f : settings.text_share), px(260), std::max(px(261), whole.x - least_trace));
-    ui::begin_pane("text", {text_width, height}, false);
-    if (show_library || reader.title.empty()) {
-      collect(views::draw_library(library()));
-    } else {
-      reader.can_go_back = !page_back.empty();
-      reader.can_go_forward = !page_forward.empty();
-      collect(views::draw_text(reader));
-    }
-    ui::end_pane();
-    ImGui::SameLine(0, 0);
-    float dragged = text_width;
-    if (ui::splitter("text | trace", true, &dragged, px(260), px(360), whole.x) && layout == "split") settings.text_share = dragged / whole.x;
-    ImGui::SameLine(0, 0);
+  if (!draw_page_side(whole, height)) {
+    const float left = ImGui::GetCursorPosX();
+    ImGui::SetCursorPos({left, px(top_units)});
+    draw_trace({whole.x - left, height});
   }
-  const float left = ImGui::GetCursorPosX();
-  ImGui::SetCursorPos({left, px(top_units)});
-  draw_trace({whole.x - left, height});
   ImGui::SetCursorPos({0, whole.y - px(status_units)});
   collect(views::draw_status_bar(status()));
   draw_overlays(whole);
@@ -162,6 +144,32 @@ void Desk::Impl::draw() {
   if (quiet_frames == 120) {
     for (const auto& one : runs) remember(*one);
   }
+}
+
+// Text beside the trace. True: it takes all there is.
+bool Desk::Impl::draw_page_side(ImVec2 whole, float height) {
+  if (layout == "trace") return false;
+  const bool of_library = show_library || reader.title.empty();
+  const float least_trace = run() != nullptr ? px(360) : px(200);
+  float width = std::clamp(whole.x * (layout == "read" ? 0.58f : settings.text_share), px(260), std::max(px(261), whole.x - least_trace));
+  // Where no run is open and a page is read, nothing would stand beside it.
+  const bool alone = layout == "read" && run() == nullptr && !loader && !of_library;
+  if (alone) width = whole.x;
+  ui::begin_pane("text", {width, height}, false);
+  if (of_library) {
+    collect(views::draw_library(library()));
+  } else {
+    reader.can_go_back = !page_back.empty();
+    reader.can_go_forward = !page_forward.empty();
+    collect(views::draw_text(reader));
+  }
+  ui::end_pane();
+  if (alone) return true;
+  ImGui::SameLine(0, 0);
+  float dragged = width;
+  if (ui::splitter("text | trace", true, &dragged, px(260), px(360), whole.x) && layout == "split") settings.text_share = dragged / whole.x;
+  ImGui::SameLine(0, 0);
+  return false;
 }
 
 void Desk::Impl::draw_welcome(ImVec2 size) {
@@ -221,7 +229,7 @@ void Desk::Impl::draw_trace(ImVec2 size) {
   const float wanted = views::overview_height(*one->scene, one->overview, one->plot, size.x);
   // Tables of figures want more room than facts, and Source some lines around the one that matters, where no bar is
   // lost for it.
-  const float of_rows = px(190), of_panel = panel == "compare" || panel == "area" ? size.y * 0.46f : panel == "source" ? px(320) : 0;
+  const float of_rows = px(190), of_panel = panel == "compare" ? size.y * 0.7f : panel == "area" ? size.y * 0.46f : panel == "source" ? px(320) : 0;
   const float most = std::max(px(151), size.y - px(260)), least = std::min(most, std::max(px(150), std::min(of_panel, size.y - wanted - of_rows)));
   const float drawer_height = drawer ? std::clamp(size.y * settings.drawer_share, least, most) : 0;
   // The bars give way where the window is low.

@@ -53,7 +53,7 @@ const Desk::Impl::DeskActions& Desk::Impl::desk_actions() {
       {"layout.read", [](Impl& desk, Words) { desk.layout = "read"; }},
       {"layout.split", [](Impl& desk, Words) { desk.layout = "split"; }},
       {"layout.trace", [](Impl& desk, Words) { desk.layout = "trace"; }},
-      {"drawer", [](Impl& desk, Words) { desk.drawer = !desk.drawer; }},
+      {"drawer", [](Impl& desk, Words) { desk.drawer = desk.settings.drawer = !desk.drawer; }},
       {"panel", [](Impl& desk, Words name) { desk.show_panel(name); }},
       {"pane.next", [](Impl& desk, Words) { desk.turn_panel(1); }},
       {"pane.previous", [](Impl& desk, Words) { desk.turn_panel(-1); }},
@@ -107,6 +107,10 @@ void Desk::Impl::up() {
 void Desk::Impl::show_panel(const std::string& name) {
   panel = name;
   drawer = true;
+  // The source of what is selected; what was asked for by a link stays until another span is.
+  const OpenRun* one = run();
+  if (name != "source" || one == nullptr || !one->plot.selected.valid() || (one->plot.selected == source_of && !source.path.empty())) return;
+  if (one->scene->timeline().detail(one->plot.selected).source.known()) go_source();
 }
 
 // The next panel of the drawer, around.

@@ -75,6 +75,7 @@ void Desk::Impl::select(SpanRef span, bool look) {
   open_row_of(span);
   one->plot.reveal = true;
   if (panel != "span" && panel != "find" && panel != "source") show_panel("span");
+  if (!drawer && settings.drawer) drawer = true;
   if (!look) return;
   // In sight, and wide enough to be seen.
   const scene::Timeline& timeline = one->scene->timeline();

@@ -67,6 +67,7 @@ const Desk::Impl::RunActions& Desk::Impl::view_actions() {
          const auto count = static_cast<int>(on.scene.steps().size());
          on.desk.show_step(on.run, place_in_view(on.scene, on.plot, count) - 1);
        }},
+      {"show.header", [](const OnRun& on) { on.run.overview.unfolded = !on.run.overview.unfolded; }},
       {"link.copy", [](const OnRun& on) {
          const std::string link = on.desk.link_to_view();
          ImGui::SetClipboardText(link.c_str());

@@ -9,6 +9,7 @@
 #include "engine/book/project.hpp"
 #include "viewer/app/desk_state.hpp"
 #include "viewer/lanes/camera.hpp"
+#include "viewer/lanes/placing.hpp"
 #include "viewer/scene/navigate.hpp"
 
 namespace shardbook::app {
@@ -99,18 +100,25 @@ void write_settings(const Settings& settings) {
 // Plain files that are named together are the ranks of one run; folders and packs are runs of their own.
 void Desk::Impl::open_all(const std::string& lines) {
   std::vector<std::string> together;
+  // A run that is named beside a lab is the one to look at; the lab brings its text alone.
+  std::size_t named = 0;
+  std::istringstream first(lines);
+  for (std::string words; std::getline(first, words);) {
+    std::error_code ignored;
+    named += !words.empty() && fs::exists(words, ignored);
+  }
   std::istringstream in(lines);
   for (std::string words; std::getline(in, words);) {
     if (words.empty()) continue;
     std::error_code ignored;
     const bool is_file = (words.ends_with(".json") || words.ends_with(".json.gz")) && fs::exists(words, ignored);
     if (is_file) together.push_back(words);
-    if (!is_file) open(words);
+    if (!is_file) open(words, named > 0);
   }
   if (!together.empty()) open_together(together);
 }
 
-void Desk::Impl::open(const std::string& words) {
+void Desk::Impl::open(const std::string& words, bool text_alone) {
   // A lab: its text, and the newest run of it.
   if (words.starts_with("lab:") || words.starts_with("note:") || words.starts_with("trace:") || words.starts_with("span:")) {
     follow(words);
@@ -123,7 +131,7 @@ void Desk::Impl::open(const std::string& words) {
     if (lab) {
       follow("lab:" + words);
       for (const fs::path& run : known_runs(options.root)) {
-        if (run.string().find("/" + lab.value().name + "/") == std::string::npos) continue;
+        if (text_alone || run.string().find("/" + lab.value().name + "/") == std::string::npos) continue;
         open_together({run.string()});
         break;
       }
@@ -146,6 +154,12 @@ void Desk::Impl::open_together(std::vector<std::string> paths) {
       return;
     }
   }
+  // Named twice, it is opened once.
+  const auto same = [&](const std::vector<std::string>& others) {
+    std::error_code differs;
+    return others == paths || (others.size() == 1 && paths.size() == 1 && fs::equivalent(others.front(), paths.front(), differs));
+  };
+  if ((loader && same(loader->paths())) || std::any_of(waiting.begin(), waiting.end(), same)) return;
   waiting.push_back(std::move(paths));
   quiet_frames = 0;
 }
@@ -182,10 +196,28 @@ void Desk::Impl::take_loaded() {
   if (layout == "read") layout = "split";
 }
 
+namespace {
+
+constexpr float share_of_rows = 0.64f;      // of the window's height, at first
+
+// Further ranks are open where there is room for all of them together. REQUIRES: a frame has been begun.
+void open_what_fits(const scene::Scene& scene, scene::RowChoices& choices) {
+  if (scene.ranks().size() > 8) return;
+  for (const scene::RankScene& rank : scene.ranks()) {
+    scene::RowChoices more = choices;
+    more.open.insert(scene::row_name(scene::RowKind::rank, rank.rank));
+    if (lanes::whole_height(lanes::place_rows(scene.rows(more))) > share_of_rows * ImGui::GetIO().DisplaySize.y) return;
+    choices = more;
+  }
+}
+
+}  // namespace
+
 // As it was left; else one step, rank 0 open, the longest blocking exposure selected.
 void Desk::Impl::first_look(OpenRun& one) {
   const scene::Scene& scene = *one.scene;
   one.plot.choices = scene.first_choices();
+  open_what_fits(scene, one.plot.choices);
   one.plot.view.width = 1000;
   lanes::show(one.plot.view, scene.whole(), scene.whole());
   one.sidecar_path = scene::sidecar_path(one.paths.front());
@@ -209,10 +241,8 @@ void Desk::Impl::first_look(OpenRun& one) {
   } else if (!scene.steps().empty()) {
     lanes::show(one.plot.view, scene.steps().back().window, scene.whole(), 0.01);
   }
-  if (one.plot.selected.valid()) {
-    open_row_of(one.plot.selected);
-    one.plot.reveal = true;
-  }
+  // The first rank stays in sight: the way to the selection is N's.
+  if (one.plot.selected.valid()) open_row_of(one.plot.selected);
 }
 
 void Desk::Impl::remember(OpenRun& one) {

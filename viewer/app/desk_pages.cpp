@@ -70,7 +70,8 @@ PageIndex index_pages(const std::string& root) {
   PageIndex index;
   static const std::regex fence("```span\\s*\\n([^`]+)```"), span_link("\\(span:([a-z0-9_.]+)\\)"), file_link("(engine/[a-z0-9_/]+\\.(?:[ch]pp|cuh?))");
   for (const std::string& path : page_paths(root)) {
-    if (path.ends_with(".es.md")) continue;
+    // How notes are written is no note about what they name.
+    if (path.ends_with(".es.md") || path == "notes/README.md") continue;
     const base::Result<std::string> content = book::read_text((fs::path(root) / path).string());
     if (!content) continue;
     const std::string& page = content.value();
@@ -237,27 +238,32 @@ void Desk::Impl::show_source(const std::string& path, int line) {
   shown.code.marked = line;
   shown.code.scroll = true;
 
-  // The span of the book around the line: the shortest one that holds it.
-  std::size_t shortest = static_cast<std::size_t>(-1);
+  // The spans of the book around the line: the shortest one that holds it, then those around that.
+  std::vector<book::Excerpt> around;
   if (base::Result<std::vector<book::Excerpt>> spans = book::excerpts_of(shown.code.text, path)) {
-    for (const book::Excerpt& excerpt : spans.value()) {
-      if (line < excerpt.line || line >= excerpt.line + static_cast<int>(excerpt.text.size()) || excerpt.text.size() >= shortest) continue;
-      shortest = excerpt.text.size();
-      shown.span = excerpt.name;
-      shown.span_title = excerpt.title;
+    for (book::Excerpt& excerpt : spans.value()) {
+      if (line >= excerpt.line && line < excerpt.line + static_cast<int>(excerpt.text.size())) around.push_back(std::move(excerpt));
     }
   }
+  std::stable_sort(around.begin(), around.end(), [](const book::Excerpt& a, const book::Excerpt& b) { return a.text.size() < b.text.size(); });
   const auto add_notes = [&](const auto& map, const std::string& key) {
     const auto found = map.find(key);
     if (found == map.end()) return;
-    for (const auto& link : found->second) {
-      if (std::find(shown.notes.begin(), shown.notes.end(), link) == shown.notes.end() && shown.notes.size() < 5) shown.notes.push_back(link);
+    for (const auto& [link, title] : found->second) {
+      const bool there = std::any_of(shown.notes.begin(), shown.notes.end(), [&, &link = link](const auto& note) { return note.link == link; });
+      if (!there && shown.notes.size() < 5) shown.notes.push_back({link, title, key});
     }
   };
-  if (!shown.span.empty()) add_notes(pages().by_span, shown.span);
+  for (const book::Excerpt& excerpt : around) add_notes(pages().by_span, excerpt.name);
+  if (!around.empty()) {
+    shown.span = around.front().name;
+    shown.span_title = around.front().title;
+  }
   add_notes(pages().by_file, path);
   source = std::move(shown);
-  show_panel("source");
+  source_of = one != nullptr ? one->plot.selected : scene::SpanRef{};
+  panel = "source";
+  drawer = true;
 }
 
 // The line that launched the selection; pressed again there, the line of the event that it awaited.
@@ -301,7 +307,10 @@ void Desk::Impl::go_note() {
   show_source(std::string(timeline.strings[detail.leading().file]), detail.leading().line);
   if (!shown_problem.empty() && source.path.empty()) return;
   if (!source.notes.empty()) {
-    follow(source.notes.front().first);
+    // At the paragraph that speaks of it: of the span of the book, else of the file.
+    const views::SourceState::Note note = source.notes.front();
+    follow(note.link);
+    reader.page.scroll_to_mention(note.mentions);
     return;
   }
   // No page names it: the page of its room.

@@ -45,7 +45,7 @@ struct Settings {
   float scale = 1;
   std::string layout;
   float text_share = 0.36f, drawer_share = 0.34f;
-  bool drawer = true;
+  bool drawer = true;                        // a selection opens it
 };
 Settings read_settings();
 void write_settings(const Settings& settings);
@@ -66,6 +66,7 @@ struct Desk::Impl {
 
   // --- desk.cpp: the frame ---------------------------------------------------------------------------
   void draw();
+  bool draw_page_side(ImVec2 whole, float height);
   void draw_trace(ImVec2 size);
   void draw_drawer(ImVec2 size);
   void draw_welcome(ImVec2 size);
@@ -77,7 +78,7 @@ struct Desk::Impl {
 
   // --- desk_open.cpp: runs come and go ------------------------------------------------------------------
   void open_all(const std::string& lines);    // a path, lab or link a line
-  void open(const std::string& words);
+  void open(const std::string& words, bool text_alone = false);   // text_alone: of a lab no run
   void open_together(std::vector<std::string> paths);
   void take_loaded();
   void first_look(OpenRun& run);
@@ -154,6 +155,7 @@ struct Desk::Impl {
 
   std::weak_ptr<const scene::Scene> panels_of;       // the run that area, find and marks are about
   views::SourceState source;
+  scene::SpanRef source_of;                          // the selection when it was shown
   views::AreaState area;
   views::FindState find;
   views::CompareState compare;

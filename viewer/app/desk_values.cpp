@@ -42,6 +42,8 @@ Value of_run(const OpenRun& run, const std::string& name) {
   if (name == "view.step") return std::to_string(views::step_in_view(scene, plot).number);
   if (name == "whole.length") return std::to_string(scene.whole().length());
   if (name == "rows") return std::to_string(plot.rows.size());
+  if (name == "rows.percent") return std::to_string(static_cast<int>(100 * plot.body_height / std::max(1.0f, ImGui::GetIO().DisplaySize.y)));
+  if (name == "header") return run.overview.unfolded ? "unfolded" : "folded";
   if (name == "items") return std::to_string(plot.items);
   if (name == "pinned") return joined(plot.choices.pinned);
   if (name == "open") return joined(plot.choices.open);
@@ -78,6 +80,7 @@ std::optional<std::string> Desk::value(const std::string& name) const {
   if (name == "library") return desk.show_library ? "yes" : "no";
   if (name == "page") return desk.page.path;
   if (name == "page.anchor") return desk.page.anchor;
+  if (name == "page.scrolled") return std::to_string(static_cast<int>(desk.reader.page.scrolled()));
   if (name == "page.title") return desk.reader.title;
   if (name == "page.found") return std::to_string(desk.reader.page.found());
   if (name == "searching") return desk.reader.searching ? "yes" : "no";
@@ -94,6 +97,8 @@ std::optional<std::string> Desk::value(const std::string& name) const {
   if (name == "found") return std::to_string(desk.find.shown.total);
   if (name == "compared.config" && desk.compare.made) return std::to_string(desk.compare.made->config.size());
   if (name == "compared.ops" && desk.compare.made) return std::to_string(desk.compare.made->ops.size());
+  if (name == "compared.equal" && desk.compare.made) return desk.compare.words.equal ? "yes" : "no";
+  if (name == "compared.aligned" && desk.compare.made) return std::to_string(desk.compare.aligned.size());
   if (name == "compared.step_ns" && desk.compare.made) return std::to_string(desk.compare.made->window_b.length() - desk.compare.made->window_a.length());
   if (name.starts_with("area.")) return of_area(desk.area.figures, name);
   const OpenRun* one = desk.run();

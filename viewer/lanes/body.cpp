@@ -4,6 +4,7 @@
 
 #include "viewer/lanes/parts.hpp"
 #include "viewer/lanes/sight.hpp"
+#include "viewer/scene/roles.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
 
@@ -18,13 +19,22 @@ using ui::theme;
 
 namespace {
 
-// "12.3 % exposed here": of the view's part of the run. "" outside of the run.
-std::string exposed_text(const scene::Scene& scene, const Row& row, const scene::TimeView& view) {
-  const scene::RankScene* rank = scene.rank(row.rank);
+// The view's part of the run; of no length outside of it.
+metrics::Interval seen_of(const scene::Scene& scene, const scene::TimeView& view) {
   const metrics::Interval whole = scene.whole();
-  const metrics::Interval seen{std::max(whole.start, static_cast<base::Nanoseconds>(view.start)),
-                               std::min(whole.end, static_cast<base::Nanoseconds>(view.end))};
+  return {std::max(whole.start, static_cast<base::Nanoseconds>(view.start)), std::min(whole.end, static_cast<base::Nanoseconds>(view.end))};
+}
+
+// Of the view, what stands at the right of a name: "12.3 % exposed here" of a rank, "host 3.1 ms, wait 0.2 ms" of its idle
+// time. "" outside of the run.
+std::string sum_text(const scene::Scene& scene, const Row& row, const scene::TimeView& view) {
+  const scene::RankScene* rank = scene.rank(row.rank);
+  const metrics::Interval seen = seen_of(scene, view);
   if (rank == nullptr || seen.length() <= 0) return "";
+  if (row.kind == RowKind::idle) {
+    const scene::IdleCauses* causes = scene.idle_causes(row.rank);
+    return causes == nullptr ? "" : scene::words_of(causes->within(seen));
+  }
   char words[32];
   std::snprintf(words, sizeof words, "%.1f %% exposed here", 100.0 * static_cast<double>(rank->exposed.busy(seen)) / static_cast<double>(seen.length()));
   return words;
@@ -56,9 +66,13 @@ ui::Intents draw_name(ImDrawList* list, const scene::Scene& scene, const PlotSta
   ImVec4 clip{from.x, from.y, to.x - px(4), to.y};
   list->AddText(font, font->FontSize, {std::floor(x), std::floor(middle - font->FontSize / 2)}, is_rank || focused ? theme().text : theme().dim,
                 title.c_str(), nullptr, 0, &clip);
-  if (is_rank) {
+  if (is_rank || row.kind == RowKind::idle) {
     ImFont* small = ui::font(page::FontKind::small);
-    const std::string words = exposed_text(scene, row, state.view);
+    std::string words = sum_text(scene, row, state.view);
+    const float room = to.x - px(16) - (x + font->CalcTextSizeA(font->FontSize, 1e9f, 0, title.c_str()).x);
+    // Of several causes, those that there is room for.
+    while (ui::measure().width(words, page::FontKind::small) > room && words.find(", ") != std::string::npos) words.erase(words.rfind(", "));
+    if (!words.empty()) ui::note_words(words);
     const float width = small->CalcTextSizeA(small->FontSize, 1e9f, 0, words.c_str()).x;
     const float title_end = x + font->CalcTextSizeA(font->FontSize, 1e9f, 0, title.c_str()).x;
     if (to.x - px(8) - width > title_end + px(8)) {
@@ -77,7 +91,8 @@ ui::Intents draw_name(ImDrawList* list, const scene::Scene& scene, const PlotSta
   }
   if (ImGui::IsItemHovered()) {
     list->AddRect(from, {to.x - 1, to.y}, theme().border);
-    ui::hint_on_hover(row.title + (row.can_open ? (row.is_open ? "\nClick to close" : "\nClick to open") : "") + "\nP pins it to the top");
+    const std::string number = row.track >= 0 ? "\n" + scene.timeline().tracks[static_cast<std::size_t>(row.track)].name : "";
+    ui::hint_on_hover(row.title + (number.substr(0, number.find_last_not_of(' ') + 1) == "\n" + row.title ? "" : number) + (row.can_open ? (row.is_open ? "\nClick to close" : "\nClick to open") : "") + "\nP pins it to the top");
   }
   ImGui::PopID();
   ui::note_spot(row.name, from, to);
@@ -169,7 +184,12 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
     if (item.kind != Item::Kind::span || !item.span.valid() || item.x1 - item.x0 < px(30)) continue;
     if (row.kind != RowKind::stream && row.kind != RowKind::host && row.kind != RowKind::marks) continue;
     const float words_from = rect.left + std::max(item.x0, item.wait_ns > 0 ? state.view.x_of(scene.timeline().start(item.span) + item.wait_ns) : item.x0);
-    draw_label(list, short_label(scene.timeline(), item.span), words_from, rect.left + item.x1, part,
+    std::string words = scene::role_label(scene.timeline(), item.span);
+    // The band says the layer, too: it goes first where there is not room for all.
+    const float room = rect.left + item.x1 - words_from - px(8);
+    if (const std::size_t layer = words.rfind(" · L"); layer != std::string::npos && ui::measure().width(words, page::FontKind::small) > room) words.erase(layer);
+    if (ui::measure().width(words.substr(0, 5), page::FontKind::small) > room) continue;
+    draw_label(list, words, words_from, rect.left + item.x1, part,
                theme().paint_text[static_cast<std::size_t>(item.paint)],
                item.paint == scene::Paint::communication ? theme().paint[static_cast<std::size_t>(item.paint)] : 0);
   }
@@ -240,6 +260,8 @@ ui::Intents draw_rows(ImDrawList* list, const scene::Scene& scene, PlotState& st
     const float top = body.from.y + placed[i].top - state.scroll, bottom = top + placed[i].height;
     // Its remarks stand above it.
     if (bottom <= body.from.y || top - remark_height() >= body.to.y) continue;
+    // What the lower edge would cut is not begun, but for a row that is higher than half of the pane.
+    if (bottom > body.to.y + 1 && placed[i].height < body.height() / 2) continue;
     const RowRect rect = rect_of(placed[i], body.from.x, body.from.y - state.scroll);
 
     list->PushClipRect(body.from, body.to, true);
@@ -264,17 +286,6 @@ ui::Intents draw_rows(ImDrawList* list, const scene::Scene& scene, PlotState& st
     list->PopClipRect();
   }
   return intents;
-}
-
-std::string short_label(const scene::Timeline& timeline, SpanRef span) {
-  const timeline::Detail& detail = timeline.detail(span);
-  if (detail.op == 0) return std::string(timeline.label(span));
-  std::string words(timeline.strings[detail.op]);
-  // A unit of FSDP is a layer, or the root: what stands outside the layers.
-  if (detail.part != 0 && timeline.strings[detail.part] == "fsdp_unit") return words + (detail.layer >= 0 ? " · L" + std::to_string(detail.layer) : " · root unit");
-  if (detail.part != 0 && timeline.strings[detail.part] != timeline.strings[detail.op]) words += " " + std::string(timeline.strings[detail.part]);
-  if (detail.layer >= 0) words += " · L" + std::to_string(detail.layer);
-  return words;
 }
 
 }  // namespace shardbook::lanes

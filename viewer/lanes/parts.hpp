@@ -18,6 +18,11 @@ struct Frame {
 // through `body`. Times count from the start of the run's device work.
 void draw_ruler(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Frame& ruler, const Frame& body);
 
+// --- band.cpp -------------------------------------------------------------------------------------
+// Phases and layers of the rank that is looked at; how high they are, 0 of a rank without any.
+float band_height(const scene::Scene& scene, const PlotState& state);
+void draw_band(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Frame& names, const Frame& band);
+
 // --- minimap.cpp ----------------------------------------------------------------------------------
 // Exposed communication of all ranks over the whole run; the view is a window in it that a press moves.
 void draw_minimap(ImDrawList* list, const scene::Scene& scene, PlotState& state, const Frame& frame);

@@ -93,6 +93,17 @@ float scroll_to(const Placed& row, float scroll, float pane, float air) {
   return std::max(0.0f, scroll);
 }
 
+float whole_rows_from(const std::vector<Placed>& placed, float scroll, float pane) {
+  if (placed.empty() || scroll <= 0) return 0;
+  // A row begins where the one before it ends: its air and its remarks are its own.
+  const auto at = std::partition_point(placed.begin(), placed.end(), [&](const Placed& row) { return row.bottom() <= scroll + 0.5f; });
+  if (at == placed.end()) return scroll;
+  const float begin = at == placed.begin() ? 0 : std::prev(at)->bottom();
+  if (at->bottom() - begin > pane / 2) return scroll;
+  const bool at_end = scroll + pane >= whole_height(placed) - 0.5f;
+  return begin >= scroll - 0.5f ? begin : at_end ? at->bottom() : begin;
+}
+
 float from_a_whole_row(const std::vector<Placed>& placed, const Placed& row, float scroll) {
   for (const Placed& one : placed) {
     if (one.height <= 0 || one.bottom() <= scroll) continue;

@@ -44,6 +44,9 @@ int level_at(const scene::Row& row, const RowRect& rect, float y);
 
 // The scroll that shows the row whole, or its top where it is higher than the pane, with the least move.
 float scroll_to(const Placed& row, float scroll, float pane, float air);
+// The scroll nearest below `scroll` at which the first row in sight is whole; the end of the list is always reached, so
+// there it is the nearest above. A row higher than half of the pane may be cut.
+float whole_rows_from(const std::vector<Placed>& placed, float scroll, float pane);
 // A little further, so that no row above `row` is cut at the upper edge.
 float from_a_whole_row(const std::vector<Placed>& placed, const Placed& row, float scroll);
 

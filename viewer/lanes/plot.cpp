@@ -19,7 +19,7 @@ using ui::theme;
 namespace {
 
 constexpr int most_items = 5000;
-constexpr float minimap_units = 26, ruler_units = 38, scrollbar_units = 8, least_handle_units = 20;
+constexpr float minimap_units = 16, ruler_units = 34, scrollbar_units = 8, least_handle_units = 20;
 constexpr float least_body_units = 24;      // a row
 
 float names_width(float whole) { return std::clamp(whole * 0.2f, px(184), px(250)); }
@@ -30,9 +30,19 @@ void scroll_into_sight(PlotState& state, const std::vector<Placed>& placed, floa
   // A pinned row stands twice; the lower one is the one in its place.
   for (std::size_t i = state.rows.size(); i-- > 0;) {
     if (state.rows[i].name != state.focus_row) continue;
-    state.scroll = from_a_whole_row(placed, placed[i], scroll_to(placed[i], state.scroll, height, px(20)));
+    state.scroll = scroll_to(placed[i], state.scroll, height, px(20));
+    state.scroll_rest = 0;
+    // A row at the upper edge that is cut goes: what is in sight begins with a whole one.
+    state.scroll = from_a_whole_row(placed, placed[i], state.scroll);
     return;
   }
+}
+
+// The first row in sight is whole. What a drag or a wheel has moved beyond it is kept for the next frame.
+void settle_scroll(PlotState& state, const std::vector<Placed>& placed, float height) {
+  const float wanted = std::clamp(state.scroll + state.scroll_rest, 0.0f, std::max(0.0f, whole_height(placed) - height));
+  state.scroll = whole_rows_from(placed, wanted, height);
+  state.scroll_rest = wanted - state.scroll;
 }
 
 void draw_area(ImDrawList* list, const PlotState& state, const std::vector<Placed>& placed, const Frame& body) {
@@ -72,6 +82,11 @@ Hand take_hand(PlotState& state, const std::vector<Placed>& placed, const Frame&
   // Far outside of the window there is no time.
   if (!ImGui::IsMousePosValid()) hand.x = hand.y = 0;
   hand.row = row_at(placed, hand.y);
+  // A row that the lower edge would cut is not drawn.
+  if (hand.row >= 0) {
+    const Placed& row = placed[static_cast<std::size_t>(hand.row)];
+    if (row.bottom() - state.scroll > body.height() + 1 && row.height < body.height() / 2) hand.row = -1;
+  }
   state.pointer_x = hand.hovered ? hand.x : -1;
   return hand;
 }
@@ -154,7 +169,9 @@ void draw_scrollbar(ImDrawList* list, PlotState& state, float whole, const Frame
   list->AddRectFilled({body.to.x + px(1), from}, {body.to.x + px(scrollbar_units - 1), from + handle.length}, theme().border, px(3));
   ImGui::SetCursorScreenPos({body.to.x, body.from.y});
   ImGui::InvisibleButton("rows", {px(scrollbar_units), body.height()});
-  if (ImGui::IsItemActive()) state.scroll = scroll_of_handle(ImGui::GetIO().MousePos.y - body.from.y, whole, body.height(), px(least_handle_units));
+  if (!ImGui::IsItemActive()) return;
+  state.scroll = scroll_of_handle(ImGui::GetIO().MousePos.y - body.from.y, whole, body.height(), px(least_handle_units));
+  state.scroll_rest = 0;
 }
 
 }  // namespace
@@ -165,10 +182,13 @@ ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size) 
   const float names = names_width(size.x), right = at.x + size.x - px(scrollbar_units);
   const Frame minimap{{at.x + names, at.y}, {right, at.y + px(minimap_units)}};
   const Frame ruler{{at.x + names, minimap.to.y}, {right, minimap.to.y + px(ruler_units)}};
-  const Frame body{{at.x + names, ruler.to.y}, {right, at.y + size.y}};
-  const Frame names_frame{{at.x, ruler.to.y}, {at.x + names, at.y + size.y}};
-  state.view.width = std::max(1.0f, body.width());
   state.rows = scene.rows(state.choices);
+  const Frame band{{at.x + names, ruler.to.y}, {right, ruler.to.y + band_height(scene, state)}};
+  const Frame band_names{{at.x, band.from.y}, {band.from.x, band.to.y}};
+  const Frame body{{at.x + names, band.to.y}, {right, at.y + size.y}};
+  const Frame names_frame{{at.x, band.to.y}, {at.x + names, at.y + size.y}};
+  state.view.width = std::max(1.0f, body.width());
+  state.body_height = std::max(0.0f, body.height());
   if (state.rows.empty() || body.height() < px(least_body_units) || body.width() < px(least_body_units)) return {};
   keep_within(state.view, scene.whole());
   std::set<std::string> remarked;
@@ -181,7 +201,7 @@ ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size) 
   if (ImGui::IsMouseHoveringRect(names_frame.from, names_frame.to) && ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows)) {
     state.scroll -= ImGui::GetIO().MouseWheel * px(48);
   }
-  state.scroll = std::clamp(state.scroll, 0.0f, std::max(0.0f, whole_height(placed) - body.height()));
+  settle_scroll(state, placed, body.height());
 
   // However many rows are in sight, a frame draws at most so many rectangles.
   const auto in_sight = std::count_if(placed.begin(), placed.end(), [&](const Placed& row) {
@@ -191,9 +211,10 @@ ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size) 
 
   list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, theme().panel);
   ImFont* small = ui::font(page::FontKind::small);
-  list->AddText(small, small->FontSize, {at.x + px(8), at.y + px(6)}, theme().dim, "exposed, whole run");
+  list->AddText(small, small->FontSize, {at.x + px(8), at.y + px(1)}, theme().dim, "exposed, whole run");
   draw_minimap(list, scene, state, minimap);
   draw_ruler(list, scene, state, ruler, body);
+  draw_band(list, scene, state, band_names, band);
   for (ui::Intent& intent : draw_rows(list, scene, state, placed, names_frame, body)) intents.push_back(std::move(intent));
   if (state.show_critical) draw_critical_path(list, scene, state, placed, body);
   draw_arrows(list, scene, state, placed, body);

@@ -25,6 +25,7 @@ struct PlotState {
   scene::TimeView view;
   scene::RowChoices choices;
   float scroll = 0;                         // pixels into the rows
+  float scroll_rest = 0;                    // moved, but not yet to the next whole row
   scene::SpanRef selected, hovered;
   std::string focus_row;                    // of the selection, or chosen by Ctrl+Up and Down
   bool reveal = false;                      // scroll so that focus_row is in sight, once
@@ -53,14 +54,12 @@ struct PlotState {
   // Of the frame that was drawn last.
   std::vector<scene::Row> rows;
   int items = 0;                            // rectangles drawn
+  float body_height = 0;                    // of the rows' pane
   float pointer_x = -1;                     // of the mouse over the rows, in pixels of the view; -1 elsewhere
 };
 
 // Draws into the current window's remaining content region of this size; nothing if that is too small for one row.
 // REQUIRES: view.end > view.start.
 ui::Intents draw_plot(const scene::Scene& scene, PlotState& state, ImVec2 size);
-
-// The words on a span: "all_gather · layer 7", "gemm_qkv", or the label of a foreign trace.
-std::string short_label(const scene::Timeline& timeline, scene::SpanRef span);
 
 }  // namespace shardbook::lanes

@@ -1,5 +1,6 @@
 #include "engine/metrics/exposure.hpp"
 #include "viewer/lanes/parts.hpp"
+#include "viewer/scene/roles.hpp"
 #include "viewer/ui/theme.hpp"
 
 namespace shardbook::lanes {
@@ -41,7 +42,7 @@ void draw_tooltip(const scene::Scene& scene, const PlotState& state, const scene
   } else if (state.hovered.valid()) {
     const timeline::Timeline& timeline = scene.timeline();
     const scene::SpanRef span = state.hovered;
-    ImGui::TextUnformatted(short_label(timeline, span).c_str());
+    ImGui::TextUnformatted(scene::role_label(timeline, span).c_str());
     std::string line = duration_text(timeline.end(span) - timeline.start(span));
     const timeline::Detail& detail = timeline.detail(span);
     if (detail.phase != 0) line += " · " + std::string(timeline.strings[detail.phase]);
@@ -51,10 +52,19 @@ void draw_tooltip(const scene::Scene& scene, const PlotState& state, const scene
     ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().dim);
     ImGui::TextUnformatted(line.c_str());
     if (detail.source.known()) ImGui::TextUnformatted(timeline::line_text(timeline, detail.source).c_str());
+    if (detail.planned.known()) ImGui::TextUnformatted(("planned at " + timeline::line_text(timeline, detail.planned)).c_str());
     ImGui::PopStyleColor();
   } else {
     ImGui::TextUnformatted(row.title.c_str());
-    if (*meaning_of(row.kind)) ImGui::TextUnformatted(meaning_of(row.kind));
+    const scene::IdleCauses* causes = row.kind == RowKind::idle ? scene.idle_causes(row.rank) : nullptr;
+    const scene::IdlePiece* piece = causes != nullptr ? causes->at(time) : nullptr;
+    if (piece != nullptr) {
+      const std::string words = duration_text(piece->time.length()) + ": " + scene::words_of(scene, *piece);
+      ImGui::TextUnformatted(words.c_str());
+      ui::note_words(words);
+    } else if (*meaning_of(row.kind)) {
+      ImGui::TextUnformatted(meaning_of(row.kind));
+    }
     ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().dim);
     ImGui::Text("at %s", duration_text(time - scene.whole().start).c_str());
     ImGui::PopStyleColor();

@@ -1,7 +1,7 @@
 // page/diagram_layout: where does each part of a diagram stand?
 //
-// Flowcharts are placed by Graphviz' dot in this process, one at a time (libgvc is not thread safe: a mutex), with node
-// sizes that we measure. Sequence diagrams and gantt charts are columns and rows and need no solver.
+// Flowcharts are placed by Graphviz' dot, one at a time (libgvc is not thread safe: a mutex), with node sizes that we
+// measure; what dot takes too long for is placed simply (graphviz.hpp). Sequence diagrams and gantt charts are columns and rows and need no solver.
 #pragma once
 
 #include "viewer/page/diagram.hpp"
@@ -11,7 +11,7 @@ namespace shardbook::page {
 
 struct LayoutOptions {
   float width = 800;            // gantt charts fill it; other diagrams are as wide as they are
-  std::size_t most_nodes = 600; // of a flowchart: more take dot minutes, so it is an error that says so
+  std::size_t most_nodes = 600; // of a flowchart: more are no diagram for people, so it is an error that says so
 };
 
 // Of a diagram that is not ok: a Picture with its error. Sizes are in the pixels of `measure`.

@@ -299,14 +299,18 @@ void Flow::table(const Block& block, float x, float width) {
 void Flow::picture(const Block& block, float x, float width) {
   const bool is_image = block.kind == Block::Kind::image;
   std::pair<float, float> size{0, 0};
-  if (options_.size_of) size = options_.size_of(block, width);
+  // A diagram that stands in no list or quote may reach over both edges of the column.
+  const bool may_be_wide = !is_image && x == 0 && width == out_.width;
+  const float room = may_be_wide ? std::max(width, options_.wide) : width;
+  if (options_.size_of) size = options_.size_of(block, room);
   if (!(size.first > 0 && size.second > 0) || !std::isfinite(size.first) || !std::isfinite(size.second)) {
     const std::string name = is_image ? (block.title.empty() ? block.target : block.title) : "diagram";
     y_ = lines_.lines({{"[" + name + "]", Style::italic}}, x, y_, width, {});
     out_.text += '\n';
     return;
   }
-  const int region = open_region(x, std::min(width, size.first));
+  if (size.first > width) x += (width - std::min(room, size.first)) / 2;
+  const int region = open_region(x, std::min(room, size.first));
   const std::size_t made = decorate(is_image ? Kind::image : Kind::diagram, x, y_, size.first, size.second, region);
   out_.decorations[made].name = is_image ? block.target : block.text;
   out_.decorations[made].block = &block;

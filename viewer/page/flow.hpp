@@ -49,6 +49,8 @@ struct Region {
 
 struct FlowOptions {
   float width = 600;
+  // What diagrams may take, the column in its middle; no less than `width`. Lines of words are no longer for it.
+  float wide = 0;
   // The size of an image or a diagram on the page, for a width at most; {0, 0}: not known, a line is kept for its text.
   std::function<std::pair<float, float>(const Block&, float width)> size_of;
 };

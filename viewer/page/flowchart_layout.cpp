@@ -62,6 +62,7 @@ class FlowchartLayout {
   std::vector<char> isolated_, empty_;
   std::vector<std::vector<int>> children_;            // groups of a group
   std::vector<int> node_scope_, edge_scope_;
+  bool simple_ = false;            // dot gave way to place_simply
   std::string error_;
 };
 
@@ -349,6 +350,7 @@ Picture FlowchartLayout::place(int group, const std::string& direction, const st
       return picture;
     }
     placed = std::move(result.value());
+    simple_ = simple_ || placed.simple;
   }
   draw(picture, scope, placed);
   picture.width = placed.width;
@@ -377,6 +379,11 @@ Picture FlowchartLayout::run() {
   if (!diagram_.title.empty()) {
     const TextBlock title = text_block(diagram_.title, FontKind::heading3, measure_, 40 * em_);
     put_text(picture, title, picture.width / 2, -title.height - em_ / 2, Anchor::centre, {Role::text, {}});
+  }
+  if (simple_) {
+    const TextBlock words = text_block("Drawn simply: its " + std::to_string(diagram_.nodes.size()) + " boxes and " + std::to_string(diagram_.edges.size()) +
+                                       " links take Graphviz too long", FontKind::small, measure_, 40 * em_);
+    put_text(picture, words, picture.width / 2, picture.height + em_ / 2, Anchor::centre, {Role::muted_text, {}});
   }
   fit(picture, margin);
   return picture;

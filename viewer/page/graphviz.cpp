@@ -1,12 +1,20 @@
 // page/graphviz: dot, in this process; see graphviz.hpp.
 #include "viewer/page/graphviz.hpp"
 
+#include <fcntl.h>
 #include <gvc.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
+#include <optional>
 
 // There only in a build that looks for leaks.
 extern "C" {
@@ -173,13 +181,125 @@ PlacedGraph DotGraph::read() const {
 
 }  // namespace
 
-base::Result<PlacedGraph> place_graph(const Graph& graph) {
-  static std::mutex one_at_a_time;
-  const std::lock_guard<std::mutex> lock(one_at_a_time);
+namespace {
+
+base::Result<PlacedGraph> place_here(const Graph& graph) {
   DotGraph dot(graph);
   dot.build();
   if (!dot.lay_out()) return base::Error{"Graphviz found no layout for this diagram"};
   return dot.read();
+}
+
+// --- In a process of its own -------------------------------------------------------------------------
+// All of it is floats: counts and flags are small numbers, which a float holds.
+std::vector<float> flattened(const PlacedGraph& placed) {
+  std::vector<float> out{placed.width, placed.height};
+  const auto put = [&](Point at) { out.insert(out.end(), {at.x, at.y}); };
+  for (const Point& node : placed.nodes) put(node);
+  for (const PlacedCluster& cluster : placed.clusters) {
+    put(cluster.min);
+    put(cluster.max);
+    put(cluster.label);
+  }
+  for (const PlacedEdge& edge : placed.edges) {
+    out.insert(out.end(), {edge.has_head ? 1.0f : 0.0f, edge.has_tail ? 1.0f : 0.0f, static_cast<float>(edge.bezier.size())});
+    put(edge.head);
+    put(edge.tail);
+    put(edge.label);
+    for (const Point& point : edge.bezier) put(point);
+  }
+  return out;
+}
+
+std::optional<PlacedGraph> read_back(const std::vector<float>& floats, const Graph& graph) {
+  std::size_t at = 0;
+  const auto next = [&] { return at < floats.size() ? floats[at++] : (at = floats.size() + 1, 0.0f); };
+  const auto point = [&] {
+    const float x = next();
+    return Point{x, next()};
+  };
+  PlacedGraph placed;
+  placed.width = next();
+  placed.height = next();
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) placed.nodes.push_back(point());
+  for (std::size_t i = 0; i < graph.clusters.size(); ++i) {
+    PlacedCluster cluster;
+    cluster.min = point();
+    cluster.max = point();
+    cluster.label = point();
+    placed.clusters.push_back(cluster);
+  }
+  for (std::size_t i = 0; i < graph.edges.size() && at <= floats.size(); ++i) {
+    PlacedEdge edge;
+    edge.has_head = next() != 0;
+    edge.has_tail = next() != 0;
+    const auto points = static_cast<std::size_t>(std::clamp(next(), 0.0f, static_cast<float>(floats.size())));
+    edge.head = point();
+    edge.tail = point();
+    edge.label = point();
+    for (std::size_t p = 0; p < points && at <= floats.size(); ++p) edge.bezier.push_back(point());
+    placed.edges.push_back(std::move(edge));
+  }
+  return at == floats.size() ? std::optional(std::move(placed)) : std::nullopt;
+}
+
+bool write_all(int file, const void* data, std::size_t size) {
+  const char* at = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = write(file, at, size);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    at += written;
+    size -= static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+// dot cannot be interrupted, so it runs where it can be ended: a copy of this process that does nothing else, and that
+// the system ends when its processor time is over (not the wall's: a busy machine gives the same picture).
+[[noreturn]] void be_dot(const Graph& graph, double seconds, int file) {
+  signal(SIGVTALRM, SIG_DFL);
+  itimerval timer{};
+  timer.it_value.tv_sec = static_cast<time_t>(seconds);
+  timer.it_value.tv_usec = static_cast<suseconds_t>((seconds - std::floor(seconds)) * 1e6);
+  setitimer(ITIMER_VIRTUAL, &timer, nullptr);
+  const base::Result<PlacedGraph> placed = place_here(graph);
+  const std::vector<float> floats = placed ? flattened(placed.value()) : std::vector<float>{};
+  write_all(file, floats.data(), floats.size() * sizeof(float));
+  _exit(0);
+}
+
+// None: the time was over, or no process could be had.
+std::optional<PlacedGraph> place_in_time(const Graph& graph, double seconds) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  const pid_t child = fork();
+  if (child == 0) be_dot(graph, seconds, ends[1]);
+  close(ends[1]);
+  std::vector<char> bytes;
+  if (child > 0) {
+    char some[65536];
+    for (ssize_t got = 0; (got = read(ends[0], some, sizeof some)) != 0;) {
+      if (got < 0 && errno != EINTR) break;
+      if (got > 0) bytes.insert(bytes.end(), some, some + got);
+    }
+    while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
+  }
+  close(ends[0]);
+  std::vector<float> floats(bytes.size() / sizeof(float));
+  std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
+  return floats.empty() ? std::nullopt : read_back(floats, graph);
+}
+
+}  // namespace
+
+base::Result<PlacedGraph> place_graph(const Graph& graph, double seconds) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard<std::mutex> lock(one_at_a_time);
+  // What dot places in milliseconds needs no process.
+  if (graph.nodes.size() + graph.edges.size() <= parts_placed_at_once) return place_here(graph);
+  if (std::optional<PlacedGraph> placed = place_in_time(graph, seconds)) return std::move(*placed);
+  return place_simply(graph);
 }
 
 }  // namespace shardbook::page

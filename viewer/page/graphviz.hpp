@@ -1,6 +1,7 @@
 // page/graphviz: boxes and links in, places out. The only file that knows libgvc is graphviz.cpp.
 //
-// Pixels, y downwards. libgvc keeps global state: calls wait for one another.
+// Pixels, y downwards. libgvc keeps global state: calls wait for one another. dot may take minutes for a few hundred
+// links, and cannot be interrupted; so a large graph is placed in a process of its own, which has a time to live.
 #pragma once
 
 #include <string>
@@ -54,9 +55,16 @@ struct PlacedGraph {
   std::vector<Point> nodes;        // middles
   std::vector<PlacedCluster> clusters;
   std::vector<PlacedEdge> edges;
+  bool simple = false;             // place_simply's
 };
 
-// Places a graph with dot. Errors: dot gave up.
-base::Result<PlacedGraph> place_graph(const Graph& graph);
+// Places a graph with dot, or, where that takes more than `seconds` of processor time, simply. Errors: dot gave up.
+constexpr double dot_seconds = 1.5;
+constexpr std::size_t parts_placed_at_once = 120;
+base::Result<PlacedGraph> place_graph(const Graph& graph, double seconds = dot_seconds);
+
+// simple_layout.cpp: layers by the longest way to each box, boxes in a layer by where their neighbours stand, straight
+// links; a cluster is laid out by itself and is one box in what is around it. O(parts log parts).
+PlacedGraph place_simply(const Graph& graph);
 
 }  // namespace shardbook::page

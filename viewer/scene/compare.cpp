@@ -144,9 +144,8 @@ std::vector<OpDelta> op_deltas(const Scene& a, const Scene& b, const Comparison&
     delta.label = label_of(key);
     out.push_back(std::move(delta));
   }
-  std::stable_sort(out.begin(), out.end(), [](const OpDelta& x, const OpDelta& y) {
-    return std::abs(x.sum_b - x.sum_a) > std::abs(y.sum_b - y.sum_a);
-  });
+  const Nanoseconds sign = comparison.window_b.length() < comparison.window_a.length() ? -1 : 1;
+  std::stable_sort(out.begin(), out.end(), [&](const OpDelta& x, const OpDelta& y) { return sign * (x.sum_b - x.sum_a) > sign * (y.sum_b - y.sum_a); });
   return out;
 }
 

@@ -31,7 +31,7 @@ struct Comparison {
     metrics::Partition a, b;
   };
   std::vector<RankDelta> ranks;               // of ranks that both have
-  std::vector<OpDelta> ops;                   // by |sum_b - sum_a|, largest first
+  std::vector<OpDelta> ops;                   // by sum_b - sum_a: what lost most first, or gained most where B's step is the shorter one
 };
 
 // A run without the step named is compared whole, and a remark says so.

@@ -3,6 +3,7 @@
 
 #include "engine/base/check.hpp"
 #include "viewer/scene/navigate.hpp"
+#include "viewer/scene/roles.hpp"
 
 namespace shardbook::scene {
 
@@ -67,10 +68,11 @@ class Facts {
 
   std::vector<Fact> all() {
     identity();
-    work();
-    collective();
     exposure();
     origin();
+    collective();
+    work();
+    place();
     clock();
     return std::move(facts_);
   }
@@ -83,17 +85,20 @@ class Facts {
   Nanoseconds length() const { return timeline_.end(span_) - timeline_.start(span_); }
 
   void identity() {
-    const timeline::Track& track = timeline_.tracks[span_.track];
     say("label", std::string(timeline_.label(span_)));
-    say("class", name_of(timeline_.cls(span_)));
-    say("row", base::text("rank ", track.rank, ", ", track.name.empty() ? base::text("stream ", track.id) : track.name));
-    say("start", exact(timeline_.start(span_) - scene_.whole().start) + " after the first device work");
     say("duration", exact(length()));
     if (timeline_.step(span_) >= 0) say("step", std::to_string(timeline_.step(span_)));
     say("phase", text(detail_.phase));
     if (detail_.layer >= 0) say("layer", std::to_string(detail_.layer));
     if (detail_.micro_batch >= 0) say("micro-batch", std::to_string(detail_.micro_batch));
     say("part", text(detail_.part));
+  }
+
+  void place() {
+    const timeline::Track& track = timeline_.tracks[span_.track];
+    say("class", name_of(timeline_.cls(span_)));
+    say("row", base::text("rank ", track.rank, ", ", track.name.empty() ? base::text("stream ", track.id) : track.name));
+    say("start", exact(timeline_.start(span_) - scene_.whole().start) + " after the first device work");
     say("op", text(detail_.op));
   }
 
@@ -137,7 +142,10 @@ class Facts {
       wait += base::text(", for rank ", match->last_rank);
     }
     say("wait", wait);
-    say("transfer", exact(parts.transfer_ns) + percent_of(parts.transfer_ns, length()));
+    // On a GPU the span begins where its stream comes to the collective, not where its blocks find room.
+    const timeline::Provenance* provenance = timeline_.provenance(timeline_.rank(span_));
+    const bool on_gpu = provenance != nullptr && provenance->clock == timeline::Clock::measured && !provenance->foreign;
+    say("transfer", exact(parts.transfer_ns) + percent_of(parts.transfer_ns, length()) + (on_gpu ? "; a wait for room on the device would be in it" : ""));
   }
 
   void exposure() {
@@ -174,9 +182,16 @@ class Facts {
         say("launched by", base::text(timeline_.label(call), ", ", metrics::duration_text(timeline_.start(span_) - timeline_.start(call)), " before it started"));
       }
     }
-    say("source", line_text(timeline_, detail_.source));
+    // The line that issued it, and beside it the one that decided that it be issued.
+    const std::string planned = line_text(timeline_, detail_.planned);
+    say("source", line_text(timeline_, detail_.source) + (planned.empty() ? "" : " · planned at " + planned));
+    if (timeline_.has_collective(span_) && timeline_.collective(span_).op == timeline::CollectiveOp::all_reduce) {
+      if (const SpanRef summed = summed_span(timeline_, span_); summed.valid()) {
+        const std::string line = line_text(timeline_, timeline_.detail(summed).source);
+        say("sums", role_label(timeline_, summed) + (line.empty() ? "" : ", issued at " + line));
+      }
+    }
     say("awaits", line_text(timeline_, detail_.awaits));
-    say("planned", line_text(timeline_, detail_.planned));
     if (timeline_.launch_bound(span_)) say("launch bound", "yes: the host launched it later than its inputs were ready");
   }
 

@@ -32,9 +32,9 @@ struct Arrows {
 };
 Arrows arrows_of(const Scene& scene, SpanRef span);
 
-// Everything the details panel says of a span, as (name, value) in a fixed order: label, class, start,
-// duration, step, phase, layer, part, flops and rate, bytes, group, sequence, busbw, wait and transfer,
-// exposed, blocking, on critical path, launched by, source, awaits, launch bound, clock.
+// Everything the details panel says of a span, as (name, value) in a fixed order, what one asks first before the rest:
+// label, duration, step, phase, layer, part; exposed, blocking, why, on the critical path; launched by, source, sums,
+// awaits; collective, group, sequence, busbw, wait and transfer; flops and bytes; class, row, start; clock.
 struct Fact {
   std::string name, value;
 };

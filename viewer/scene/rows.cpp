@@ -2,6 +2,8 @@
 #include "viewer/scene/rows.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 
 #include "engine/base/check.hpp"
@@ -67,14 +69,41 @@ RowKind row_kind(TrackKind kind) {
   return RowKind::marks;
 }
 
-std::string track_title(const Track& track) {
-  const char* kind = track.kind == TrackKind::host ? "thread " : track.kind == TrackKind::marks ? "marks of stream " : "stream ";
-  std::string title = track.name.empty() ? base::text(kind, track.id) : track.name;
-  if (track.lane > 0) title += base::text(" (lane ", track.lane + 1, ")");
-  return title;
+// "stream 20 fsdp" is called fsdp: the number stays in the row's name and in its hint.
+std::string name_without_number(const Track& track) {
+  const std::string number = base::text("stream ", track.id);
+  if (!std::string_view(track.name).starts_with(number)) return track.name;
+  std::string name = track.name.substr(number.size());
+  name.erase(0, name.find_first_not_of(' '));
+  while (!name.empty() && name.back() == ' ') name.pop_back();
+  return name;
 }
 
 }  // namespace
+
+// A stream that has no name is called after what runs on it: compute, or its collectives' group.
+std::string Scene::title_of(const Track& track) const {
+  std::string title = track.name;
+  if (track.kind == TrackKind::host && title.empty()) title = base::text("thread ", track.id);
+  if (track.kind != TrackKind::host) title = name_without_number(track);
+  if (track.kind == TrackKind::stream && title.empty()) {
+    std::array<std::size_t, 3> of_class{};
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < track.size(); ++i) {
+      if (is_device_work(track.cls[i])) ++of_class[static_cast<std::size_t>(track.cls[i])];
+      if (group == 0 && track.collective[i] != 0) group = timeline_.groups[timeline_.collectives[track.collective[i]].group].name;
+    }
+    const auto most = std::max_element(of_class.begin(), of_class.end()) - of_class.begin();
+    const std::string_view named = group != 0 ? timeline_.strings[group] : "";
+    // Groups of PyTorch are numbers or hashes, which say nothing.
+    const bool is_word = !named.empty() && named.size() < 16 && std::isalpha(static_cast<unsigned char>(named.front())) != 0;
+    title = of_class[static_cast<std::size_t>(most)] == 0 ? "" : most == 0 ? "compute" : most == 2 ? "copies" : is_word ? std::string(named) : "communication";
+    title += base::text(title.empty() ? "stream " : " · stream ", track.id);
+  }
+  if (track.kind == TrackKind::marks && title.empty()) title = base::text("marks of stream ", track.id);
+  if (track.lane > 0) title += base::text(" (lane ", track.lane + 1, ")");
+  return title;
+}
 
 Row Scene::rank_row(const RankScene& rank) const {
   Row row;
@@ -108,7 +137,7 @@ void Scene::add_rank_rows(const RankScene& rank, const RowChoices& choices, std:
     for (std::size_t t = 0; t < timeline_.tracks.size(); ++t) {
       const Track& track = timeline_.tracks[t];
       if (track.rank != rank.rank || row_kind(track.kind) != kind || track.size() == 0) continue;
-      add(kind, row_name(kind, rank.rank, track.id, track.lane), track_title(track), static_cast<std::int32_t>(t), indices_[t].levels());
+      add(kind, row_name(kind, rank.rank, track.id, track.lane), titles_[t], static_cast<std::int32_t>(t), indices_[t].levels());
     }
   }
   if (std::any_of(timeline_.counters.begin(), timeline_.counters.end(), [&](const auto& counter) { return counter.rank == rank.rank; })) {
@@ -117,7 +146,7 @@ void Scene::add_rank_rows(const RankScene& rank, const RowChoices& choices, std:
   for (std::size_t t = 0; t < timeline_.tracks.size(); ++t) {
     const Track& track = timeline_.tracks[t];
     if (track.rank != rank.rank || track.kind != TrackKind::host || track.size() == 0) continue;
-    add(RowKind::host, row_name(RowKind::host, rank.rank, track.id, track.lane), track_title(track), static_cast<std::int32_t>(t),
+    add(RowKind::host, row_name(RowKind::host, rank.rank, track.id, track.lane), titles_[t], static_cast<std::int32_t>(t),
         indices_[t].levels());
   }
 }

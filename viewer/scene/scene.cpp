@@ -86,6 +86,10 @@ std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeli
   scene->make_path();
   scene->make_lookups();
   make_alike(*scene, scene->alike_, scene->folded_);
+  // Of a run of usual size the causes of idle time are there before they are asked for; of others when a rank is opened.
+  if (scene->timeline_.spans() <= idle_causes_at_once) {
+    for (const RankScene& rank : scene->ranks_) scene->idle_causes(rank.rank);
+  }
   tell(progress, "done", 1);
   return scene;
 }
@@ -102,9 +106,13 @@ void Scene::make_indices(Progress* progress) {
     ranks_.emplace_back().rank = provenance.rank;
     links_.push_back(std::make_unique<LazyLinks>());
   }
+  bands_.resize(ranks_.size());
   timeline::on_all_cores(ranks_.size(), [&](std::size_t r) {
-    if (!stopped(progress)) make_rank(ranks_[r]);
+    if (stopped(progress)) return;
+    make_rank(ranks_[r]);
+    bands_[r] = bands_of(timeline_, ranks_[r].rank);
   });
+  for (const Track& track : timeline_.tracks) titles_.push_back(title_of(track));
 }
 
 void Scene::make_rank(RankScene& rank) {
@@ -235,6 +243,25 @@ const timeline::Links& Scene::links(Rank rank) const {
   return *lazy.links;
 }
 
+const Bands& Scene::bands(Rank rank) const {
+  static const Bands none;
+  const RankScene* of = this->rank(rank);
+  const auto place = of == nullptr ? bands_.size() : static_cast<std::size_t>(of - ranks_.data());
+  return place < bands_.size() ? bands_[place] : none;
+}
+
+const IdleCauses* Scene::idle_causes(Rank rank) const {
+  const RankScene* of = this->rank(rank);
+  if (of == nullptr) return nullptr;
+  std::size_t spans = 0;
+  for (const Track& track : timeline_.tracks) spans += track.rank == rank ? track.size() : 0;
+  if (spans > most_path_spans) return nullptr;
+  const timeline::Links& links = this->links(rank);
+  LazyLinks& lazy = *links_[static_cast<std::size_t>(of - ranks_.data())];
+  std::call_once(lazy.idle_once, [&] { lazy.idle = std::make_unique<IdleCauses>(timeline_, links, rank); });
+  return lazy.idle.get();
+}
+
 std::vector<std::uint32_t> Scene::edges_from(SpanRef span) const {
   auto at = std::lower_bound(edges_by_from_.begin(), edges_by_from_.end(), span,
                              [&](std::uint32_t edge, SpanRef wanted) { return timeline_.edges[edge].from < wanted; });
@@ -300,6 +327,7 @@ std::size_t Scene::memory() const {
   std::size_t sum = timeline_.memory() + heap(ranks_) + heap(indices_) + heap(collectives_) + heap(match_of_) +
                     heap(exposure_lookup_) + heap(edges_by_from_) + heap(path_.pieces) + heap(exposures_);
   for (const TrackIndex& index : indices_) sum += index.memory();
+  for (const Bands& bands : bands_) sum += heap(bands.phases) + heap(bands.layers);
   for (const metrics::MatchedCollective& collective : collectives_) sum += heap(collective.spans);
   for (const RankScene& rank : ranks_) {
     // What is shared with a track, or among these, counts once.
@@ -316,6 +344,7 @@ std::size_t Scene::memory() const {
     sum += heap(rank.pieces);
   }
   for (const auto& lazy : links_) {
+    if (lazy->idle != nullptr) sum += lazy->idle->memory();
     // Twelve bytes a row with a correlation: links.hpp.
     if (lazy->links == nullptr) continue;
     const Rank rank = ranks_[static_cast<std::size_t>(&lazy - links_.data())].rank;

@@ -26,7 +26,9 @@
 #include "engine/timeline/links.hpp"
 #include "engine/timeline/run_info.hpp"
 #include "engine/timeline/timeline.hpp"
+#include "viewer/scene/bands.hpp"
 #include "viewer/scene/coverage.hpp"
+#include "viewer/scene/idle_causes.hpp"
 #include "viewer/scene/items.hpp"
 #include "viewer/scene/rows.hpp"
 #include "viewer/scene/track_index.hpp"
@@ -92,6 +94,11 @@ class Scene {
   const TrackIndex& index(std::size_t track) const { return indices_[track]; }
   // Launches of a rank; made when it is first asked for.
   const timeline::Links& links(Rank rank) const;
+  // Phases and layers of a rank; empty of a rank that is not there.
+  const Bands& bands(Rank rank) const;
+  // Why the rank's device stood still; made when it is first asked for. Null of a rank with more than most_path_spans spans.
+  const IdleCauses* idle_causes(Rank rank) const;
+  static constexpr std::size_t idle_causes_at_once = 200'000;
   // Edges that leave a span, as places in timeline().edges.
   std::vector<std::uint32_t> edges_from(SpanRef span) const;
 
@@ -149,6 +156,7 @@ class Scene {
   static std::uint32_t look_up(const Lookup& lookup, SpanRef span);   // SpanRef::none if it is not there
   void make_indices(Progress* progress);
   void make_rank(RankScene& rank);
+  std::string title_of(const timeline::Track& track) const;
   void make_windows();
   void make_collectives();
   void make_path();
@@ -162,6 +170,8 @@ class Scene {
   std::optional<timeline::RunInfo> info_;
   std::vector<RankScene> ranks_;
   std::vector<TrackIndex> indices_;
+  std::vector<std::string> titles_;         // of each track's row
+  std::vector<Bands> bands_;                // of each entry of ranks_
   Window whole_;
   std::vector<StepWindow> steps_;
   std::vector<metrics::MatchedCollective> collectives_;
@@ -177,8 +187,9 @@ class Scene {
   std::vector<bool> folded_;                // of each entry of ranks_: it folds into another
 
   struct LazyLinks {
-    std::once_flag once;
+    std::once_flag once, idle_once;
     std::unique_ptr<timeline::Links> links;
+    std::unique_ptr<IdleCauses> idle;
   };
   mutable std::vector<std::unique_ptr<LazyLinks>> links_;             // of each entry of ranks_
 };

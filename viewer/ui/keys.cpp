@@ -60,6 +60,7 @@ const std::vector<Command>& commands() {
       {"show.exposed", "E", "Exposed communication, on or off", "Show"},
       {"show.critical", "C", "Critical path, on or off", "Show"},
       {"show.idle_causes", "I", "Causes of idle time, on or off", "Show"},
+      {"show.header", "U", "All figures of the step above the rows, or one line", "Show"},
       {"show.memory", "Y", "Memory in use by kind, on or off", "Show"},
       {"show.host", "H", "Host calls: when each was issued, on or off", "Show"},
       {"pin", "P", "Pin the row, or let it go", "Show"},

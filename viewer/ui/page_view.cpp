@@ -44,7 +44,7 @@ std::string PageView::draw() {
   // A column in the middle, no wider than is good to read.
   const float room = ImGui::GetContentRegionAvail().x;
   const float width = std::max(px(120), std::floor(std::min(room - 2 * px(margin_units), px(widest_units))));
-  page.lay_out(width);
+  page.lay_out(width, std::max(width, std::floor(room - 2 * px(margin_units))));
   const float left = std::max(px(margin_units), std::floor((room - width) / 2)), above = px(12), below = px(60);
   page.follow_wishes();
   page.view_top = std::max(0.0F, ImGui::GetScrollY() - above);
@@ -78,6 +78,10 @@ void PageView::scroll_to(const std::string& anchor) {
   if (anchor.empty()) impl_->wanted_y = 0;
   else impl_->wanted_y.reset();        // a page that was just set would begin at its top
 }
+void PageView::scroll_to_mention(const std::string& name) {
+  impl_->wanted_mention = name;
+  if (!name.empty()) impl_->wanted_y.reset();
+}
 void PageView::scroll_to_offset(std::size_t text_offset) { impl_->wanted_offset = text_offset; }
 
 void PageView::find(const std::string& query) {
@@ -91,6 +95,7 @@ int PageView::found() const { return static_cast<int>(impl_->hits.size()); }
 
 void PageView::next_found(int direction) { impl_->next_hit(direction); }
 std::string PageView::selected_text() const { return impl_->layout.text_between(impl_->mark, impl_->cursor); }
+float PageView::scrolled() const { return impl_->view_top; }
 const std::string& PageView::top_anchor() const { return impl_->anchor; }
 
 }  // namespace shardbook::ui

@@ -44,11 +44,14 @@ class PageView {
   // clicked, or "".
   std::string draw();
   void scroll_to(const std::string& anchor);      // at the next draw
+  // To the first place that names a span of the book or a file: its excerpt, a link to it, or its name in the text.
+  void scroll_to_mention(const std::string& name);
   void scroll_to_offset(std::size_t text_offset);
   void find(const std::string& query);            // marks; "" = none
   int found() const;                              // number of hits
   void next_found(int direction);
   std::string selected_text() const;
+  float scrolled() const;                         // points of the page above what is in sight
   const std::string& top_anchor() const;          // of the part that is in sight: for history
 
  private:

@@ -26,10 +26,17 @@ struct PageView::Impl {
     float zoom = 1;
   };
 
+  struct KeptPicture {
+    page::Picture picture;
+    float width = -1;                          // that it was made for; -1: it is the same in all
+  };
+
   // --- page_view_layout.cpp: where everything is -----------------------------------------------------
-  void lay_out(float width);                   // nothing, where width and letters are as before
+  void lay_out(float width, float wide);       // nothing, where widths and letters are as before
+  const page::Picture& picture_of(const page::Block& block, float width);
   std::pair<float, float> size_of(const page::Block& block, float width);
   std::optional<Image> image_of(const std::string& target) const;
+  float mention_y() const;
   void follow_wishes();                        // scrolls to what was asked for since the last frame
 
   // --- page_view_move.cpp: moving, selecting, copying ------------------------------------------------
@@ -55,8 +62,9 @@ struct PageView::Impl {
   page::Document document;
   std::string folder;                          // of its images
   page::FlowLayout layout;
-  float laid_width = -1, laid_line = -1;       // what the layout was made for
+  float laid_width = -1, laid_wide = -1, laid_line = -1;       // what the layout was made for
   std::map<const page::Block*, Diagram> diagrams;
+  std::map<const page::Block*, KeptPicture> pictures;   // in the letters that were laid out last
   std::vector<float> sideways;                 // how far each region is scrolled
 
   std::uint32_t mark = 0, cursor = 0;          // the selection, between them
@@ -67,7 +75,7 @@ struct PageView::Impl {
   int hit = -1;
   int tabbed = -1;                             // the link that Tab came to
 
-  std::string wanted_anchor, anchor;
+  std::string wanted_anchor, wanted_mention, anchor;
   std::optional<std::size_t> wanted_offset;
   std::optional<float> wanted_y;
 

@@ -34,7 +34,7 @@ Theme make_light() {
   theme.code_ground = rgb(0xF4F5F7);
   theme.code = {rgb(0x1D2127), rgb(0x7A318F), rgb(0x0B5694), rgb(0x17603A), rgb(0x8A4200), rgb(0x525D68), rgb(0x8C2A5C)};
   theme.paint = {rgb(0x2271B3), rgb(0xB97D10), rgb(0x18947A), rgb(0x868A92), rgb(0x5B6B8C),
-                 rgb(0xA8588C), rgb(0xA62B17), rgb(0xE6E9ED), rgb(0xF0D9A8), rgb(0x1D2127)};
+                 rgb(0xA8588C), rgb(0xA62B17), rgb(0xA3ADB9), rgb(0xF0D9A8), rgb(0x1D2127)};
   theme.series = {rgb(0x2271B3), rgb(0xB97D10), rgb(0x18947A), rgb(0xA8588C), rgb(0x8A5F3C), rgb(0x5B6B8C), rgb(0x6F7F1E),
                   rgb(0xA62B17)};
   return theme;
@@ -61,7 +61,7 @@ Theme make_dark() {
   theme.code_ground = rgb(0x16191E);
   theme.code = {rgb(0xDEE3E9), rgb(0xCFA1EE), rgb(0x86C1F2), rgb(0xA3D18D), rgb(0xE8B77C), rgb(0xA0ABB7), rgb(0xE895BD)};
   theme.paint = {rgb(0x4E9BDB), rgb(0xEFC468), rgb(0x2FB08E), rgb(0x7C838D), rgb(0x7F90B5),
-                 rgb(0xD08CB8), rgb(0xE2553A), rgb(0x363D46), rgb(0x6B582F), rgb(0xF2F4F7)};
+                 rgb(0xD08CB8), rgb(0xE2553A), rgb(0x5C6672), rgb(0x6B582F), rgb(0xF2F4F7)};
   theme.series = {rgb(0x4E9BDB), rgb(0xEFC468), rgb(0x2FB08E), rgb(0xD08CB8), rgb(0xC79A6B), rgb(0x8FA0C4), rgb(0xA9BD5A),
                   rgb(0xE2553A)};
   return theme;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/lanes/paint.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/views/figures.hpp"
@@ -27,12 +28,12 @@ int step_of(const Scene& scene, std::optional<int> chosen, int in_view) {
 
 // A line each for A and B: which run, which step.
 void choose(CompareState& state, const std::vector<Compared>& runs) {
-  const auto side = [&](const char* name, int* run, std::optional<int>* step) {
+  const auto side = [&](const char* name, float left, int* run, std::optional<int>* step) {
     // The letter stands on the line of the names, and these in columns.
     const float y = ImGui::GetCursorPosY();
-    ImGui::SetCursorPosY(y + px(6));
+    ImGui::SetCursorPos({left, y + px(6)});
     ImGui::TextUnformatted(name);
-    ImGui::SameLine(px(16), 0);
+    ImGui::SameLine(left + px(16), 0);
     ImGui::SetCursorPosY(y);
     for (std::size_t i = 0; i < runs.size(); ++i) {
       if (i > 0) ImGui::SameLine(0, px(6));
@@ -55,15 +56,21 @@ void choose(CompareState& state, const std::vector<Compared>& runs) {
       ImGui::PopID();
     }
   };
-  side("A", &state.a, &state.step_a);
-  side("B", &state.b, &state.step_b);
+  const float top = ImGui::GetCursorPosY();
+  side("A", 0, &state.a, &state.step_a);
+  // Beside each other where both have room.
+  float wide = px(120);
+  for (const Compared& run : runs) wide += ui::measure().width(run.title, page::FontKind::bold) + px(26);
+  const float half = std::floor(ImGui::GetContentRegionAvail().x / 2);
+  if (wide <= half) ImGui::SetCursorPosY(top);
+  side("B", wide <= half ? half : 0, &state.b, &state.step_b);
 }
 
 // Above the line: B exposes more; below: less.
 void draw_difference(CompareState& state, const Scene& a, const Scene& b) {
   // The words stand beside the bars, which reach to both edges.
   constexpr const char *more = "B exposes more", *less = "B exposes less";
-  const ImVec2 at = ImGui::GetCursorScreenPos(), whole{ImGui::GetContentRegionAvail().x, px(56)};
+  const ImVec2 at = ImGui::GetCursorScreenPos(), whole{ImGui::GetContentRegionAvail().x, px(40)};
   const float words = std::ceil(std::max(ui::measure().width(more, page::FontKind::small), ui::measure().width(less, page::FontKind::small))) + px(10);
   ImGui::Dummy(whole);
   const ImVec2 from{at.x + words, at.y}, size{std::max(whole.x - words, 1.0f), whole.y};
@@ -91,10 +98,68 @@ void draw_difference(CompareState& state, const Scene& a, const Scene& b) {
   }
 }
 
+// One step of one rank as a line: its phases, and what it did.
+void draw_step(ImDrawList* list, const Scene& scene, metrics::Window window, base::Rank rank, double longer, ImVec2 from, ImVec2 to, float phases, bool phases_above) {
+  scene::TimeView view{static_cast<double>(window.start), static_cast<double>(window.start) + longer, to.x - from.x, 0};
+  const float row_top = phases_above ? from.y + phases : from.y, row_bottom = phases_above ? to.y : to.y - phases;
+  const float end = from.x + static_cast<float>(static_cast<double>(window.length()) / view.per_pixel());
+  list->PushClipRect(from, {std::min(to.x, end + 1), to.y}, true);
+  if (const std::optional<scene::Row> row = scene.row_of(scene::row_name(scene::RowKind::rank, rank))) {
+    std::vector<scene::Item> items;
+    scene.items(*row, view, items);
+    lanes::Hatch hatch(px(6));
+    list->AddRectFilled({from.x, row_top}, {end, row_bottom}, theme().raised);
+    for (const scene::Item& item : items) lanes::draw_item(list, item, {from.x, row_top, row_bottom}, hatch);
+  }
+  const float top = phases_above ? from.y : row_bottom;
+  for (const scene::BandPiece& piece : scene.bands(rank).phases) {
+    if (piece.time.end <= window.start || piece.time.start >= window.end) continue;
+    const float x0 = from.x + view.x_of(piece.time.start), x1 = from.x + view.x_of(std::min(piece.time.end, window.end));
+    list->AddRectFilled({x0, top + 1}, {x1, top + phases - 1}, theme().hover);
+    list->AddRect({x0, top + 1}, {x1, top + phases - 1}, theme().border);
+    lanes::draw_label(list, std::string(scene.timeline().strings[piece.name]), x0, x1, {0, top, top + phases}, theme().text);
+  }
+  list->PopClipRect();
+  list->AddRect({from.x, row_top}, {end, row_bottom}, theme().border);
+}
+
+// Both steps on one axis of time, and lines between where the same layer begins: the steeper, the later is B.
+void draw_stacked(const CompareState& state, const Scene& a, const Scene& b) {
+  if (state.made->ranks.empty()) return;
+  const base::Rank rank = state.made->ranks.front().rank;
+  const float phases = px(16), row = px(22), between = px(26), names = px(64);
+  const ImVec2 at = ImGui::GetCursorScreenPos(), size{ImGui::GetContentRegionAvail().x, 2 * (phases + row) + between};
+  ImGui::Dummy(size);
+  ui::note_spot("two steps", at, {at.x + size.x, at.y + size.y});
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  const float left = at.x + names, right = at.x + size.x;
+  const auto longer = static_cast<double>(std::max<base::Nanoseconds>({state.made->window_a.length(), state.made->window_b.length(), 1}));
+  const float low = at.y + phases + row, high = low + between;
+  draw_step(list, a, state.made->window_a, rank, longer, {left, at.y}, {right, low}, phases, true);
+  draw_step(list, b, state.made->window_b, rank, longer, {left, high}, {right, at.y + size.y}, phases, false);
+  ImFont* small = ui::font(page::FontKind::small);
+  for (const auto& [words, y] : {std::pair{"A, rank ", at.y + phases + row / 2}, std::pair{"B, rank ", high + row / 2}}) {
+    list->AddText(small, small->FontSize, {at.x, std::floor(y - small->FontSize / 2)}, theme().dim, (words + std::to_string(rank)).c_str());
+  }
+  // No two on one pixel; those where a phase begins stand out.
+  float drawn = left - px(4);
+  for (const bool of_phase : {true, false}) {
+    for (const scene::Alignment& one : state.aligned) {
+      if (one.phase != of_phase) continue;
+      const auto x_of = [&](base::Nanoseconds time) { return left + static_cast<float>(static_cast<double>(time) / longer) * (right - left); };
+      if (!of_phase && x_of(one.a) < drawn) continue;
+      if (!of_phase) drawn = x_of(one.a) + px(6);
+      list->AddLine({x_of(one.a), low}, {x_of(one.b), high}, of_phase ? theme().text : theme().border, of_phase ? px(1.5f) : px(1));
+    }
+  }
+}
+
 constexpr std::size_t most_ops = 200;
 
-void make(CompareState& state, Comparison made) {
+void make(CompareState& state, const Scene& a, const Scene& b, Comparison made) {
   state.made = std::move(made);
+  state.words = scene::words_of(a, b, *state.made);
+  state.aligned = scene::alignment(a, b, *state.made);
   state.ranks.clear();
   state.ops.clear();
   state.difference.clear();
@@ -138,26 +203,28 @@ Intents draw_compare(CompareState& state, const std::vector<Compared>& runs) {
   const Scene &a = *of_a.scene, &b = *of_b.scene;
   const int step_a = step_of(a, state.step_a, of_a.step_in_view), step_b = step_of(b, state.step_b, of_b.step_in_view);
   if (!state.made || state.made_a != &a || state.made_b != &b || state.made->step_a != step_a || state.made->step_b != step_b) {
-    make(state, scene::compare(a, b, step_a, step_b));
+    make(state, a, b, scene::compare(a, b, step_a, step_b));
     state.made_a = &a;
     state.made_b = &b;
   }
   const Comparison& comparison = *state.made;
 
-  // What differs comes before any figure.
+  // The sentence, what adds up to it, the two steps; then what there is to know about the figures.
+  ui::paragraph(state.words.sentence);
+  for (const std::string& sum : state.words.sums) ui::dim_line(sum);
+  if (!comparison.clocks_differ) draw_stacked(state, a, b);
   for (const std::string& remark : comparison.remarks) ui::paragraph(remark, theme().warning);
   std::string differs = comparison.config.empty() ? "Both were asked for the same." : "Asked for differently: ";
   for (std::size_t i = 0; i < comparison.config.size() && i < 12; ++i) {
     const scene::Difference& one = comparison.config[i];
     differs += (i > 0 ? " · " : "") + one.key + " " + one.a + " → " + one.b;
   }
-  ui::paragraph(differs);
-  ui::dim_line("A: " + provenance_text(a) + " · B: " + provenance_text(b));
   const auto took = [](const Scene& scene, int step, base::Nanoseconds length) {
     return (scene.steps().empty() ? std::string("whole run") : "step " + std::to_string(step)) + " took " + duration_text(length);
   };
-  ui::words_line("A: " + took(a, step_a, comparison.window_a.length()) + " → B: " + took(b, step_b, comparison.window_b.length()) + " (" +
-                 difference_text(comparison.window_a.length(), comparison.window_b.length(), comparison.clocks_differ) + ")");
+  ui::dim_line(differs + " · A: " + took(a, step_a, comparison.window_a.length()) + " → B: " + took(b, step_b, comparison.window_b.length()) + " (" +
+               difference_text(comparison.window_a.length(), comparison.window_b.length(), comparison.clocks_differ) + ")");
+  ui::dim_line("A: " + provenance_text(a) + " · B: " + provenance_text(b));
   if (!comparison.clocks_differ) draw_difference(state, a, b);
   const int clicked = draw_tables(state);
   if (clicked >= 0) intents.push_back({"find", comparison.ops[static_cast<std::size_t>(clicked)].label});

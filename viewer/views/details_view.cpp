@@ -1,6 +1,10 @@
+#include <cmath>
+
 #include "viewer/lanes/plot.hpp"
 #include "viewer/scene/navigate.hpp"
+#include "viewer/scene/roles.hpp"
 #include "viewer/scene/sidecar.hpp"
+#include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
 #include "viewer/views/views.hpp"
 
@@ -13,7 +17,13 @@ using ui::px;
 namespace {
 
 std::string span_words(const Scene& scene, SpanRef span) {
-  return "rank " + std::to_string(scene.timeline().rank(span)) + " · " + lanes::short_label(scene.timeline(), span);
+  return "rank " + std::to_string(scene.timeline().rank(span)) + " · " + scene::role_label(scene.timeline(), span);
+}
+
+// The greatest height up to this one that cuts no line of facts.
+float whole_facts(float height) {
+  const float between = ImGui::GetStyle().ItemSpacing.y, each = std::ceil(ui::font(page::FontKind::body)->FontSize + px(4)) + between;
+  return std::max(each, std::floor((height + between) / each) * each - between + 1);
 }
 
 Intents draw_edges(const Scene& scene, SpanRef span) {
@@ -31,7 +41,7 @@ Intents draw_edges(const Scene& scene, SpanRef span) {
       }
       const SpanRef other = in ? arrow.from : arrow.to;
       ImGui::PushID(shown + (in ? 0 : 100));
-      if (ui::link(lanes::short_label(scene.timeline(), other) + " (" + name_of(arrow.kind) + ")", arrow.words)) {
+      if (ui::link(scene::role_label(scene.timeline(), other) + " (" + name_of(arrow.kind) + ")", arrow.words)) {
         intents.push_back({"select", scene::span_name(scene, other)});
       }
       ImGui::PopID();
@@ -87,7 +97,7 @@ Intents draw_details(const Scene& scene, const PlotState& plot) {
 
   // Facts and edges side by side where there is room, else below each other.
   const bool wide = ImGui::GetContentRegionAvail().x > px(560);
-  if (wide) ImGui::BeginChild("facts", {ImGui::GetContentRegionAvail().x * 0.52f, 0});
+  if (wide) ImGui::BeginChild("facts", {ImGui::GetContentRegionAvail().x * 0.52f, whole_facts(ImGui::GetContentRegionAvail().y)});
   for (const scene::Fact& fact : scene::facts_of(scene, span)) ui::fact(fact.name, fact.value, px(118));
   if (wide) {
     ImGui::EndChild();

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "viewer/scene/roles.hpp"
 #include "viewer/scene/sidecar.hpp"
 #include "viewer/ui/fonts.hpp"
 #include "viewer/ui/theme.hpp"
@@ -59,7 +60,7 @@ void show(FindState& state, const Scene& scene, scene::Found found, Intents& int
   const timeline::Timeline& timeline = scene.timeline();
   for (const scene::SpanRef span : state.shown.spans) {
     if (state.cells.size() == most_listed) break;
-    state.cells.push_back({lanes::short_label(timeline, span), std::to_string(timeline.rank(span)), timeline.step(span) >= 0 ? std::to_string(timeline.step(span)) : "",
+    state.cells.push_back({scene::role_label(timeline, span), std::to_string(timeline.rank(span)), timeline.step(span) >= 0 ? std::to_string(timeline.step(span)) : "",
                            duration_text(timeline.start(span) - scene.whole().start), duration_text(timeline.end(span) - timeline.start(span))});
   }
   intents.push_back({"find.marks", ""});

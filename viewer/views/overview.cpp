@@ -20,9 +20,12 @@ using ui::theme;
 namespace {
 
 constexpr std::size_t most_bars = 8;
-constexpr float left_units = 10, title_units = 24, name_units = 76, figures_units = 168;
+constexpr float left_units = 10, title_units = 24, name_units = 76, figures_units = 168, fold_units = 64;
 // Many bars are thinner, so that the timeline keeps its room.
-float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 16 : 20; }
+float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 14 : 17; }
+
+// Above the bars.
+float head_units(const Overview& overview) { return overview.unfolded ? title_units : 4; }
 
 // The ranks that have a bar: all, or those with the most exposed time.
 std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics::Window window, std::size_t most) {
@@ -46,9 +49,13 @@ void draw_bar(const metrics::Partition& partition, base::Nanoseconds waiting, Im
     item.x0 = part.x0;
     item.x1 = part.x1;
     lanes::draw_item(list, item, {0, from.y, to.y}, hatch);
+    // Words that there is no room for are not begun: the share alone, or nothing.
+    const std::string share = percent_text(part.length, partition.window.length());
+    std::string words = part.name + (" " + share);
+    if (ui::measure().width(words, page::FontKind::small) > part.x1 - part.x0 - px(9)) words = share;
+    if (ui::measure().width(words, page::FontKind::small) > part.x1 - part.x0 - px(9)) continue;
     const bool pale = part.paint == Paint::idle || part.paint == Paint::wait;
-    lanes::draw_label(list, part.name + (" " + percent_text(part.length, partition.window.length())), part.x0, part.x1, {0, from.y, to.y},
-                      pale ? theme().text : theme().paint_text[static_cast<std::size_t>(part.paint)],
+    lanes::draw_label(list, words, part.x0, part.x1, {0, from.y, to.y}, pale ? theme().text : theme().paint_text[static_cast<std::size_t>(part.paint)],
                       part.paint == Paint::exposed ? theme().paint[static_cast<std::size_t>(Paint::exposed)] : 0);
   }
 }
@@ -83,19 +90,26 @@ std::vector<Overview::Kind> kinds_of(const Scene& scene, metrics::Window window)
     std::string more = "Of the exposed time of all ranks in the step: " + metrics::duration_text(kind.exposed_ns) + " in " + std::to_string(kind.spans) +
                        (kind.spans == 1 ? " span" : " spans") + ", " + percent_text(kind.waiting_ns, kind.exposed_ns) + " of it waiting for a rank";
     if (!line.empty()) more += ", issued at " + line;
-    kinds.push_back({kind.longest, line.empty() ? brief : brief + ", " + line.substr(line.rfind('/') + 1), brief, more + ". Selects the longest."});
+    kinds.push_back({scene::span_name(scene, kind.longest), line.empty() ? brief : brief + ", " + line.substr(line.rfind('/') + 1), brief, more + ". Selects the longest."});
   }
   return kinds;
 }
 
-constexpr const char* kinds_title = "Exposed time is:";
+// Before the kinds: folded, also which step it is, and who is late.
+std::string kinds_title(const Scene& scene, const Overview& overview, const PlotState& plot) {
+  if (overview.unfolded) return "Exposed time is:";
+  const scene::Scene::StepWindow step = step_in_view(scene, plot);
+  std::string words = (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) + " · " + metrics::duration_text(step.window.length());
+  if (!overview.straggler.empty()) words += " · " + overview.straggler.substr(0, overview.straggler.find('.'));
+  return overview.kinds.empty() ? words : words + " · exposed time is:";
+}
 float kinds_gap() { return px(16); }
 
 // Those that one line of this width has room for; what does not fit is left to N. In brief where not even one fits else.
-std::vector<std::pair<const Overview::Kind*, std::string>> kinds_in(const Overview& overview, float width) {
+std::vector<std::pair<const Overview::Kind*, std::string>> kinds_in(const Overview& overview, const std::string& title, float width) {
   std::vector<std::pair<const Overview::Kind*, std::string>> shown;
   for (const auto words : {&Overview::Kind::words, &Overview::Kind::brief}) {
-    float x = ui::measure().width(kinds_title, page::FontKind::small);
+    float x = ui::measure().width(title, page::FontKind::small);
     for (const Overview::Kind& kind : overview.kinds) {
       x += kinds_gap() + ui::measure().width(kind.*words, page::FontKind::body);
       if (x > width) break;
@@ -106,19 +120,18 @@ std::vector<std::pair<const Overview::Kind*, std::string>> kinds_in(const Overvi
   return shown;
 }
 
-Intents draw_kinds(const Scene& scene, const Overview& overview, float width) {
+Intents draw_kinds(const Overview& overview, const std::string& title, float width) {
   Intents intents;
-  const auto shown = kinds_in(overview, width);
-  if (shown.empty()) return intents;
+  const auto shown = kinds_in(overview, title, width);
   // On the height of the links beside it.
   const float y = ImGui::GetCursorPosY();
   ImGui::SetCursorPosY(y + std::floor((ui::font(page::FontKind::body)->FontSize - ui::font(page::FontKind::small)->FontSize) / 2));
-  ui::dim_line(kinds_title);
+  ui::dim_line(title);
   for (const auto& [kind, words] : shown) {
     ImGui::SameLine(0, kinds_gap());
     ImGui::SetCursorPosY(y);
     if (ui::link(words, kind->more)) {
-      intents.push_back({"select", scene::span_name(scene, kind->span)});
+      intents.push_back({"select", kind->name});
       intents.push_back({"view.center", ""});
     }
   }
@@ -134,11 +147,8 @@ std::string straggler_words(const Scene& scene) {
   const std::optional<base::Rank> straggler = scene.straggler();
   const std::string over = scene.steps().size() > 1 ? "Over the " + std::to_string(scene.steps().size()) + " recorded steps (" + metrics::duration_text(whole) + ")"
                                                     : "Over " + metrics::duration_text(whole);
-  // Below three hundredths of the time nobody waits for anybody.
-  if (!straggler || (most->wait_ns - least->wait_ns) * 100 < 3 * whole) {
-    return "No rank is clearly late. " + over + " each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
-            " in collectives for another, under compute or not.";
-  }
+  // Below three hundredths of the time nobody waits for anybody, and there is nothing to say.
+  if (!straggler || (most->wait_ns - least->wait_ns) * 100 < 3 * whole) return "";
   base::Nanoseconds second = most->wait_ns, own_compute = 0, others_compute = 0, others = 0;
   for (const metrics::RankWait& wait : waits) {
     if (wait.rank != least->rank) second = std::min(second, wait.wait_ns);
@@ -218,18 +228,20 @@ float headline_height(const Scene& scene, const Overview& overview, const PlotSt
   const float width = std::max(pane - px(2 * left_units) - 1, px(40)), body = ui::font(page::FontKind::body)->FontSize;
   const float line = std::round(body * 1.32f), link = body + px(2), between = ImGui::GetStyle().ItemSpacing.y;
   float height = px(3) + link + px(4);
+  if (!overview.unfolded) return height;
   for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
     if (!words.empty()) height += static_cast<float>(lines_of(words, width)) * line + between;
   }
-  return kinds_in(overview, width).empty() ? height : height + link + between;
+  return kinds_in(overview, kinds_title(scene, overview, plot), width).empty() ? height : height + link + between;
 }
 
 // What to look at, why, and the one key to press.
 Intents draw_headline(const Scene& scene, const Overview& overview, const PlotState& plot) {
   Intents intents;
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
+  const std::string title = kinds_title(scene, overview, plot);
   if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
-  intents = draw_kinds(scene, overview, ImGui::GetContentRegionAvail().x);
+  if (!kinds_in(overview, title, ImGui::GetContentRegionAvail().x).empty()) intents = draw_kinds(overview, title, ImGui::GetContentRegionAvail().x);
   ui::paragraph(headline(scene, plot));
   if (!scene.exposures().empty()) {
     if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
@@ -240,6 +252,30 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
     ImGui::SameLine(0, px(18));
   }
   if (ui::link("C: critical path")) intents.push_back({"show.critical", ""});
+  ImGui::SameLine(0, px(18));
+  if (ui::link("less", "The bars and one line (U)")) intents.push_back({"show.header", ""});
+  return intents;
+}
+
+// One line: which step, what its exposed time is made of, and at the right the way to all the rest.
+Intents draw_folded(const Scene& scene, const Overview& overview, const PlotState& plot) {
+  const float y = ImGui::GetCursorPosY(), width = ImGui::GetContentRegionAvail().x - px(fold_units);
+  const std::string title = kinds_title(scene, overview, plot);
+  Intents intents;
+  if (!overview.kinds.empty() || scene.exposures().empty()) {
+    intents = draw_kinds(overview, title, width);
+    if (scene.exposures().empty()) {
+      ImGui::SameLine(0, kinds_gap());
+      ImGui::SetCursorPosY(y);
+      ui::words_line(headline(scene, plot));
+    }
+  } else {
+    ImGui::BeginChild("line", {width, ui::font(page::FontKind::body)->FontSize + px(4)}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+    ui::words_line(title + " · " + headline(scene, plot));
+    ImGui::EndChild();
+  }
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(fold_units), y});
+  if (ui::link("more", "All figures of the step, and who waited for whom (U)")) intents.push_back({"show.header", ""});
   return intents;
 }
 
@@ -294,7 +330,7 @@ scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot)
 
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
   make(overview, scene, step_in_view(scene, plot).window);
-  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + title_units) + headline_height(scene, overview, plot, width);
+  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + head_units(overview)) + headline_height(scene, overview, plot, width);
 }
 
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
@@ -304,14 +340,14 @@ Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& p
   // A scrollbar that comes for a moment would make lines shorter, so that more of them need it.
   ui::begin_pane("overview", {0, height}, false, "", false);
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
-  const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(title_units);
+  const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(head_units(overview));
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);
-  ImGui::SetCursorPos({px(left_units), px(5)});
-  ui::dim_line(title_words(scene, step, most));
+  ImGui::SetCursorPos({px(left_units), px(overview.unfolded ? 5 : 4)});
+  if (overview.unfolded) ui::dim_line(title_words(scene, step, most));
   for (const scene::RankScene* rank : ranks_with_bars(scene, step.window, most)) draw_rank(scene, *rank, overview, step.window, intents);
   ImGui::SetCursorPos({px(left_units), ImGui::GetCursorPosY() + px(3)});
   ImGui::BeginGroup();
-  for (ui::Intent& intent : draw_headline(scene, overview, plot)) intents.push_back(std::move(intent));
+  for (ui::Intent& intent : overview.unfolded ? draw_headline(scene, overview, plot) : draw_folded(scene, overview, plot)) intents.push_back(std::move(intent));
   ImGui::EndGroup();
   ui::end_pane();
   return intents;

@@ -17,7 +17,7 @@ Intents draw_source(SourceState& state) {
   for (std::size_t i = 0; i < state.notes.size(); ++i) {
     if (i > 0) ImGui::SameLine(0, px(14));
     ImGui::PushID(static_cast<int>(i));
-    if (ui::link(state.notes[i].second, "A note that speaks of this")) intents.push_back({"follow", state.notes[i].first});
+    if (ui::link(state.notes[i].title, "A note that speaks of this")) intents.push_back({"follow", state.notes[i].link});
     ImGui::PopID();
   }
   ui::draw_code(state.code, ImGui::GetContentRegionAvail());

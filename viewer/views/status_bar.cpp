@@ -27,8 +27,8 @@ std::string provenance_text(const Scene& scene) {
 
 Intents draw_status_bar(const StatusBar& state) {
   Intents intents;
-  ui::begin_pane("status", {0, px(28)}, false);
-  ImGui::SetCursorPos({px(10), px(5)});
+  ui::begin_pane("status", {0, px(24)}, false);
+  ImGui::SetCursorPos({px(10), px(3)});
   ImGui::PushStyleColor(ImGuiCol_Text, state.modelled ? theme().warning : theme().dim);
   if (!state.provenance.empty()) {
     ImGui::TextUnformatted(state.provenance.c_str());

@@ -11,9 +11,9 @@ using ui::theme;
 
 Intents draw_top_bar(const TopBar& state) {
   Intents intents;
-  ui::begin_pane("top", {0, px(42)}, false);
+  ui::begin_pane("top", {0, px(36)}, false);
   // All stand on one line, whatever their own height is.
-  const auto level = [](float height_units) { ImGui::SetCursorPosY(px((42 - height_units) / 2) - 1); };
+  const auto level = [](float height_units) { ImGui::SetCursorPosY(px((36 - height_units) / 2) - 1); };
   ImGui::SetCursorPosX(px(12));
   level(16);
   ImGui::PushStyleColor(ImGuiCol_Text, theme().accent);
@@ -55,9 +55,9 @@ Intents draw_top_bar(const TopBar& state) {
     if (ui::tab(label, state.layout == layout)) intents.push_back({std::string("layout.") + layout, ""});
     ImGui::SameLine(0, px(2));
   }
-  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(150), px(6)});
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(150), px(3)});
   if (ui::tab(state.dark ? "Light" : "Dark", false)) intents.push_back({"theme", ""});
-  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(84), px(6)});
+  ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(84), px(3)});
   if (ui::tab("Help ?", false)) intents.push_back({"help", ""});
   ui::end_pane();
   return intents;

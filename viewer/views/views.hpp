@@ -13,7 +13,7 @@
 
 #include "viewer/lanes/plot.hpp"
 #include "viewer/scene/area.hpp"
-#include "viewer/scene/compare.hpp"
+#include "viewer/scene/compare_words.hpp"
 #include "viewer/scene/find.hpp"
 #include "viewer/scene/scene.hpp"
 #include "viewer/ui/page_view.hpp"
@@ -40,12 +40,13 @@ struct TopBar {
 Intents draw_top_bar(const TopBar& state);
 
 // --- overview.cpp: a bar a rank, and one sentence -------------------------------------------------------
-// The window is the step that the view is in, else the whole run. Intents: exposed.next, rank.show R, step N.
+// The window is the step that the view is in, else the whole run. Folded, it is the bars and one line; unfolded, all that
+// there is to say. Intents: exposed.next, rank.show R, step N, show.header.
 struct Overview {
-  bool made = false;
-  std::string straggler;              // who is late, or that nobody is
+  bool made = false, unfolded = false;
+  std::string straggler;              // who is late; "" if nobody is
   struct Kind {
-    scene::SpanRef span;              // the one that owns most
+    std::string name;                 // of the span that owns most
     std::string words, brief, more;   // brief: without the source line; more: all figures, for who points at it
   };
   std::vector<Kind> kinds;            // what exposed time is made of, in the window of the bars
@@ -71,7 +72,11 @@ struct SourceState {
   std::string standing;               // "as it was when this run was made", "the file has changed since", ...
   bool changed = false;
   std::string span, span_title;       // of the book, around the line; "" if none
-  std::vector<std::pair<std::string, std::string>> notes;   // link and title of pages that name this span or file
+  // Pages that name this span, one around it, or the file; and what of these they name.
+  struct Note {
+    std::string link, title, mentions;
+  };
+  std::vector<Note> notes;
 };
 Intents draw_source(SourceState& state);
 
@@ -106,7 +111,9 @@ struct CompareState {
   int a = -1, b = -1;                 // of the runs that are open
   std::optional<int> step_a, step_b;  // as chosen by a click; else that in view
   std::optional<scene::Comparison> made;
-  Cells ranks, ops;                   // of `made`
+  scene::ComparisonWords words;       // of `made`, and all below
+  std::vector<scene::Alignment> aligned;
+  Cells ranks, ops;
   std::vector<base::Nanoseconds> difference;   // of `made`, a column each two pixels
   const Scene* made_a = nullptr;
   const Scene* made_b = nullptr;

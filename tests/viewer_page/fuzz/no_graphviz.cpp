@@ -5,7 +5,7 @@
 
 namespace shardbook::page {
 
-base::Result<PlacedGraph> place_graph(const Graph& graph) {
+base::Result<PlacedGraph> place_graph(const Graph& graph, double) {
   PlacedGraph placed;
   for (const GraphNode& node : graph.nodes) {
     placed.nodes.push_back({placed.width + node.w / 2, node.h / 2});

@@ -1,0 +1,51 @@
+// scene/idle_causes: why did this device stand still?
+//
+// A piece of idle time ends with the span that starts first of all streams; what held that span back is the cause, by
+// the rule of metrics/idle. Sums by cause of any window cost two look-ups.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "engine/metrics/idle.hpp"
+#include "engine/timeline/links.hpp"
+
+namespace shardbook::scene {
+
+class Scene;
+
+struct IdlePiece {
+  metrics::Interval time;
+  metrics::GapReason reason;
+  timeline::SpanRef next;            // the span that ends it
+};
+
+class IdleCauses {
+ public:
+  static constexpr int causes = 4;   // of metrics::IdleCause
+  using Sums = std::array<base::Nanoseconds, causes>;
+
+  IdleCauses(const timeline::Timeline& timeline, const timeline::Links& links, base::Rank rank);
+  // Ascending, none touching.
+  const std::vector<IdlePiece>& pieces() const { return pieces_; }
+  // The piece that a time lies in, or null: before the rank's first span and after its last one there is none.
+  const IdlePiece* at(base::Nanoseconds time) const;
+  // Idle time within the window by cause.
+  Sums within(metrics::Window window) const;
+
+  std::size_t memory() const { return pieces_.capacity() * sizeof(IdlePiece) + sums_.capacity() * sizeof(Sums); }
+
+ private:
+  Sums before(base::Nanoseconds time) const;
+
+  std::vector<IdlePiece> pieces_;
+  std::vector<Sums> sums_;           // of all pieces before each one
+};
+
+// "the host was late: cudaLaunchKernel of qkv · L3 began 12 us after the device had run dry".
+std::string words_of(const Scene& scene, const IdlePiece& piece);
+// "host 3.1 ms, wait 0.2 ms": the largest first, what is less than a hundredth of all left out. "" if there is none.
+std::string words_of(const IdleCauses::Sums& sums);
+
+}  // namespace shardbook::scene
