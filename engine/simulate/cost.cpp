@@ -35,6 +35,8 @@ constexpr std::int64_t k_of_a_split = 256;
 constexpr double collective_blocks = 24;
 // Weight against slopes in the correction, in points at a distance of one octave.
 constexpr double slope_ridge = 0.1;
+// Fused attention without a measured curve: the part of the matmuls' peak that it reaches. Assumed.
+constexpr double attention_part_of_peak = 0.4;
 
 // A matmul's place among others: the logarithms of its sides.
 using Sides = std::array<double, 4>;
@@ -168,6 +170,14 @@ double CostModel::kernel_ns(const program::OpDesc& desc) const {
   return at(kernel_curve(desc), desc.bytes_read + desc.bytes_written);
 }
 
+double CostModel::attention_ns(const program::OpDesc& desc) const {
+  if (auto curve = profile_.kernels.find(desc.name); curve != profile_.kernels.end()) return at(curve->second, desc.flop_count);
+  const GemmTable& table = gemm_table(desc.dtype).second;
+  const double flops_ns = static_cast<double>(desc.flop_count) / (attention_part_of_peak * table.peak_flops_per_ns);
+  const double memory_ns = static_cast<double>(desc.bytes_read + desc.bytes_written) / profile_.device.memory_bytes_per_ns;
+  return table.fixed_ns + std::max(flops_ns, memory_ns);
+}
+
 double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks) const {
   // A kind that was not measured: as the one that moves the same bytes.
   auto by_ranks = profile_.collectives.find(kind);
@@ -210,6 +220,7 @@ double CostModel::op_ns(const program::OpDesc& desc, const program::Catalogue& c
     const double memory_ns = static_cast<double>(desc.bytes_read + desc.bytes_written) / profile_.device.memory_bytes_per_ns;
     return std::max(gemm_ns(desc.gemm, desc.dtype), memory_ns);
   }
+  if (desc.kind == OpKind::attention) return attention_ns(desc);
   if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_ns(desc);
   return collective_ns(desc.kind, desc.collective.bytes, catalogue.groups.at(desc.collective.group).ranks);
 }
@@ -218,6 +229,10 @@ double CostModel::fixed_ns(const program::OpDesc& desc, const program::Catalogue
   if (desc.kind == OpKind::gemm) {
     const auto table = profile_.gemm.find(desc.dtype);
     return table == profile_.gemm.end() ? 0 : table->second.fixed_ns;
+  }
+  if (desc.kind == OpKind::attention) {
+    const auto curve = profile_.kernels.find(desc.name);
+    return curve == profile_.kernels.end() ? gemm_table(desc.dtype).second.fixed_ns : curve->second.front().ns;
   }
   if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_curve(desc).front().ns;
   return collective_ns(desc.kind, 0, catalogue.groups.at(desc.collective.group).ranks);

@@ -4,6 +4,8 @@
 //   matmul       a small model times a correction by the measured points near it. The model: tiles are dealt
 //                to multiprocessors in waves, a wave takes as long as one tile at peak, the best of a few
 //                tile shapes is taken, memory traffic is a lower bound, and a fixed time is added.
+//   attention    fused: the measured curve of its name over flops; where there is none, an assumed part of the matmuls'
+//                peak, bounded by memory.
 //   kernel       the measured curve of its name, else of its kind, over the bytes it moves.
 //   collective   the measured curve of its kind and number of ranks; other numbers of ranks by the α–β
 //                model from the nearest measured one; between nodes by the adapters' bandwidth.
@@ -72,6 +74,7 @@ class CostModel {
   double op_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
   double gemm_ns(program::GemmSize size, base::DType dtype) const;
   double kernel_ns(const program::OpDesc& desc) const;
+  double attention_ns(const program::OpDesc& desc) const;
   double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;
   // The part of a collective or matmul that does not depend on size.
   double fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;

@@ -16,14 +16,20 @@ void ask_all(RunConfig& config, const std::vector<std::pair<std::string, std::st
 }
 
 TEST(Presets, HaveTheSizesAndParametersOfTheirNames) {
-  ASSERT_EQ(presets().size(), 4u);
+  ASSERT_EQ(presets().size(), 6u);
   EXPECT_EQ(parameter_count(presets()[0]), 4 * (12 * 128 * 128 + 13 * 128) + 256 * 128 + 128 * 128 + 2 * 128);
   EXPECT_EQ(parameter_count(presets()[1]), 124'475'904);
   EXPECT_NEAR(parameter_count(presets()[2]), 1.42e9, 0.005e9);
   EXPECT_NEAR(parameter_count(presets()[3]), 6.86e9, 0.01e9);
+  // Llama 3 8B as Meta counts it; the tutor by hand: per layer q, k, v, projection, gate, up, down and two norms.
+  EXPECT_EQ(parameter_count(presets()[5]), 8'030'261'248);
+  EXPECT_EQ(parameter_count(presets()[4]), 4 * (128 * 256 + 128 * 128 + 3 * 128 * 352 + 2 * 128) + 2 * 256 * 128 + 128);
   for (const ModelConfig& model : presets()) {
     EXPECT_EQ(model.heads * model.head_dim, model.width) << model.preset;
-    EXPECT_EQ(model.ffn_width, 4 * model.width) << model.preset;
+    EXPECT_EQ(model.heads % model.kv_heads(), 0) << model.preset;
+    if (model.architecture == Architecture::gpt) {
+      EXPECT_EQ(model.ffn_width, 4 * model.width) << model.preset;
+    }
   }
 }
 
@@ -118,7 +124,7 @@ TEST(Ask, RefusesWithOneSentenceAndLeavesTheConfigAsItWas) {
             "--steps must be a whole number from 1 to 100000000, not '99999999999'");
   EXPECT_EQ(error_of(ask(config, "device", {"gpu"})), "--device must be one of host, cuda, meta, not 'gpu'");
   EXPECT_EQ(error_of(ask(config, "model", {"gpt-5"})),
-            "--model must be one of grammar-tutor|gpt-124m|gpt-1.3b|gpt-6.9b, not 'gpt-5'");
+            "--model must be one of grammar-tutor|gpt-124m|gpt-1.3b|gpt-6.9b|llama-tutor|llama-8b, not 'gpt-5'");
   EXPECT_EQ(error_of(ask(config, "beta1", {"1"})), "--beta1 must be a number of at least 0 and below 1, not '1'");
   EXPECT_EQ(error_of(ask(config, "lr", {"nan"})), "--lr must be a number of at least 0 and below 1000, not 'nan'");
   EXPECT_EQ(error_of(ask(config, "reshard", {"yes"})), "--reshard must be true or false, not 'yes'");

@@ -123,6 +123,18 @@ TEST(Validate, RefusesSizesThatDoNotDivideWithTheNumbersAndTheRemedy) {
             "20 sequences do not divide over fsdp 4 x 2 micro-batches = 8: choose a multiple of 8 with --sequences");
 }
 
+TEST(Validate, RefusesHeadsAndAttentionThatDoNotFit) {
+  EXPECT_EQ(error_of({{"model", "llama-tutor"}, {"key-value-heads", "3"}}),
+            "4 heads do not share 3 key-value heads evenly: change --heads or --key-value-heads");
+  EXPECT_EQ(error_of({{"model", "llama-tutor"}, {"tp", "4"}}), "2 key-value heads do not divide over --tp 4: choose --tp from 1, 2");
+  EXPECT_EQ(error_of({{"model", "llama-tutor"}, {"width", "12"}}),
+            "rotary positions turn pairs, and heads of 3 numbers have one over: change --heads");
+  EXPECT_EQ(error_of({{"device", "cuda"}, {"attention", "flash"}, {"precision", "fp32"}}, 1),
+            "--attention flash on --device cuda is for --precision bf16 and heads of 32, 64 or 128 numbers, not fp32 and 32: "
+            "choose --attention unfused");
+  EXPECT_EQ(error_of({{"device", "host"}, {"attention", "flash"}, {"precision", "fp32"}}), "");
+}
+
 TEST(Validate, GrowsABatchThatWasNotAskedForAndSaysSo) {
   const RunConfig config = validate(asking({{"fsdp", "3"}}), 0).value();
   EXPECT_EQ(config.sequences, 18);

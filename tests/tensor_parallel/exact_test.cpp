@@ -141,31 +141,60 @@ TEST_P(TensorParallel, TheHeadIsCutInTheVocabulary) {
   run([](Bench& bench) { compare_linear(bench, {"head", model::LinearRole::head, D, {V}, false}, false); });
 }
 
+// What the projection would have written where this attention wants it.
+Tensor projected(const model::Attention& attention, const model::Kept& kept, const Tensor& qkv) {
+  const Tensor place = attention.qkv_NE(kept, qkv);
+  for (std::int64_t at = 0; at < qkv.elements(); ++at) set(place, at, get(qkv, at));
+  return place;
+}
+
+void compare_attention(Bench& bench, const model::ModelSpec& dense, std::int64_t key_value_heads) {
+  const model::ModelSpec parallel = tensor_parallel::parallel_spec(dense, bench.rank.device, {*bench.group, bench.stream});
+  constexpr std::int64_t all = 2 * H, dim = 2;
+  const auto whole = dense.attention({all, key_value_heads, dim});
+  const auto part = parallel.attention({all, key_value_heads, dim});
+  whole->allocate_workspace(bench.ctx);
+  part->allocate_workspace(bench.ctx);
+  model::Kept whole_kept = whole->keep(bench.ctx, "whole"), part_kept = part->keep(bench.ctx, "part");
+  const std::int64_t keys = key_value_heads * dim;
+  const auto qkv_columns = my_columns({all * dim, keys, keys}, bench.ranks(), bench.me());
+  const auto out_columns = my_columns({all * dim}, bench.ranks(), bench.me());
+
+  // Heads that share no keys do not meet in any sum, so any numbers will do.
+  auto real = [](std::int64_t at) { return std::sin(static_cast<double>(at)); };
+  const Tensor qkv = filled(bench.rank.device, {N, all * dim + 2 * keys}, "qkv", real), dout = filled(bench.rank.device, {N, all * dim}, "dout", real);
+  const Tensor my_qkv = pick_columns(bench, qkv, qkv_columns, "my_qkv"), my_dout = pick_columns(bench, dout, out_columns, "my_dout");
+  const Tensor out = bench.make({N, all * dim}, "out"), dqkv = bench.make(qkv.shape, "dqkv");
+  whole->forward(bench.ctx, projected(*whole, whole_kept, qkv), out, whole_kept);
+  whole->backward(bench.ctx, dout, out, dqkv, whole_kept);
+
+  const Tensor my_out = bench.make(my_dout.shape, "my_out"), my_dqkv = bench.make(my_qkv.shape, "my_dqkv");
+  part->forward(bench.ctx, projected(*part, part_kept, my_qkv), my_out, part_kept);
+  part->backward(bench.ctx, my_dout, my_out, my_dqkv, part_kept);
+  bench.rank.device.synchronize();
+  expect_equal(my_out, pick_columns(bench, out, out_columns, "picked_out"), "out");
+  expect_equal(my_dqkv, pick_columns(bench, dqkv, qkv_columns, "picked_dqkv"), "dqkv");
+}
+
 TEST_P(TensorParallel, HeadsOfAttentionAreThoseOfTheWholeLayer) {
+  run([](Bench& bench) { compare_attention(bench, bench.dense, 2 * H); });
+}
+
+TEST_P(TensorParallel, HeadsThatShareKeysAreThoseOfTheWholeLayer) {
+  run([](Bench& bench) { compare_attention(bench, bench.dense, H); });
+}
+
+TEST_P(TensorParallel, HeadsOfFlashAttentionAreThoseOfTheWholeLayer) {
   run([](Bench& bench) {
-    const auto whole = bench.dense.attention({H, H, K});
-    const auto part = bench.parallel.attention({H, H, K});
-    whole->allocate_workspace(bench.ctx);
-    part->allocate_workspace(bench.ctx);
-    model::Kept whole_kept = whole->keep(bench.ctx, "whole"), part_kept = part->keep(bench.ctx, "part");
-    const auto qkv_columns = my_columns({H * K, H * K, H * K}, bench.ranks(), bench.me());
-    const auto out_columns = my_columns({H * K}, bench.ranks(), bench.me());
+    compare_attention(bench, model::with_flash_attention(bench.dense), 2 * H);
+    compare_attention(bench, model::with_flash_attention(bench.dense), H);
+  });
+}
 
-    // Heads do not meet in any sum, so any numbers will do.
-    auto real = [](std::int64_t at) { return std::sin(static_cast<double>(at)); };
-    const Tensor qkv = filled(bench.rank.device, {N, 3 * H * K}, "qkv", real), dout = filled(bench.rank.device, {N, H * K}, "dout", real);
-    const Tensor out = bench.make({N, H * K}, "out"), dqkv = bench.make({N, 3 * H * K}, "dqkv");
-    whole->forward(bench.ctx, qkv, out, whole_kept);
-    whole->backward(bench.ctx, dout, dqkv, whole_kept);
-
-    const std::int64_t heads = H / bench.ranks();
-    const Tensor my_qkv = pick_columns(bench, qkv, qkv_columns, "my_qkv"), my_dout = pick_columns(bench, dout, out_columns, "my_dout");
-    const Tensor my_out = bench.make({N, heads * K}, "my_out"), my_dqkv = bench.make({N, 3 * heads * K}, "my_dqkv");
-    part->forward(bench.ctx, my_qkv, my_out, part_kept);
-    part->backward(bench.ctx, my_dout, my_dqkv, part_kept);
-    bench.rank.device.synchronize();
-    expect_equal(my_out, pick_columns(bench, out, out_columns, "picked_out"), "out");
-    expect_equal(my_dqkv, pick_columns(bench, dqkv, qkv_columns, "picked_dqkv"), "dqkv");
+TEST_P(TensorParallel, HeadsWithRotaryPositionsAreThoseOfTheWholeLayer) {
+  run([](Bench& bench) {
+    compare_attention(bench, model::with_llama_pieces(bench.dense, 10000), H);
+    compare_attention(bench, model::with_llama_pieces(model::with_flash_attention(bench.dense), 10000), H);
   });
 }
 
