@@ -92,6 +92,7 @@ void Desk::Impl::turn_to_run() {
 void Desk::Impl::draw() {
   ++frames;
   take_loaded();
+  take_causes(false);
   turn_to_run();
   dress(settings.dark, settings.scale * screen_scale);
   if (!asked_for_fonts) {
@@ -299,6 +300,7 @@ Desk::~Desk() = default;
 void Desk::draw() { impl_->draw(); }
 void Desk::act(const ui::Intent& intent) { impl_->act(intent); }
 bool Desk::idle() const { return !impl_->loader && impl_->waiting.empty() && impl_->queue.empty() && impl_->quiet_frames >= 2; }
+void Desk::find_causes() { impl_->take_causes(true); }
 bool Desk::wants_to_quit() const { return impl_->quit; }
 bool Desk::dark() const { return impl_->settings.dark; }
 float Desk::scale() const { return impl_->settings.scale * impl_->screen_scale; }

@@ -34,6 +34,8 @@ class Desk {
 
   // Nothing is loading, nothing will change by itself: a picture taken now is the final one.
   bool idle() const;
+  // Waits for the sentence that says why each open run takes what it takes; it comes by itself otherwise.
+  void find_causes();
   // What state is called so: "selected", "view.start", "view.end", "page", "source", "problem", "runs",
   // "area.exposed_ns" ...; none for an unknown name. For scripts and tests.
   std::optional<std::string> value(const std::string& name) const;

@@ -1,5 +1,6 @@
 // Runs come and go: what the command line, the library, a link or a dropped file names.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,6 +8,8 @@
 #include <sstream>
 
 #include "engine/book/project.hpp"
+#include "engine/cause/recorded.hpp"
+#include "engine/cause/why.hpp"
 #include "viewer/app/desk_state.hpp"
 #include "viewer/lanes/camera.hpp"
 #include "viewer/lanes/placing.hpp"
@@ -211,7 +214,31 @@ void open_what_fits(const scene::Scene& scene, scene::RowChoices& choices) {
   }
 }
 
+// The sentence of `shardbook why`, with the step that it is about. It resolves the step many times, which takes a while,
+// so it is found beside the frames. "" of a run that is too large to wait for, or that cannot be explained.
+std::future<std::string> find_cause(const OpenRun& one) {
+  if (one.scene->path_is_partial()) return {};
+  const std::vector<std::string> places = one.scene->unpacked() != nullptr ? std::vector<std::string>{one.scene->unpacked()->run} : one.paths;
+  return std::async(std::launch::async, [scene = one.scene, places] {
+    const base::Result<cause::Recorded> recorded = cause::read_recorded(places);
+    if (!recorded) return std::string();
+    const base::Result<cause::Why> why = cause::why_of(scene->timeline(), recorded.value());
+    if (!why) return std::string();
+    std::string sentence = cause::headline(why.value()) + ".";
+    if (why.value().step && sentence.starts_with("this step")) sentence = text("Step ", *why.value().step, sentence.substr(std::string("this step").size()));
+    return sentence;
+  });
+}
+
 }  // namespace
+
+void Desk::Impl::take_causes(bool wait) {
+  for (const auto& one : runs) {
+    if (!one->cause.valid() || (!wait && one->cause.wait_for(std::chrono::seconds(0)) != std::future_status::ready)) continue;
+    one->overview.cause = one->cause.get();
+    quiet_frames = 0;
+  }
+}
 
 // As it was left; else one step, rank 0 open, the longest blocking exposure selected.
 void Desk::Impl::first_look(OpenRun& one) {
@@ -243,6 +270,7 @@ void Desk::Impl::first_look(OpenRun& one) {
   }
   // The first rank stays in sight: the way to the selection is N's.
   if (one.plot.selected.valid()) open_row_of(one.plot.selected);
+  one.cause = find_cause(one);
 }
 
 void Desk::Impl::remember(OpenRun& one) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@ struct OpenRun {
   std::shared_ptr<const scene::Scene> scene;
   lanes::PlotState plot;
   views::Overview overview;
+  std::future<std::string> cause;            // of overview.cause, while it is being found
   float rows_height = 0;                     // in the frame before
   std::vector<scene::TimeView> back, forward;
   std::size_t edge = 0;                      // of the selection's edges, which one is followed next
@@ -82,6 +84,7 @@ struct Desk::Impl {
   void open_together(std::vector<std::string> paths);
   void take_loaded();
   void first_look(OpenRun& run);
+  void take_causes(bool wait);               // why each step takes what it takes, once that is known
   void remember(OpenRun& run);               // writes the sidecar if it has changed
   void close(int place);
   const views::Library& library();            // read anew once a second

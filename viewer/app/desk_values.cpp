@@ -43,6 +43,7 @@ Value of_run(const OpenRun& run, const std::string& name) {
   if (name == "whole.length") return std::to_string(scene.whole().length());
   if (name == "rows") return std::to_string(plot.rows.size());
   if (name == "rows.percent") return std::to_string(static_cast<int>(100 * plot.body_height / std::max(1.0f, ImGui::GetIO().DisplaySize.y)));
+  if (name == "cause") return run.overview.cause;
   if (name == "header") return run.overview.unfolded ? "unfolded" : "folded";
   if (name == "items") return std::to_string(plot.items);
   if (name == "pinned") return joined(plot.choices.pinned);

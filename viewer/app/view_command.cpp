@@ -20,6 +20,8 @@ void settle(Desk& desk, Picture& picture) {
 
 base::Status take_picture(const ViewRequest& request, Desk& desk, Picture& picture) {
   settle(desk, picture);
+  desk.find_causes();
+  settle(desk, picture);
   if (!request.panel.empty()) {
     desk.act({"panel", request.panel});
     settle(desk, picture);

@@ -228,7 +228,10 @@ float headline_height(const Scene& scene, const Overview& overview, const PlotSt
   const float width = std::max(pane - px(2 * left_units) - 1, px(40)), body = ui::font(page::FontKind::body)->FontSize;
   const float line = std::round(body * 1.32f), link = body + px(2), between = ImGui::GetStyle().ItemSpacing.y;
   float height = px(3) + link + px(4);
+  // The cause may take two lines: what to change stands at its end.
+  if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(std::min(lines_of(overview.cause, width - px(fold_units)), 2)) * line + px(3);
   if (!overview.unfolded) return height;
+  if (!overview.cause.empty()) height += static_cast<float>(lines_of(overview.cause, width)) * line + between;
   for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
     if (!words.empty()) height += static_cast<float>(lines_of(words, width)) * line + between;
   }
@@ -240,6 +243,7 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
   Intents intents;
   const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
   const std::string title = kinds_title(scene, overview, plot);
+  if (!overview.cause.empty()) ui::paragraph(overview.cause);
   if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
   if (!kinds_in(overview, title, ImGui::GetContentRegionAvail().x).empty()) intents = draw_kinds(overview, title, ImGui::GetContentRegionAvail().x);
   ui::paragraph(headline(scene, plot));
@@ -262,7 +266,13 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
   const float y = ImGui::GetCursorPosY(), width = ImGui::GetContentRegionAvail().x - px(fold_units);
   const std::string title = kinds_title(scene, overview, plot);
   Intents intents;
-  if (!overview.kinds.empty() || scene.exposures().empty()) {
+  if (!overview.cause.empty()) {
+    const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
+    ImGui::BeginChild("cause", {width, line * static_cast<float>(std::min(lines_of(overview.cause, width), 2))}, false,
+                      ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+    ui::paragraph(overview.cause);
+    ImGui::EndChild();
+  } else if (!overview.kinds.empty() || scene.exposures().empty()) {
     intents = draw_kinds(overview, title, width);
     if (scene.exposures().empty()) {
       ImGui::SameLine(0, kinds_gap());

@@ -44,6 +44,7 @@ Intents draw_top_bar(const TopBar& state);
 // there is to say. Intents: exposed.next, rank.show R, step N, show.header.
 struct Overview {
   bool made = false, unfolded = false;
+  std::string cause;                  // why the step takes what it takes: `shardbook why`'s sentence; "" until it is known
   std::string straggler;              // who is late; "" if nobody is
   struct Kind {
     std::string name;                 // of the span that owns most
