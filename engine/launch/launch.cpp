@@ -50,11 +50,32 @@ RunFolder::~RunFolder() {
   for (const std::string& folder : made_) fs::remove(folder, holds_something);
 }
 
+namespace {
+
+// "-prefetch0-sequences64": what differs from the model's defaults and changes the step, so that the folders of an
+// experiment tell its runs apart.
+std::string changed_options(const config::RunConfig& config) {
+  static const char* const named[] = {"layers", "width", "heads", "ffn-width", "sequence", "sequences", "micro-batches", "precision", "prefetch", "reshard"};
+  constexpr std::size_t longest = 60;
+  config::RunConfig plain;
+  if (!config::ask(plain, "model", {config.model.preset})) return "";
+  const nlohmann::json given = nlohmann::json::parse(config::to_json(config)), usual = nlohmann::json::parse(config::to_json(plain));
+  std::string changed;
+  for (const char* name : named) {
+    if (!given.contains(name) || !usual.contains(name) || given[name] == usual[name]) continue;
+    const std::string value = given[name].is_string() ? given[name].get<std::string>() : given[name].dump();
+    if (changed.size() + value.size() < longest) changed += base::text("-", name, value);
+  }
+  return changed;
+}
+
+}  // namespace
+
 base::Result<RunFolder> make_run_folder(const config::RunConfig& config) {
   fs::path folder = config.out;
   if (folder.empty()) {
     const std::string lab = config.lab.empty() ? "train" : config.lab;
-    const std::string layout = base::text(config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp);
+    const std::string layout = base::text(config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp, changed_options(config));
     folder = fs::path("experiments") / lab / "runs" / (utc_now("%Y%m%d-%H%M%S-") + layout);
     for (int again = 2; fs::exists(folder) && again < 100; ++again) {
       folder = folder.parent_path() / (utc_now("%Y%m%d-%H%M%S-") + layout + "-" + std::to_string(again));

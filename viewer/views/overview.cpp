@@ -136,6 +136,7 @@ std::string straggler_words(const Scene& scene) {
                                                     : "Over " + metrics::duration_text(whole);
   // Below three hundredths of the time nobody waits for anybody.
   if (!straggler || (most->wait_ns - least->wait_ns) * 100 < 3 * whole) {
+    if (most->wait_ns == 0) return "";   // modelled ranks that do the same: nothing to say
     return "No rank is clearly late. " + over + " each waited " + metrics::duration_text(least->wait_ns) + " to " + metrics::duration_text(most->wait_ns) +
             " in collectives for another, under compute or not.";
   }
