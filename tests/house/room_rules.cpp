@@ -25,7 +25,7 @@ using Rooms = std::map<std::string, Room>;
 
 // All that the viewer may use of the engine: what needs no CUDA, no NCCL, no threads of a run.
 const std::set<std::string> pure_rooms{"base",     "config", "mesh", "program",  "shard",
-                                       "timeline", "data",   "book", "metrics", "simulate"};
+                                       "timeline", "data",   "book", "metrics", "simulate", "cause"};
 
 // "engine/fsdp/schedule.cpp" is of fsdp, "viewer/scene/rows.cpp" of viewer_scene; what is in no room is of "".
 std::string room_of(const std::string& path) {
