@@ -11,25 +11,31 @@
 
 namespace shardbook::base {
 
-// The word of `known` with the fewest insertions, deletions and replacements from `word` (Levenshtein 1966); the
-// first of equals. REQUIRES: known is not empty.
-inline std::string nearest(std::string_view word, const std::vector<std::string>& known) {
-  const auto distance = [&](std::string_view other) {
-    std::vector<std::size_t> row(other.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      std::size_t diagonal = row[0];
-      row[0] = i + 1;
-      for (std::size_t j = 0; j < other.size(); ++j) {
-        const std::size_t replaced = diagonal + (word[i] == other[j] ? 0 : 1);
-        diagonal = row[j + 1];
-        row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
-      }
+// How many insertions, deletions and replacements lead from one word to the other (Levenshtein 1966).
+inline std::size_t edits_between(std::string_view word, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t replaced = diagonal + (word[i] == other[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
     }
-    return row.back();
-  };
+  }
+  return row.back();
+}
+
+// Whether one may be a slip of the other: at most a third of its letters differ.
+inline bool is_near(std::string_view word, std::string_view other) {
+  return 3 * edits_between(word, other) <= std::max(word.size(), other.size());
+}
+
+// The word of `known` that is fewest edits from `word`; the first of equals. REQUIRES: known is not empty.
+inline std::string nearest(std::string_view word, const std::vector<std::string>& known) {
   return *std::min_element(known.begin(), known.end(), [&](const std::string& left, const std::string& right) {
-    return distance(left) < distance(right);
+    return edits_between(word, left) < edits_between(word, right);
   });
 }
 

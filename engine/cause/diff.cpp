@@ -148,8 +148,12 @@ void align(const Shown& before, const Shown& after, Diff& diff) {
   for (const auto& [name, count] : exposed) diff.newly_exposed += count;
   for (const auto& [name, count] : hidden) diff.newly_hidden += count;
   const auto& of = diff.newly_exposed >= diff.newly_hidden ? exposed : hidden;
-  const auto most = std::max_element(of.begin(), of.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != of.end()) diff.newly = most->first;
+  std::vector<std::pair<std::int64_t, std::string>> kinds;
+  for (const auto& [name, count] : of) kinds.emplace_back(count, name);
+  std::sort(kinds.rbegin(), kinds.rend());
+  for (const auto& [count, name] : kinds) {
+    if (count > 0) diff.newly += (diff.newly.empty() ? "" : " and ") + counted(count, name);
+  }
 }
 
 std::string signed_text(double ns) {
@@ -213,7 +217,7 @@ std::string headline(const Diff& diff) {
   out += text(": the step takes ", duration_text(std::abs(by)), by > 0 ? " more (+" : " less (-", percent(std::abs(part)), ")");
   const std::int64_t count = by > 0 ? diff.newly_exposed : diff.newly_hidden;
   if (count > 0) {
-    out += text(", ", counted(count, diff.newly), by > 0 ? (count == 1 ? " waits that was hidden" : " wait that were hidden")
+    out += text(", ", diff.newly, by > 0 ? (count == 1 ? " waits that was hidden" : " wait that were hidden")
                                                          : (count == 1 ? " is hidden that waited" : " are hidden that waited"));
   } else if (!diff.rows.empty()) {
     const DiffRow& most = by > 0 ? diff.rows.front() : diff.rows.back();

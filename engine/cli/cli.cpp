@@ -205,8 +205,9 @@ int main_with(const std::vector<std::string>& arguments, Console& console) {
   if (command == commands().end()) {
     std::vector<std::string> names;
     for (const Command& one : commands()) names.push_back(one.name);
-    return refuse(console, base::text("there is no command '", words[0], "'; the nearest is `", base::nearest(words[0], names),
-                                      "`, and `shardbook --help` lists all"));
+    const std::string nearest = base::nearest(words[0], names);
+    const std::string guess = base::is_near(words[0], nearest) ? base::text("; the nearest is `", nearest, "`, and") : std::string(";");
+    return refuse(console, base::text("there is no command '", words[0], "'", guess, " `shardbook --help` lists all"));
   }
   words.erase(words.begin());
   if (std::any_of(words.begin(), words.end(), [](const std::string& word) { return word == "--help" || word == "-h"; })) {

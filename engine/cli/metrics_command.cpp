@@ -99,9 +99,15 @@ int metrics_of(const Line& line, Console& console) {
   console.out << metrics::table_text(timeline, rows);
   const std::string kinds = metrics::kinds_text(timeline, metrics::exposed_kinds(timeline, common), most_kinds);
   if (!kinds.empty()) console.out << "\nWhich communication was exposed, in sum over all ranks\n" << kinds << "\n";
-  // A window that was cut out is no step: of it the longest exposure is told.
-  const std::string said = headline(line, timeline, recorded.value()).value_or(metrics::exposure_sentence(timeline, common));
-  for (const std::string& part : wrap(said + ".", console.text_columns())) console.out << part << "\n";
+  // A window that was cut out is no step: of it the longest exposure alone is told.
+  const auto say = [&](const std::string& sentence) {
+    for (const std::string& part : wrap(sentence + ".", console.text_columns())) console.out << part << "\n";
+  };
+  if (const auto sentence = headline(line, timeline, recorded.value())) {
+    say(*sentence);
+    console.out << "\nThe longest exposure\n";
+  }
+  say(metrics::exposure_sentence(timeline, common));
   return exit_ok;
 }
 

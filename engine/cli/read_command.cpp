@@ -38,13 +38,16 @@ std::vector<std::string> pages_under(const std::string& root) {
   return pages;
 }
 
-// How well a page answers to a name: 0 not at all, 2 by its whole name, 1 by its number.
+// How well a page answers to a name: 0 not at all, 3 by its whole name, 2 a note by its number, 1 a lab by its number.
 int answers(const std::string& page, const std::string& name) {
   const std::string stem = fs::path(page).stem().string();
-  if (stem == name || page == name || page == "notes/" + name) return 2;
+  if (stem == name || page == name || page == "notes/" + name) return 3;
   const bool is_note = page.compare(0, 6, "notes/") == 0;
   const std::string number = name.size() == 1 && name[0] >= '0' && name[0] <= '9' ? "0" + name : name;
-  return is_note && stem.compare(0, number.size() + 1, number + "_") == 0 ? 1 : 0;
+  const auto has_number = [&](const std::string& of) { return of.compare(0, number.size() + 1, number + "_") == 0; };
+  if (is_note && has_number(stem)) return 2;
+  // `run 02` names a lab by its number, and so may `read 02` where no note has it.
+  return page.compare(0, 5, "labs/") == 0 && has_number(fs::path(page).parent_path().filename().string()) ? 1 : 0;
 }
 
 // The translation of a page, where there is one.

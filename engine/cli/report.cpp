@@ -212,7 +212,9 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
     const std::string kinds = metrics::kinds_text(outcome.timeline, kinds_of(outcome.timeline), most_kinds);
     if (!kinds.empty()) out += "Which communication was exposed, in sum over all ranks\n" + kinds + "\n";
     out += text("What bounds the step, ", clock_phrase(config), "\n");
-    out += lines_of("  ", cause::headline_of(outcome.timeline, recorded) + ".") + "\n";
+    out += lines_of("  ", cause::headline_of(outcome.timeline, recorded) + ".");
+    out += "The longest exposure that blocked a step\n";
+    out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
   }
   if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
   return out + next_steps(outcome, lab);

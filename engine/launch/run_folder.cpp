@@ -84,10 +84,30 @@ int take(const fs::path& folder, const std::string& content) {
   return -1;
 }
 
+// "-prefetch0-sequences64": what differs from the model's defaults and changes the step, so that the folders of an
+// experiment tell its runs apart.
+std::string changed_options(const config::RunConfig& config) {
+  static const char* const named[] = {"layers", "width", "heads", "ffn-width", "sequence", "sequences", "micro-batches", "precision", "prefetch", "reshard"};
+  constexpr std::size_t longest = 60;
+  config::RunConfig plain;
+  if (!config::ask(plain, "model", {config.model.preset})) return "";
+  const nlohmann::json given = nlohmann::json::parse(config::to_json(config)), usual = nlohmann::json::parse(config::to_json(plain));
+  std::string changed;
+  for (const char* name : named) {
+    if (!given.contains(name) || !usual.contains(name) || given[name] == usual[name]) continue;
+    const std::string value = given[name].is_string() ? given[name].get<std::string>() : given[name].dump();
+    if (changed.size() + value.size() < longest) changed += base::text("-", name, value);
+  }
+  for (const auto& [key, value] : config.switches) {
+    if (changed.size() + key.size() + value.size() < longest) changed += base::text("-", key, "=", value);
+  }
+  return changed;
+}
+
 // experiments/LAB/runs/TIME-LAYOUT, the n-th of its second.
 fs::path own_name(const config::RunConfig& config, int n) {
   const std::string lab = config.lab.empty() ? "train" : config.lab;
-  std::string name = base::text(utc_now("%Y%m%d-%H%M%S-"), config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp, config.dp > 1 ? base::text("-dp", config.dp) : "");
+  std::string name = base::text(utc_now("%Y%m%d-%H%M%S-"), config.model.preset, "-tp", config.tp, "-fsdp", config.fsdp, config.dp > 1 ? base::text("-dp", config.dp) : "", changed_options(config));
   if (n > 1) name += base::text("-", n);
   return fs::path("experiments") / lab / "runs" / name;
 }

@@ -2,6 +2,7 @@
 #include "engine/metrics/critical_path.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "engine/metrics/dependencies.hpp"
@@ -101,8 +102,48 @@ class Walk {
 
 }  // namespace
 
+namespace {
+
+// The steps that lie in a window, none of them before the one before it has ended.
+std::vector<Window> steps_in(const Timeline& timeline, Window window) {
+  std::map<std::int32_t, Window> steps;
+  for (const timeline::Step& step : timeline.steps) {
+    const auto [found, is_new] = steps.try_emplace(step.number, Window{step.start, step.end});
+    if (!is_new) found->second = {std::min(found->second.start, step.start), std::max(found->second.end, step.end)};
+  }
+  std::vector<Window> inside;
+  Nanoseconds from = window.start;
+  for (const auto& [number, step] : steps) {
+    const Window part{std::max(step.start, from), std::min(step.end, window.end)};
+    if (part.length() <= 0) continue;
+    inside.push_back(part);
+    from = part.end;
+  }
+  return inside;
+}
+
+}  // namespace
+
 CriticalPath critical_path(const Timeline& timeline, const std::vector<MatchedCollective>& matched, Window window) {
-  return Walk(timeline, matched, window).run();
+  // Each step has a path of its own: that of several would follow the host through all but the last.
+  const std::vector<Window> steps = steps_in(timeline, window);
+  if (steps.size() < 2) return Walk(timeline, matched, window).run();
+  CriticalPath path;
+  path.window = window;
+  Nanoseconds until = window.start;
+  const auto gap = [&](Nanoseconds to, SpanRef after) {
+    if (to > until) path.pieces.push_back({PathKind::wait, after.valid() ? timeline.rank(after) : Rank{0}, after, {until, to}});
+    until = std::max(until, to);
+  };
+  for (const Window step : steps) {
+    CriticalPath of_step = Walk(timeline, matched, step).run();
+    gap(step.start, of_step.pieces.empty() ? SpanRef{} : of_step.pieces.front().span);
+    path.pieces.insert(path.pieces.end(), of_step.pieces.begin(), of_step.pieces.end());
+    path.inferred = path.inferred || of_step.inferred;
+    until = step.end;
+  }
+  gap(window.end, path.pieces.empty() ? SpanRef{} : path.pieces.back().span);
+  return path;
 }
 
 CriticalPath critical_path(const Timeline& timeline, Window window) {

@@ -37,7 +37,8 @@ struct CriticalPath {
   bool inferred = false;
 };
 
-// Over all ranks of the timeline. The window is usually that of one step (union over ranks).
+// Over all ranks of the timeline. The window is usually that of one step (union over ranks); of several, each step has its
+// path, one after the other.
 CriticalPath critical_path(const Timeline& timeline, Window window);
 CriticalPath critical_path(const Timeline& timeline, const std::vector<MatchedCollective>& matched, Window window);
 

@@ -1,0 +1,286 @@
+// Planted problems: each is named with its regime and its cause, and what it is said to cost is within 15 % of what
+// happens when it is really taken out: by another run with other options, by a profile altered in its tables, or by the
+// record as it was before the problem was put in.
+#include "tests/cause/runs.hpp"
+
+namespace shardbook::cause {
+namespace {
+
+constexpr double within = 0.15;
+
+void expect_near(double said_ns, double really_ns, const char* what) {
+  EXPECT_GT(really_ns, 0) << what;
+  EXPECT_NEAR(said_ns, really_ns, within * really_ns) << what << ": said " << said_ns / 1e6 << " ms, really " << really_ns / 1e6;
+}
+
+// The leading cause is what `headline` says.
+void expect_leads(const Why& why, Regime regime, const std::string& part) {
+  EXPECT_EQ(why.regime, regime) << headline(why);
+  EXPECT_TRUE(why.has_problem) << headline(why);
+  EXPECT_NE(headline(why).find(part), std::string::npos) << headline(why);
+  EXPECT_NE(headline(why).find(adjective_of(regime)), std::string::npos) << headline(why);
+}
+
+struct Late {
+  const char* name;
+  Options options;
+};
+
+class Gathers : public ::testing::TestWithParam<Late> {};
+
+// 1 to 3: no prefetch, really taken out by prefetching.
+TEST_P(Gathers, ThatBeginTooLateAreNamedWithWhatPrefetchingGives) {
+  Options late = GetParam().options, mended = late;
+  late.emplace_back("prefetch", "0");
+  mended.emplace_back("prefetch", "1");
+  const Run run = run_of(late);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::bandwidth, "all-gathers wait that nothing hides");
+  EXPECT_NE(headline(why).find("--prefetch 1 would give"), std::string::npos) << headline(why);
+  EXPECT_NE(why.causes.front().line.find("engine/fsdp/"), std::string::npos);
+  EXPECT_EQ(why.causes.front().because, "none is issued before what needs it");
+  expect_near(static_cast<double>(why.causes.front().gain_ns), step_of(run) - step_of(run_of(mended)), "prefetch 1");
+}
+
+INSTANTIATE_TEST_SUITE_P(Planted, Gathers,
+                         ::testing::Values(Late{"eight", {{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "16"}}},
+                                           Late{"four", {{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "16"}}},
+                                           Late{"both", {{"model", "gpt-1.3b"}, {"tp", "2"}, {"fsdp", "4"}, {"sequences", "32"}}}),
+                         [](const auto& info) { return info.param.name; });
+
+// 4: the host, really taken out by a profile whose host costs nothing.
+TEST(Planted, AHostThatIsLateIsNamed) {
+  const Altered free_host([](simulate::Profile& profile) { host_costs(profile, 0); });
+  const Run run = run_of({{"tp", "2"}}), mended = run_of({{"tp", "2"}, {"profile", free_host.path()}});
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::host, "the host takes");
+  const Cause* cause = cause_of(why, "the host takes");
+  ASSERT_NE(cause, nullptr);
+  expect_near(static_cast<double>(cause->gain_ns), step_of(run) - step_of(mended), "free host");
+  EXPECT_NEAR(step_of(run), 1.319e6, 1e3);
+  EXPECT_NEAR(static_cast<double>(cause->gain_ns) / step_of(run), 0.23, 0.01);
+  EXPECT_EQ(share_of(why, Regime::bandwidth).gain_ns, 0) << "with collectives of 1 ns the step is the same";
+}
+
+// 5: what issuing the sums costs, really taken out by another cut.
+TEST(Planted, SumsThatCostTheHostMoreThanTheyTakeAreNamed) {
+  const Run run = run_of({{"tp", "2"}}), mended = run_of({{"tp", "1"}});
+  const Why why = why_or_fail(run);
+  const Cause* cause = cause_of(why, "all-reduces of tp costs the host");
+  ASSERT_NE(cause, nullptr) << headline(why);
+  EXPECT_EQ(cause->regime, Regime::host);
+  EXPECT_NE(cause->line.find("engine/tensor_parallel/regions.cpp"), std::string::npos);
+  expect_near(static_cast<double>(cause->gain_ns), step_of(run) - step_of(mended), "tp 1");
+}
+
+// 6: latency, where the host is free.
+TEST(Planted, LatencyIsNamedWhereTheHostIsFree) {
+  const Altered free_host([](simulate::Profile& profile) { host_costs(profile, 0); });
+  const Altered no_latency([](simulate::Profile& profile) {
+    host_costs(profile, 0);
+    collectives(profile, 0, 1);
+  });
+  const Run run = run_of({{"tp", "4"}, {"profile", free_host.path()}}), mended = run_of({{"tp", "4"}, {"profile", no_latency.path()}});
+  EXPECT_NEAR(step_of(run), 1.091e6, 1e3);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::latency, "all-reduces of tp");
+  expect_near(static_cast<double>(*share_of(why, Regime::latency).gain_ns), step_of(run) - step_of(mended), "alpha 0");
+}
+
+// 7: bandwidth.
+TEST(Planted, BandwidthIsNamedWhereLittleComputesBesideIt) {
+  const Altered free_bytes([](simulate::Profile& profile) { collectives(profile, 1, 0); });
+  const Options options = {{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "8"}};
+  Options mended = options;
+  mended.emplace_back("profile", free_bytes.path());
+  const Run run = run_of(options);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::bandwidth, "take longer than compute covers");
+  expect_near(static_cast<double>(*share_of(why, Regime::bandwidth).gain_ns), step_of(run) - step_of(run_of(mended)), "beta 0");
+}
+
+// 8: a slow link.
+TEST(Planted, ALinkThatIsFourTimesAsSlowIsNamed) {
+  const Altered slow([](simulate::Profile& profile) { collectives(profile, 1, 4); });
+  const Altered none([](simulate::Profile& profile) { collectives(profile, 1, 0); });
+  const Options options = {{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "16"}};
+  Options planted = options, mended = options;
+  planted.emplace_back("profile", slow.path());
+  mended.emplace_back("profile", none.path());
+  const Run run = run_of(planted);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::bandwidth, "longer than compute covers");
+  expect_near(static_cast<double>(*share_of(why, Regime::bandwidth).gain_ns), step_of(run) - step_of(run_of(mended)), "no bytes");
+}
+
+// 9: sums between kernels, really taken out by collectives that cost nothing.
+TEST(Planted, SumsBetweenKernelsAreNamed) {
+  const Altered none([](simulate::Profile& profile) { collectives(profile, 0, 0); });
+  const Options options = {{"model", "gpt-1.3b"}, {"tp", "8"}};
+  Options mended = options;
+  mended.emplace_back("profile", none.path());
+  const Run run = run_of(options);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::bandwidth, "all-reduces of tp stand between kernels");
+  expect_near(static_cast<double>(why.causes.front().gain_ns), step_of(run) - step_of(run_of(mended)), "free sums");
+}
+
+// --- Problems put into records ------------------------------------------------------------------------
+
+// The run as if its resolved times, with this change, had been measured.
+void measured_with(Run& run, const simulate::Change& change) {
+  std::vector<simulate::RankSteps> ranks;
+  const simulate::CostModel model(simulate::find_profile("h200x8").value());
+  for (const program::Record& record : run.recorded.records) {
+    const program::Program* program = record.programs.back().get();
+    simulate::Scale scale = change.scale;
+    if (const auto own = change.of_rank.find(record.rank); own != change.of_rank.end()) scale = own->second;
+    ranks.push_back({record.rank, &record.catalogue, {{program, model.costs(*program, record.catalogue, scale)}}});
+  }
+  simulate::ResolveOptions drained;
+  drained.drain_each_step = true;
+  const base::Result<simulate::Resolved> resolved = simulate::resolve(ranks, simulate::machine_of(model.profile()), drained);
+  ASSERT_TRUE(resolved.ok()) << resolved.error();
+  for (std::size_t rank = 0; rank < run.recorded.records.size(); ++rank) {
+    program::Record& record = run.recorded.records[rank];
+    program::StepTimes times = resolved.value().ranks[rank].steps.back();
+    times.step = 0;
+    times.program = static_cast<std::uint32_t>(record.programs.size() - 1);
+    record.steps = {times};
+  }
+  run.recorded.info->clock = "measured";
+  run.recorded.info->profile = "";
+  run.recorded.info->hardware["device"] = "NVIDIA H200";
+  base::Result<Study> study = study_of(run.recorded, {});
+  ASSERT_TRUE(study.ok()) << study.error();
+  run.timeline = study.value().timeline;
+}
+
+double length_of(const Run& run) {
+  base::Nanoseconds begin = run.recorded.records[0].steps[0].window.start, end = begin;
+  for (const program::Record& record : run.recorded.records) {
+    begin = std::min(begin, record.steps[0].window.start);
+    for (const program::TimeSpan& ran : record.steps[0].ran) end = std::max(end, ran.end);
+  }
+  return static_cast<double>(end - begin);
+}
+
+const Options four = {{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "32"}};
+
+// 10: a rank whose kernels are slow.
+TEST(Planted, ASlowRankIsNamed) {
+  Run run = run_of(four), mended = run_of(four);
+  simulate::Change slow;
+  slow.of_rank[2].compute = 1.4;
+  measured_with(run, slow);
+  measured_with(mended, {});
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::rank, "all wait for rank 2, whose kernels take 1.4");
+  expect_near(static_cast<double>(why.causes.front().gain_ns), length_of(run) - length_of(mended), "a rank like the others");
+}
+
+// 11: a rank whose host is slow.
+TEST(Planted, ARankWithASlowHostIsNamed) {
+  const Options tutor = {{"tp", "2"}, {"fsdp", "2"}};
+  Run run = run_of(tutor), mended = run_of(tutor);
+  simulate::Change slow;
+  slow.of_rank[1].host = 2.5;
+  measured_with(run, slow);
+  measured_with(mended, {});
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::rank, "all wait for rank 1, whose host takes 2.5");
+  expect_near(static_cast<double>(why.causes.front().gain_ns), length_of(run) - length_of(mended), "a rank like the others");
+}
+
+// A modelled run whose program was altered: what its step then takes goes to the results, as a run would write it.
+void resolve_again(Run& run) {
+  base::Result<Study> study = study_of(run.recorded, {});
+  ASSERT_TRUE(study.ok()) << study.error();
+  run.recorded.info->results["step_ns"] = static_cast<double>(study.value().step_ns());
+}
+
+// 12: the host waits for each gather.
+TEST(Planted, AWaitOfTheHostIsNamedWithItsLine) {
+  Run run = run_of(four);
+  const double mended_ns = step_of(run);
+  for (program::Record& record : run.recorded.records) {
+    program::Program& program = *record.programs.back();
+    std::vector<program::Command> commands;
+    for (std::size_t at = 0; at < program.commands.size(); ++at) {
+      const program::Command& command = program.commands[at];
+      commands.push_back(command);
+      const bool after_gather = command.kind == program::CommandKind::record_event && at > 0 &&
+                                program.commands[at - 1].kind == program::CommandKind::op &&
+                                program.ops[program.commands[at - 1].op].desc.kind == program::OpKind::all_gather;
+      if (!after_gather) continue;
+      program::Command wait = command;
+      wait.kind = program::CommandKind::host_wait;
+      wait.where = {"labs/planted.cpp", 7};
+      commands.push_back(wait);
+    }
+    program.commands = commands;
+  }
+  resolve_again(run);
+  const Why why = why_or_fail(run);
+  const Cause* cause = cause_of(why, "the host waits for the device");
+  ASSERT_NE(cause, nullptr) << headline(why);
+  EXPECT_EQ(cause->line, "labs/planted.cpp:7");
+  EXPECT_NE(headline(why).find("labs/planted.cpp:7"), std::string::npos) << headline(why);
+  expect_near(static_cast<double>(cause->gain_ns), step_of(run) - mended_ns, "no wait");
+}
+
+// 13: a copy in every layer.
+TEST(Planted, CopiesAreNamed) {
+  Run run = run_of(four);
+  const double mended_ns = step_of(run);
+  for (program::Record& record : run.recorded.records) {
+    program::Program& program = *record.programs.back();
+    std::vector<program::Command> commands;
+    for (const program::Command& command : program.commands) {
+      commands.push_back(command);
+      if (command.kind != program::CommandKind::op || std::string(program.ops[command.op].key.part) != "qkv") continue;
+      program::Op copy = program.ops[command.op];
+      copy.desc = program::OpDesc("copy_out", program::OpKind::copy, base::DType::bf16);
+      copy.desc.bytes_read = copy.desc.bytes_written = base::Bytes{1} << 30;
+      copy.where = {"labs/planted.cpp", 9};
+      program.ops.push_back(copy);
+      program::Command issue = command;
+      issue.op = static_cast<program::OpIndex>(program.ops.size() - 1);
+      commands.push_back(issue);
+    }
+    program.commands = commands;
+  }
+  resolve_again(run);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::memory, "copies and fills");
+  EXPECT_EQ(why.causes.front().line, "labs/planted.cpp:9");
+  expect_near(static_cast<double>(why.causes.front().gain_ns), step_of(run) - mended_ns, "no copies");
+}
+
+// --- No problem -----------------------------------------------------------------------------------------
+
+TEST(Planted, ARunWithoutAProblemSaysSo) {
+  for (const Options& options : {Options{{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "64"}},
+                                 Options{{"model", "gpt-124m"}, {"sequences", "16"}}}) {
+    const Why why = why_or_fail(run_of(options));
+    EXPECT_EQ(why.regime, Regime::compute) << headline(why);
+    EXPECT_FALSE(why.has_problem) << headline(why);
+    EXPECT_NE(headline(why).find("has no problem"), std::string::npos) << headline(why);
+  }
+}
+
+TEST(Planted, WhatNothingCanHideIsNamedSoAndDoesNotLead) {
+  const Why why = why_or_fail(run_of({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "64"}}));
+  const Cause* edge = cause_of(why, "before the first kernel");
+  ASSERT_NE(edge, nullptr);
+  EXPECT_FALSE(edge->avoidable);
+  bool seen = false;
+  for (const Cause& cause : why.causes) {
+    EXPECT_FALSE(seen && cause.avoidable) << "what can be changed comes first";
+    seen = seen || !cause.avoidable;
+  }
+  EXPECT_NE(to_text(why, 9).find("nothing can change it"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardbook::cause

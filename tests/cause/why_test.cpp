@@ -1,0 +1,167 @@
+// What holds of every explanation: its parts sum to the step, its words fit, its figures are those of whatif.
+#include <sstream>
+
+#include "engine/cause/diff.hpp"
+#include "engine/cause/whatif.hpp"
+#include "engine/timeline/reader.hpp"
+#include "tests/cause/runs.hpp"
+
+namespace shardbook::cause {
+namespace {
+
+const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/";
+const std::string traces = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
+
+Run captured_run(const std::string& name) {
+  Run run;
+  base::Result<Timeline> timeline = timeline::read(captured + name + ".tar.gz");
+  base::Result<Recorded> recorded = read_recorded({captured + name + ".tar.gz"});
+  EXPECT_TRUE(timeline.ok() && recorded.ok()) << name;
+  run.timeline = std::move(timeline).value();
+  run.recorded = std::move(recorded).value();
+  return run;
+}
+
+void expect_fits(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t width = 0;
+    for (char c : line) width += (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    EXPECT_LE(width, 80u) << line;
+  }
+}
+
+base::Nanoseconds sum_of(const Why& why) {
+  base::Nanoseconds sum = 0;
+  for (const Share& share : why.shares) sum += share.path_ns;
+  return sum;
+}
+
+struct Known {
+  const char* name;
+  Regime regime;
+  const char* part;   // of the headline
+};
+
+class Captured : public ::testing::TestWithParam<Known> {};
+
+TEST_P(Captured, IsExplained) {
+  const Run run = captured_run(GetParam().name);
+  const Why why = why_or_fail(run);
+  EXPECT_EQ(why.regime, GetParam().regime) << headline(why);
+  EXPECT_NE(headline(why).find(GetParam().part), std::string::npos) << headline(why);
+  EXPECT_EQ(sum_of(why), why.step_ns) << "the parts sum to the step, to the nanosecond";
+  expect_fits(to_text(why, 9));
+}
+
+TEST_P(Captured, WithNothingChangedTakesWhatWasMeasured) {
+  const Run run = captured_run(GetParam().name);
+  for (const program::StepTimes& step : run.recorded.records.front().steps) {
+    const base::Result<Study> study = study_of(run.recorded, static_cast<int>(step.step));
+    ASSERT_TRUE(study.ok()) << study.error();
+    const base::Result<WhatIf> same = what_if(study.value(), {});
+    ASSERT_TRUE(same.ok()) << same.error();
+    EXPECT_LT(std::abs(study.value().error), 0.005) << "2 % is promised; what is kept is better";
+    EXPECT_EQ(same.value().after_ns, same.value().before_ns);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, Captured,
+                         ::testing::Values(Known{"gpt-1.3b-fsdp4", Regime::compute, "has no problem"},
+                                           Known{"gpt-1.3b-fsdp4-no-prefetch", Regime::bandwidth, "all-gathers wait that nothing hides"},
+                                           Known{"gpt-1.3b-fsdp4-busy-neighbour", Regime::rank, "all wait for rank 2"},
+                                           Known{"gpt-1.3b-tp4", Regime::bandwidth, "all-reduces of tp stand between kernels"},
+                                           Known{"gpt-1.3b-tp2-fsdp2", Regime::bandwidth, "all-reduces of tp stand between kernels"},
+                                           Known{"grammar-tutor-tp2-fsdp2", Regime::host, "the host"}));
+
+// Another run measured the same layout without the neighbour.
+TEST(Captured, TheBusyNeighbourCostsWhatItsAbsenceGains) {
+  const Run busy = captured_run("gpt-1.3b-fsdp4-busy-neighbour"), alone = captured_run("gpt-1.3b-fsdp4");
+  for (int step : {10, 11}) {
+    const Why why = why_or_fail(busy, {step, {}}), without = why_or_fail(alone, {step, {}});
+    const double really = static_cast<double>(why.step_ns - without.step_ns);
+    EXPECT_NEAR(static_cast<double>(why.causes.front().gain_ns), really, 0.15 * really);
+  }
+}
+
+TEST(Traces, OfPyTorchAreExplainedByTheirTimeline) {
+  Run run;
+  base::Result<Timeline> timeline = timeline::read({traces + "fsdp_rank0.json.gz", traces + "fsdp_rank1.json.gz"});
+  ASSERT_TRUE(timeline.ok());
+  run.timeline = std::move(timeline).value();
+  const Why why = why_or_fail(run);
+  EXPECT_EQ(sum_of(why), why.step_ns);
+  for (const Cause& cause : why.causes) EXPECT_TRUE(cause.is_bound) << "nothing was resolved: " << cause.what;
+  ASSERT_NE(cause_of(why, "waits for the host"), nullptr);
+  EXPECT_NE(cause_of(why, "waits for the host")->because.find("cudaDeviceSynchronize"), std::string::npos);
+  expect_fits(to_text(why, 9));
+}
+
+TEST(Why, SumsToTheStepOfEveryLayout) {
+  for (const Options& options : {Options{{"tp", "2"}, {"fsdp", "2"}}, Options{{"fsdp", "4"}, {"micro-batches", "2"}}, Options{{"tp", "4"}}, Options{}}) {
+    const Run run = run_of(options);
+    const Why why = why_or_fail(run);
+    EXPECT_EQ(sum_of(why), why.step_ns);
+    EXPECT_EQ(why.step_ns, std::llround(step_of(run))) << "the step that the run itself reports";
+    EXPECT_GT(why.traced_step_ns, why.step_ns) << "and beside it the traced one";
+    base::Nanoseconds idle_ns = 0;
+    for (const Idle& idle : why.idle) idle_ns += idle.ns;
+    EXPECT_EQ(idle_ns, why.idle_ns);
+    expect_fits(to_text(why, 9));
+  }
+}
+
+TEST(WhatIf, NamesWhatThereIsNot) {
+  const Run run = run_of({{"fsdp", "2"}});
+  const base::Result<Study> study = study_of(run.recorded, {});
+  ASSERT_TRUE(study.ok());
+  const auto refused = [&](const Asked& asked, const std::string& part) {
+    const base::Result<WhatIf> answer = what_if(study.value(), asked);
+    ASSERT_FALSE(answer.ok());
+    EXPECT_NE(answer.error().find(part), std::string::npos) << answer.error();
+  };
+  refused({.scale = {"hots=0"}, .drop = {}, .earlier = {}}, "the nearest is host");
+  refused({.scale = {"host=fast"}, .drop = {}, .earlier = {}}, "must be a number");
+  refused({.scale = {"host"}, .drop = {}, .earlier = {}}, "KEY=FACTOR");
+  refused({.scale = {"rank1.compute=2"}, .drop = {}, .earlier = {}}, "one stands for all");
+  refused({.scale = {}, .drop = {"wait=nowhere.cpp:3"}, .earlier = {}}, "there is no wait or record at nowhere.cpp:3; this run has");
+  refused({.scale = {}, .drop = {"waits=evnt"}, .earlier = {}}, "the nearest is event");
+}
+
+TEST(Diff, SaysWhatWasChangedAndWhatItCost) {
+  const Options options = {{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "16"}};
+  Options without = options;
+  without.emplace_back("prefetch", "0");
+  const Run before = run_of(options), after = run_of(without);
+  const base::Result<Diff> made = diff_of({before.timeline, before.recorded}, {after.timeline, after.recorded});
+  ASSERT_TRUE(made.ok()) << made.error();
+  const Diff& diff = made.value();
+  ASSERT_EQ(diff.changed.size(), 1u);
+  EXPECT_EQ(diff.changed[0].option, "prefetch");
+  EXPECT_EQ(diff.after_ns - diff.before_ns, std::llround(step_of(after) - step_of(before)));
+  EXPECT_NEAR(diff.compute_ns + diff.exposed_communication_ns + diff.exposed_memory_ns + diff.idle_ns,
+              static_cast<double>(diff.after_ns - diff.before_ns), 1);
+  EXPECT_EQ(headline(diff).find("prefetch was 1 and is 0: the step takes "), 0u) << headline(diff);
+  EXPECT_NE(headline(diff).find("all-gathers"), std::string::npos) << headline(diff);
+  EXPECT_EQ(diff.only_before + diff.only_after, 0) << "the same ops, in another order";
+  expect_fits(to_text(diff, 6));
+  const base::Result<Diff> back = diff_of({after.timeline, after.recorded}, {before.timeline, before.recorded});
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back.value().newly_hidden, diff.newly_exposed);
+}
+
+TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
+  const Run one = run_of({{"tp", "2"}}), other = run_of({{"tp", "2"}});
+  const base::Result<Diff> diff = diff_of({one.timeline, one.recorded}, {other.timeline, other.recorded});
+  ASSERT_TRUE(diff.ok());
+  EXPECT_TRUE(diff.value().equal);
+  EXPECT_EQ(headline(diff.value()).find("the two runs are equal"), 0u);
+}
+
+TEST(Diff, RefusesTwoClocks) {
+  const Run modelled = run_of({{"tp", "2"}}), measured = captured_run("gpt-1.3b-tp4");
+  EXPECT_FALSE(diff_of({modelled.timeline, modelled.recorded}, {measured.timeline, measured.recorded}).ok());
+}
+
+}  // namespace
+}  // namespace shardbook::cause

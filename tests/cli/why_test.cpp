@@ -1,0 +1,111 @@
+// `why`, `whatif` and `diff` on the command line, and the sentence that all commands share.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/";
+
+nlohmann::json json_of(std::vector<std::string> words) {
+  words.emplace_back("--json");
+  const Spoken spoken = shardbook(words);
+  EXPECT_EQ(spoken.code, 0) << spoken.err;
+  return nlohmann::json::parse(spoken.out);
+}
+
+// Text as one line: words of a paragraph are broken where the columns end.
+std::string unbroken(const std::string& text) {
+  std::string out;
+  bool blank = false;
+  for (char c : text) {
+    const bool is_blank = c == '\n' || c == ' ';
+    if (!is_blank) out += (blank && !out.empty() ? " " : "") + std::string(1, c);
+    blank = is_blank;
+  }
+  return out;
+}
+
+TEST(Why, IsOneSentenceEverywhere) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  const Spoken trained = shardbook({"train", "--device", "meta", "--tp", "2", "--out", run});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const std::string sentence = json_of({"why", run})["sentence"];
+  EXPECT_NE(sentence.find("host-bound"), std::string::npos) << sentence;
+  EXPECT_EQ(json_of({"metrics", run})["sentence"], sentence);
+  EXPECT_EQ(json_of({"report", run, "--out", folder / "page.html"})["sentence"], sentence);
+  for (const std::string& text : {trained.out, shardbook({"why", run}).out, shardbook({"metrics", run}).out,
+                                  shardbook({"report", run, "--out", folder / "page.html"}).out}) {
+    EXPECT_NE(unbroken(text).find(sentence + "."), std::string::npos) << text;
+  }
+  const std::string page = content_of(folder / "page.html");
+  EXPECT_NE(page.find("<p class=\"why\">T" + sentence.substr(1, 40)), std::string::npos);
+  // Packed it says the same.
+  ASSERT_EQ(shardbook({"pack", run, "--out", folder / "run.tar"}).code, 0);
+  EXPECT_EQ(json_of({"why", folder / "run.tar"})["sentence"], sentence);
+}
+
+TEST(Why, OfAPackExplainsTheStepThatIsAskedFor) {
+  const nlohmann::json why = json_of({"why", captured + "grammar-tutor-tp2-fsdp2.tar.gz", "--step", "11", "--top", "1"});
+  EXPECT_EQ(why["step"], 11);
+  EXPECT_EQ(why["causes"].size(), 1u);
+  const Spoken spoken = shardbook({"why", captured + "grammar-tutor-tp2-fsdp2.tar.gz", "--step", "99"});
+  EXPECT_EQ(spoken.code, 2);
+  EXPECT_NE(spoken.err.find("there is no step 99 in this run; it has 10 to 12"), std::string::npos) << spoken.err;
+}
+
+TEST(WhatIf, GivesTheTutorsFigures) {
+  const Folder folder;
+  const std::string run = made_run(folder);
+  const auto step_ms = [&](const std::string& change) { return json_of({"whatif", run, change})["would_be_ns"].get<double>() / 1e6; };
+  EXPECT_NEAR(json_of({"whatif", run})["would_be_ns"].get<double>() / 1e6, 1.319, 5e-4);
+  EXPECT_NEAR(step_ms("host=0"), 1.015, 5e-4);
+  EXPECT_NEAR(step_ms("comm=0"), 1.319, 5e-4);
+  EXPECT_NEAR(step_ms("alpha=0"), 1.319, 5e-4);
+  EXPECT_EQ(json_of({"whatif", run, "--scale", "host=0"}), json_of({"whatif", run, "host=0"}));
+  EXPECT_NE(shardbook({"whatif", run, "host=0"}).out.find("A model, not a measurement"), std::string::npos);
+}
+
+TEST(WhatIf, RefusesWhatHasNoRecord) {
+  const Spoken spoken = shardbook({"whatif", std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/fsdp_rank0.json.gz", "host=0"});
+  EXPECT_EQ(spoken.code, 2);
+  EXPECT_NE(spoken.err.find("not a run of ours with its record"), std::string::npos) << spoken.err;
+}
+
+TEST(Diff, OfTwoCapturedRunsNamesThePrefetch) {
+  const nlohmann::json diff = json_of({"diff", captured + "gpt-1.3b-fsdp4.tar.gz", captured + "gpt-1.3b-fsdp4-no-prefetch.tar.gz"});
+  ASSERT_EQ(diff["changed"].size(), 1u);
+  EXPECT_EQ(diff["changed"][0]["option"], "prefetch");
+  EXPECT_NEAR(diff["compute_ns"].get<double>() + diff["exposed_communication_ns"].get<double>() + diff["exposed_memory_ns"].get<double>() +
+                  diff["idle_ns"].get<double>(),
+              diff["after_ns"].get<double>() - diff["before_ns"].get<double>(), 2);
+}
+
+TEST(Commands, AreCalledNearestOnlyIfTheyMayBeASlip) {
+  for (const char* word : {"hint", "next", "list"}) {
+    const Spoken spoken = shardbook({word});
+    EXPECT_EQ(spoken.code, 2);
+    EXPECT_EQ(spoken.err.find("nearest"), std::string::npos) << spoken.err;
+  }
+  EXPECT_NE(shardbook({"metrcis"}).err.find("the nearest is `metrics`"), std::string::npos);
+}
+
+TEST(Report, OfAPackLeavesNothingBesideThePack) {
+  const Folder folder, elsewhere;
+  const std::string run = made_run(folder);
+  ASSERT_EQ(shardbook({"pack", run, "--out", folder / "p.tar"}).code, 0);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(elsewhere.path());
+  const Spoken spoken = shardbook({"report", folder / "p.tar"});
+  std::filesystem::current_path(before);
+  EXPECT_EQ(spoken.code, 0) << spoken.err;
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "p.html"));
+  EXPECT_TRUE(std::filesystem::exists(elsewhere.path() / "p.html"));
+}
+
+}  // namespace
+}  // namespace shardbook::cli

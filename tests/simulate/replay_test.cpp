@@ -1,0 +1,256 @@
+// A step resolved again with one thing changed: what must hold of every change.
+#include "engine/simulate/replay.hpp"
+
+#include "engine/simulate/reorder.hpp"
+#include "tests/simulate/programs.hpp"
+
+namespace shardbook::simulate {
+namespace {
+
+constexpr unsigned seeds = 40;
+
+std::vector<RankSteps> under(std::vector<RankSteps> ranks, const Scale& scale) {
+  for (RankSteps& rank : ranks) {
+    for (Step& step : rank.steps) step.costs = std::make_shared<const Costs>(scaled(*step.costs, *step.program, scale));
+  }
+  return ranks;
+}
+
+std::vector<double Scale::*> factors() {
+  return {&Scale::compute, &Scale::communication, &Scale::memory, &Scale::host, &Scale::latency, &Scale::bandwidth};
+}
+
+// Random ranks, of whose collectives a third of the time does not depend on the size.
+std::vector<RankSteps> with_latency(RandomRanks& ranks, int count) {
+  std::vector<RankSteps> steps = ranks.steps(count);
+  for (RankSteps& rank : steps) {
+    auto costs = std::make_shared<Costs>(*rank.steps.front().costs);
+    for (base::Nanoseconds ns : costs->op_ns) costs->fixed_ns.push_back(ns / 3);
+    for (Step& step : rank.steps) step.costs = costs;
+  }
+  return steps;
+}
+
+TEST(Scaled, ByOnesIsTheSame) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    RandomRanks ranks(seed);
+    const std::vector<RankSteps> steps = with_latency(ranks, 2);
+    const Resolved one = resolved(steps), other = resolved(under(steps, {}));
+    ASSERT_EQ(one.step_end, other.step_end) << "seed " << seed;
+  }
+}
+
+// Where nothing is shared every end is a longest path, and a longest path grows with what it is made of.
+TEST(Scaled, StepsGrowWithEachFactor) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    RandomRanks ranks(seed);
+    const std::vector<RankSteps> steps = with_latency(ranks, 2);
+    for (double Scale::*factor : factors()) {
+      base::Nanoseconds before = 0;
+      for (double value : {0.0, 0.5, 1.0, 2.0}) {
+        Scale scale;
+        scale.*factor = value;
+        const base::Nanoseconds end = resolved(under(steps, scale)).step_end.back();
+        ASSERT_LE(before, end) << "seed " << seed << " factor " << value;
+        before = end;
+      }
+    }
+  }
+}
+
+TEST(Scaled, LatencyAndBandwidthAreTheWholeOfACollective) {
+  TestRank rank(0);
+  const auto alone = rank.group("tp", {0});
+  rank.collective(1, alone, 900);
+  std::vector<RankSteps> steps{rank.steps()};
+  auto costs = std::make_shared<Costs>(*steps[0].steps[0].costs);
+  costs->fixed_ns = {300};
+  steps[0].steps[0].costs = costs;
+  const auto takes = [&](double latency, double bandwidth) { return under(steps, {.latency = latency, .bandwidth = bandwidth})[0].steps[0].costs->op_ns[0]; };
+  EXPECT_EQ(takes(1, 1), 900);
+  EXPECT_EQ(takes(0, 1), 600);
+  EXPECT_EQ(takes(1, 0), 300);
+  EXPECT_EQ(takes(0.5, 2), 150 + 1200);
+  EXPECT_EQ(takes(0, 0), 1) << "an op keeps 1 ns";
+}
+
+TEST(Scaled, ContentionOfNothingIsNone) {
+  Machine machine;
+  machine.contention = {{2, 1.2, 1.7, 1.1, 1.3}};
+  const Machine none = scaled(machine, {.contention = 0}), half = scaled(machine, {.contention = 0.5});
+  EXPECT_EQ(none.contention[0].gemm_by_collective, 1);
+  EXPECT_DOUBLE_EQ(half.contention[0].collective_by_gemm, 1.35);
+}
+
+// A wait is named by its own line or by the line of what it awaits.
+TEST(WithoutWaits, LeavesOutThoseOfTheLineOnly) {
+  TestRank rank(0, 3);
+  rank.op(0, 100);
+  rank.record(0, 0);       // test.cpp:2
+  rank.wait(1, 0);         // test.cpp:3
+  rank.op(1, 10);
+  rank.wait(2, 0);         // test.cpp:5
+  rank.op(2, 10);
+  const std::vector<RankSteps> steps{rank.steps()};
+  const auto ends = [&](std::vector<program::SourceLine> lines) {
+    ResolveOptions options;
+    options.without_waits = std::move(lines);
+    const Resolved out = resolved(steps, {}, options);
+    return std::pair(out.ranks[0].steps[0].ran[1].end, out.ranks[0].steps[0].ran[2].end);
+  };
+  using Ends = std::pair<base::Nanoseconds, base::Nanoseconds>;
+  EXPECT_EQ(ends({}), Ends(110, 110));
+  EXPECT_EQ(ends({{"test.cpp", 3}}), Ends(10, 110));
+  EXPECT_EQ(ends({{"test.cpp", 5}}), Ends(110, 10));
+  EXPECT_EQ(ends({{"test.cpp", 2}}), Ends(10, 10)) << "the line of the record";
+  EXPECT_EQ(ends({{"other.cpp", 3}}), Ends(110, 110));
+}
+
+// Four ranks that do the same: one is enough.
+TEST(OneForAll, GivesTheTimesOfAll) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    std::vector<TestRank> ranks;
+    for (int rank = 0; rank < 4; ++rank) {
+      std::mt19937 draw(seed);
+      TestRank& one = ranks.emplace_back(rank, 3);
+      one.group("all", {0, 1, 2, 3});
+      for (int at = 0; at < 40; ++at) {
+        const auto stream = static_cast<StreamId>(draw() % 3);
+        const auto ns = static_cast<base::Nanoseconds>(1 + draw() % 500);
+        switch (draw() % 5) {
+          case 0: one.record(stream, draw() % 4); break;
+          case 1: one.wait(stream, draw() % 4); break;
+          case 2: one.collective(2, 0, ns); break;
+          default: one.op(stream, ns, static_cast<base::Nanoseconds>(draw() % 50)); break;
+        }
+      }
+    }
+    std::vector<RankSteps> all;
+    for (TestRank& rank : ranks) all.push_back(rank.steps(3));
+    std::vector<RankSteps> one{all[0]};
+    one[0].for_all = true;
+    Machine machine;
+    machine.shares = true;
+    machine.contention = {{2, 1.2, 1.7, 1.1, 1.3}, {4, 1.4, 1.5, 1.2, 1.6}};
+    const Resolved expected = resolved(all, machine), given = resolved(one, machine);
+    ASSERT_EQ(given.step_end, expected.step_end) << "seed " << seed;
+  }
+}
+
+std::vector<MeasuredRank> as_measured(const std::vector<RankSteps>& ranks, const Resolved& times) {
+  std::vector<MeasuredRank> measured;
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    measured.push_back({ranks[at].rank, ranks[at].catalogue, ranks[at].steps.back().program, &times.ranks[at].steps.back()});
+  }
+  return measured;
+}
+
+TEST(Measured, WithNothingChangedIsWhatWasMeasured) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    RandomRanks ranks(seed);
+    const std::vector<RankSteps> steps = ranks.steps(1);
+    const Resolved times = resolved(steps);
+    const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), nullptr);
+    ASSERT_TRUE(replay.ok()) << replay.error();
+    const base::Result<Replayed> same = replay.value().resolve();
+    ASSERT_TRUE(same.ok()) << same.error();
+    EXPECT_EQ(replay.value().step_ns(), times.step_end.back());
+    EXPECT_EQ(same.value().step_ns(), times.step_end.back()) << "seed " << seed;
+    EXPECT_EQ(replay.value().resolve().value().step_ns(), same.value().step_ns()) << "equal input, equal output";
+  }
+}
+
+// Measured, then scaled, is scaled and then measured.
+TEST(Measured, ScaledIsWhatTheScaledOneWouldHaveMeasured) {
+  for (unsigned seed = 0; seed < seeds; ++seed) {
+    RandomRanks ranks(seed);
+    const std::vector<RankSteps> steps = ranks.steps(1);
+    const Resolved times = resolved(steps);
+    const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), nullptr);
+    ASSERT_TRUE(replay.ok());
+    Change change;
+    change.scale = {.compute = 0.5, .communication = 2};
+    const base::Result<Replayed> changed = replay.value().resolve(change);
+    ASSERT_TRUE(changed.ok());
+    EXPECT_EQ(changed.value().step_ns(), resolved(under(steps, change.scale)).step_end.back()) << "seed " << seed;
+  }
+}
+
+TEST(Measured, AlikeTakesOutASlowRank) {
+  std::vector<TestRank> ranks;
+  for (int rank = 0; rank < 4; ++rank) {
+    TestRank& one = ranks.emplace_back(rank);
+    one.group("all", {0, 1, 2, 3});
+    for (int layer = 0; layer < 5; ++layer) {
+      one.op(0, rank == 2 ? 300 : 100);
+      one.record(0, 0);
+      one.wait(1, 0);
+      one.collective(1, 0, 50);
+      one.record(1, 1);
+      one.wait(0, 1);
+    }
+  }
+  std::vector<RankSteps> steps;
+  for (TestRank& rank : ranks) steps.push_back(rank.steps());
+  const Resolved times = resolved(steps);
+  EXPECT_EQ(times.step_end.back(), 5 * 350);
+  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), nullptr);
+  ASSERT_TRUE(replay.ok());
+  Change alike;
+  alike.alike = true;
+  EXPECT_EQ(replay.value().resolve(alike).value().step_ns(), 5 * 150);
+}
+
+// Gathers that are issued when they are needed, one buffer: then one place earlier, as with two.
+TEST(Earlier, IssuesAGatherWhileTheUnitBeforeIsUsed) {
+  TestRank rank(0);
+  rank.group("shard", {0});
+  constexpr int units = 4;
+  Recorder& recorder = rank.recorder();
+  Costs costs;
+  const auto issue = [&] { costs.issue_ns.push_back(0); };
+  const auto op = [&](StreamId stream, OpKind kind, base::Nanoseconds ns, std::uint32_t line) {
+    OpDesc desc("op", kind, base::DType::bf16);
+    if (kind == OpKind::all_gather) desc.collective_of({0, recorder.next_sequence(0), 1024});
+    recorder.op(stream, desc, {"test.cpp", line});
+    costs.op_ns.push_back(ns);
+    costs.shared_part.push_back(0);
+    issue();
+  };
+  for (int unit = 0; unit < units; ++unit) {
+    recorder.wait_event(1, 1, WaitReason::buffer_reuse, {"test.cpp", 1}), issue();   // released
+    op(1, OpKind::all_gather, 60, 2);
+    recorder.record_event(1, 0, {"test.cpp", 3}), issue();                           // gathered
+    recorder.wait_event(0, 0, WaitReason::data, {"test.cpp", 4}), issue();
+    op(0, OpKind::gemm, 100, 5);
+    recorder.record_event(0, 1, {"test.cpp", 6}), issue();
+  }
+  const program::Program& program = rank.program();
+  const auto end_of = [&](const program::Program& which) {
+    RankSteps steps{0, &recorder.catalogue(), {{&which, std::make_shared<const Costs>(costs)}}};
+    return resolved({steps}).step_end.back();
+  };
+  EXPECT_EQ(end_of(program), units * 160);
+  const Reordered once = issued_earlier(program, {{"test.cpp", 2}});
+  EXPECT_EQ(once.moved, 3u);
+  EXPECT_EQ(once.program.commands.size(), program.commands.size());
+  EXPECT_EQ(end_of(once.program), 60 + units * 100) << "all but the first hide";
+  EXPECT_EQ(issued_earlier(program, {{"test.cpp", 9}}).moved, 0u);
+}
+
+TEST(Earlier, DoesNotPassWhatTheCollectiveDependsOn) {
+  TestRank rank(0);
+  rank.group("tp", {0});
+  for (int layer = 0; layer < 3; ++layer) {
+    rank.op(0, 100);
+    rank.record(0, 0);
+    rank.wait(1, 0);
+    rank.recorder().op(1, OpDesc("sum", OpKind::all_reduce, base::DType::bf16).collective_of({0, rank.recorder().next_sequence(0), 8}), {"sum.cpp", 1});
+    rank.record(1, 1);
+    rank.wait(0, 1);
+  }
+  EXPECT_EQ(issued_earlier(rank.program(), {{"sum.cpp", 1}}).moved, 0u) << "each sums what was computed just before";
+}
+
+}  // namespace
+}  // namespace shardbook::simulate
