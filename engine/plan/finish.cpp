@@ -48,6 +48,7 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
 
   for (std::size_t at = 0; at < plan.actions.size(); ++at) {
     Action& action = plan.actions[at];
+    action.slot = -1;
     if (computes(action.kind)) action.unit = network.layers[static_cast<std::size_t>(action.layer)].unit;
     if (action.unit < 0) continue;
     const Unit& unit = network.units[static_cast<std::size_t>(action.unit)];

@@ -58,6 +58,28 @@ Needs needs_of(const Plan& plan, const Network& network) {
   return most;
 }
 
+std::vector<int> places_of(const Plan& plan, const Network& network) {
+  std::vector<int> place(static_cast<std::size_t>(network.micro_batches), -1);
+  std::vector<std::size_t> last(place.size());   // of each micro-batch: its last backward
+  for (std::size_t at = 0; at < plan.actions.size(); ++at) {
+    const Action& action = plan.actions[at];
+    if (action.kind == Kind::backward) last[static_cast<std::size_t>(action.micro_batch)] = at;
+  }
+  std::vector<std::size_t> taken;                // by place: until which action
+  for (std::size_t at = 0; at < plan.actions.size(); ++at) {
+    const Action& action = plan.actions[at];
+    if (action.kind != Kind::forward) continue;
+    const std::size_t m = static_cast<std::size_t>(action.micro_batch);
+    if (place[m] >= 0) continue;
+    std::size_t free = 0;
+    while (free < taken.size() && taken[free] > at) ++free;
+    if (free == taken.size()) taken.push_back(0);
+    taken[free] = last[m];
+    place[m] = static_cast<int>(free);
+  }
+  return place;
+}
+
 Slots slots_for(const Plan& plan, const Network& network) {
   const Needs needs = needs_of(plan, network);
   int sharing = 0;

@@ -16,6 +16,10 @@ struct Needs {
 };
 Needs needs_of(const Plan& plan, const Network& network);
 
+// Which of `in_flight` places keeps a micro-batch's activations, by micro-batch: the lowest that is free when its forward
+// begins, until its last backward.
+std::vector<int> places_of(const Plan& plan, const Network& network);
+
 // The shared buffers that carry a plan out: as many as it needs, and one gradient more, so that one can be made while
 // another is being reduced.
 Slots slots_for(const Plan& plan, const Network& network);

@@ -20,6 +20,8 @@ bool Action::operator==(const Action& other) const {
          unit == other.unit && units == other.units && slot == other.slot && std::strcmp(axis, other.axis) == 0;
 }
 
+bool sums_in_place(std::string_view axis) { return axis != "dp_shard"; }
+
 std::string to_string(const Action& action) {
   std::string words = name_of(action.kind);
   if (action.layer >= 0) words += base::text(" layer ", action.layer);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <source_location>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/types.hpp"
@@ -83,6 +84,10 @@ struct Network {
   std::vector<Unit> units;
   int micro_batches = 1;
 };
+
+// Over dp_shard the sum goes elsewhere, into the shard, and is added to what is there. Over another axis it takes the
+// place of the summand, so nothing may be added to it after.
+bool sums_in_place(std::string_view axis);
 
 struct Plan {
   std::vector<Action> actions;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "engine/base/check.hpp"
 
@@ -21,7 +20,8 @@ std::string names_what_there_is(const Action& action, const Network& network) {
   const bool of_micro_batch = of_layer || action.kind == Kind::load;
   const bool of_unit = communicates(action.kind) || action.kind == Kind::release || action.kind == Kind::limit;
   if (of_layer && (action.layer < 0 || action.layer >= layers)) return text(name_of(action.kind), " names layer ", action.layer, ", and there are layers 0 to ", layers - 1);
-  if (of_unit && (action.unit < 0 || action.units < 1 || action.unit + action.units > units)) return text(name_of(action.kind), " names unit ", action.unit + action.units - 1, ", and there are units 0 to ", units - 1);
+  if (of_unit && action.unit >= 0 && action.units < 1) return text(name_of(action.kind), " names ", action.units, " units from unit ", action.unit, " on; it takes at least one");
+  if (of_unit && (action.unit < 0 || action.unit + action.units > units)) return text(name_of(action.kind), " names unit ", action.unit + action.units - 1, ", and there are units 0 to ", units - 1);
   if (of_micro_batch && (action.micro_batch < 0 || action.micro_batch >= network.micro_batches)) {
     return text(name_of(action.kind), " names micro-batch ", action.micro_batch, ", and there are micro-batches 0 to ", network.micro_batches - 1);
   }
@@ -33,7 +33,8 @@ std::string place_of(int rank, std::size_t at, const Action& action) { return te
 class Walk {
  public:
   Walk(const Plan& plan, const Network& network)
-      : plan_(plan), network_(network), units_(network.units.size()) {}
+      : plan_(plan), network_(network), units_(network.units.size()),
+        recomputes_(std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& action) { return action.kind == Kind::recompute; })) {}
 
   std::optional<Problem> run(int rank) {
     for (at_ = 0; at_ < plan_.actions.size(); ++at_) {
@@ -51,24 +52,28 @@ class Walk {
   struct OfUnit {
     int gathered = -1, released = -1;   // the actions that did so last
     bool whole = false;
+    int slot = -1;                      // where it is whole
     int freed = 0;                      // releases that no limit has awaited
     int closed = -1;                    // the action after which nothing may be added to its gradient
     std::set<int> open;                 // micro-batches in the gradient that is not reduced yet
+    int gradient_slot = -1;             // where that gradient is
     std::vector<std::string> to_sum;    // axes over which it is yet to be summed, in order
+    std::map<std::string, int> summed;  // by axis: the action that summed it last
   };
   struct OfLayer {
-    bool forward = false, kept = false, backward = false;
+    bool forward = false, backward = false;
   };
 
   const Unit& unit(int number) const { return network_.units[static_cast<std::size_t>(number)]; }
   OfUnit& state(int number) { return units_[static_cast<std::size_t>(number)]; }
   const std::string& layer_name(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].name; }
+  bool is_block(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].number >= 0; }
   int unit_of(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].unit; }
   OfLayer& of(int layer, int m) { return layers_[{layer, m}]; }
   std::string at(int action) const { return text("action ", action, " (", line_of(plan_.actions[static_cast<std::size_t>(action)]), ")"); }
 
   std::string step(const Action& action) {
-    if (updated_ && action.kind != Kind::update) return text("it comes after the update, which ends the step");
+    if (updated_ && action.kind != Kind::update) return text(to_string(action), " comes after the update, which ends the step");
     switch (action.kind) {
       case Kind::load: return loaded_.insert(action.micro_batch).second ? "" : text("the tokens of micro-batch ", action.micro_batch, " are loaded twice");
       case Kind::gather: return gather(action);
@@ -98,10 +103,19 @@ class Walk {
 
   std::string gather(const Action& action) {
     OfUnit& now = state(action.unit);
-    if (!unit(action.unit).sharded) return text(unit(action.unit).name, " is gathered, and every rank has all of it anyway");
+    if (!unit(action.unit).sharded) return text(unit(action.unit).name, " is gathered, and it is not sharded: this rank has all of it anyway");
     if (now.whole) return text(unit(action.unit).name, " is gathered although it is whole since ", at(now.gathered));
-    if (unit(action.unit).shares_gathered && action.slot < 0) return text("no buffer is free for ", unit(action.unit).name, ": ", whole_now(), " still whole");
+    if (unit(action.unit).shares_gathered) {
+      const std::vector<std::string> others = holders([this](int number) { return state(number).whole && unit(number).shares_gathered; });
+      if (action.slot < 0 && others.empty()) return text("there is no buffer in which ", unit(action.unit).name, " could be whole");
+      if (action.slot < 0) return text("no buffer is free for ", unit(action.unit).name, ": ", joined(others), others.size() == 1 ? " is" : " are", " still whole");
+      for (std::size_t number = 0; number < units_.size(); ++number) {
+        if (!units_[number].whole || units_[number].slot != action.slot) continue;
+        return text(unit(action.unit).name, " is gathered into buffer ", action.slot, ", where ", network_.units[number].name, " is still whole since ", at(units_[number].gathered));
+      }
+    }
     now.whole = true;
+    now.slot = action.slot;
     now.gathered = static_cast<int>(at_);
     return {};
   }
@@ -110,10 +124,11 @@ class Walk {
     OfUnit& now = state(action.unit);
     if (!now.whole) {
       if (now.released >= 0) return text(unit(action.unit).name, " is released twice: ", at(now.released), " did so already");
-      return text(unit(action.unit).name, " is released, and it is not whole");
+      return text(unit(action.unit).name, " is released, and nothing has gathered it");
     }
-    if (unit(action.unit).resident) return text(unit(action.unit).name, " stays whole until the update, and is released");
+    if (unit(action.unit).resident) return text(unit(action.unit).name, " is released, and it has memory of its own, in which it stays whole until the update");
     now.whole = false;
+    now.slot = -1;
     now.released = static_cast<int>(at_);
     ++now.freed;
     return {};
@@ -121,20 +136,26 @@ class Walk {
 
   std::string limit(const Action& action) {
     OfUnit& now = state(action.unit);
-    if (now.freed == 0) return text("the host waits for the release of ", unit(action.unit).name, ", which nothing has released");
+    if (now.freed == 0) return text("the host waits for a release of ", unit(action.unit).name, ", and there is none that it has not waited for");
     --now.freed;
     return {};
   }
 
-  std::string whole_now() const {
-    std::string names;
-    int count = 0;
+  // The names of all units of which something is true.
+  template <typename Is>
+  std::vector<std::string> holders(Is is) const {
+    std::vector<std::string> names;
     for (std::size_t number = 0; number < units_.size(); ++number) {
-      if (!units_[number].whole || !network_.units[number].shares_gathered) continue;
-      names += (names.empty() ? "" : " and ") + network_.units[number].name;
-      ++count;
+      if (is(static_cast<int>(number))) names.push_back(network_.units[number].name);
     }
-    return count == 0 ? "there is none, so that nothing can be" : names + (count == 1 ? " is" : " are");
+    return names;
+  }
+
+  // "a", "a and b", "a, b and c"
+  static std::string joined(const std::vector<std::string>& names) {
+    std::string all;
+    for (std::size_t at = 0; at < names.size(); ++at) all += (at == 0 ? "" : at + 1 == names.size() ? " and " : ", ") + names[at];
+    return all;
   }
 
   // ---- Layers ----------------------------------------------------------------------------------
@@ -147,15 +168,18 @@ class Walk {
       return text("forward ", layer_name(action.layer), " of micro-batch ", m, " has no input: ", layer_name(action.layer - 1), " has not run");
     }
     if (of(action.layer, m).forward) return text(layer_name(action.layer), " goes forward for micro-batch ", m, " twice");
-    of(action.layer, m).forward = of(action.layer, m).kept = true;
+    of(action.layer, m).forward = true;
+    if (is_block(action.layer)) kept_ = {action.layer, m};
     return {};
   }
 
   std::string recompute(const Action& action) {
     const int m = action.micro_batch;
     if (std::string problem = needs_whole(action); !problem.empty()) return problem;
+    if (!is_block(action.layer)) return text(layer_name(action.layer), " is computed again, and only blocks are: it keeps all that its backward needs");
     if (!of(action.layer, m).forward) return text(layer_name(action.layer), " is computed again for micro-batch ", m, ", which never went forward");
     if (of(action.layer, m).backward) return text(layer_name(action.layer), " is computed again for micro-batch ", m, ", which has gone backward already");
+    kept_ = {action.layer, m};
     return {};
   }
 
@@ -170,21 +194,43 @@ class Walk {
       // One gradient goes from layer to layer, in one buffer.
       if (last_backward_ != std::pair{layer + 1, m}) return text("backward ", layer_name(layer), " of micro-batch ", m, " does not follow that of ", layer_name(layer + 1), ": another has overwritten the gradient between them");
     }
+    if (recomputes_ && is_block(layer) && kept_ != std::pair{layer, m}) {
+      return text(layer_name(layer), " goes backward for micro-batch ", m, " without having been computed again: where a plan recomputes, blocks keep their inputs only, and ", layer_name(kept_.first), " has overwritten the rest");
+    }
     const int number = unit_of(layer);
     OfUnit& now = state(number);
-    if (unit(number).shares_gradient && action.slot < 0) return text("no buffer is free for the gradient of ", unit(number).name, ": others are not reduced yet");
     if (now.closed >= 0) return text("the gradient of ", unit(number).name, " was summed in place by ", at(now.closed), ": what backward ", layer_name(layer), " of micro-batch ", m, " adds now would be lost, or counted once a rank");
+    if (std::string problem = opens_gradient(action); !problem.empty()) return problem;
     of(layer, m).backward = true;
     last_backward_ = {layer, m};
     now.open.insert(m);
     now.to_sum = unit(number).sums;
-    normed_ = false;
+    return {};
+  }
+
+  // A place for what a backward adds, where nothing else is and from where it will be summed.
+  std::string opens_gradient(const Action& action) {
+    const int number = unit_of(action.layer);
+    OfUnit& now = state(number);
+    const std::string what = text("the gradient of ", unit(number).name);
+    if (!unit(number).shares_gradient || !now.open.empty()) return {};
+    const std::vector<std::string> others = holders([this](int other) { return !units_[static_cast<std::size_t>(other)].open.empty() && unit(other).shares_gradient; });
+    if (action.slot < 0 && others.empty()) return text("there is no buffer for ", what);
+    if (action.slot < 0) return text("no buffer is free for ", what, ": ", others.size() == 1 ? "that of " : "those of ", joined(others), others.size() == 1 ? " is" : " are", " not reduced yet");
+    for (std::size_t other = 0; other < units_.size(); ++other) {
+      if (units_[other].open.empty() || !network_.units[other].shares_gradient || units_[other].gradient_slot != action.slot) continue;
+      return text(what, " goes into buffer ", action.slot, ", where that of ", network_.units[other].name, " is not reduced yet");
+    }
+    now.gradient_slot = action.slot;
     return {};
   }
 
   // ---- Gradients -------------------------------------------------------------------------------
 
   std::string reduce(const Action& action) {
+    if (action.units > 1 && !sums_in_place(action.axis)) {
+      return text("units ", unit(action.unit).name, " to ", unit(action.unit + action.units - 1).name, " are summed over ", action.axis, " as one bucket, and each has shards of its own: sum them one by one");
+    }
     for (int number = action.unit; number < action.unit + action.units; ++number) {
       if (std::string problem = reduce(action, number); !problem.empty()) return problem;
     }
@@ -195,10 +241,14 @@ class Walk {
     OfUnit& now = state(number);
     const std::vector<std::string>& sums = unit(number).sums;
     if (std::find(sums.begin(), sums.end(), action.axis) == sums.end()) {
-      return text("the gradient of ", unit(number).name, " is summed over ", action.axis, ", over which it is no summand: it would be counted once a rank");
+      const std::string what = text("the gradient of ", unit(number).name, " is summed over ", *action.axis == 0 ? "no axis" : action.axis);
+      if (sums.empty()) return text(what, ", and this rank has made all of it: there is nothing to sum");
+      return text(what, "; the ranks that hold other parts of it are those of ", joined(sums));
     }
-    if (now.to_sum.empty() || std::find(now.to_sum.begin(), now.to_sum.end(), action.axis) == now.to_sum.end()) {
-      return text("there is no gradient of ", unit(number).name, " to sum over ", action.axis, now.to_sum.empty() ? "" : " yet");
+    if (std::find(now.to_sum.begin(), now.to_sum.end(), action.axis) == now.to_sum.end()) {
+      const auto before = now.summed.find(action.axis);
+      if (before != now.summed.end()) return text("the gradient of ", unit(number).name, " is summed over ", action.axis, " twice: ", at(before->second), " did so already");
+      return text("the gradient of ", unit(number).name, " is summed over ", action.axis, " before any backward has made it");
     }
     if (now.to_sum.front() != action.axis) return text("the gradient of ", unit(number).name, " is summed over ", action.axis, " before ", now.to_sum.front());
     for (std::size_t layer = 0; layer < network_.layers.size(); ++layer) {
@@ -211,11 +261,13 @@ class Walk {
     now.to_sum.erase(now.to_sum.begin());
     now.open.clear();
     // Shards are added up over micro-batches; what is summed over replicas is the end of it.
-    if (std::string_view(action.axis) != "dp_shard") now.closed = static_cast<int>(at_);
+    if (sums_in_place(action.axis)) now.closed = static_cast<int>(at_);
+    now.summed[action.axis] = static_cast<int>(at_);
     return {};
   }
 
   std::string norm() {
+    if (normed_) return "there is a second norm, and the first has summed loss and squares over the ranks already";
     for (int m = 0; m < network_.micro_batches; ++m) {
       for (int layer = 0; layer < static_cast<int>(network_.layers.size()); ++layer) {
         if (!of(layer, m).backward) return text("the norm comes before ", layer_name(layer), " has gone backward for micro-batch ", m);
@@ -246,6 +298,8 @@ class Walk {
   std::size_t at_ = 0;
   bool normed_ = false, updated_ = false;
   std::vector<OfUnit> units_;
+  bool recomputes_ = false;                         // blocks keep their inputs only
+  std::pair<int, int> kept_{-1, -1};                // the block and micro-batch whose backward could run then
   std::map<std::pair<int, int>, OfLayer> layers_;   // by layer and micro-batch
   std::pair<int, int> last_backward_{-1, -1};
   std::set<int> loaded_;

@@ -33,10 +33,10 @@ struct Trainer::Computes final : plan::Executor {
     Trainer& t = trainer;
     const model::Batch& batch = t.batches_->batch(action.micro_batch);
     const float scale = 1.0f / static_cast<float>(t.config_.global_tokens());
-    const int slot = action.micro_batch % t.activation_slots_;
+    const int slot = t.places_[static_cast<std::size_t>(action.micro_batch)];
     switch (action.kind) {
       case Kind::forward:
-        return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch > 0);
+        return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch != t.first_);
       case Kind::recompute: return t.model_->recompute(*t.ctx_, action.layer, slot);
       case Kind::backward: return t.model_->backward(*t.ctx_, action.layer, batch, slot);
       default: SHARDBOOK_CHECK(false, "the model cannot ", plan::name_of(action.kind));
@@ -144,10 +144,12 @@ void Trainer::allocate_activations(base::DType activation) {
   const tensor::Tensor scratch = tensor::allocate(device_, {model_->scratch_elements(batch)}, base::DType::f32, MemoryKind::workspace, "scratch");
   ctx_ = std::make_unique<model::Context>(model::Context{device_, compute_, batch, activation, scratch});
   // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only.
-  activation_slots_ = std::max(1, plan::needs_of(order_.plan, network_).in_flight);
+  places_ = plan::places_of(order_.plan, network_);
   const auto& actions = order_.plan.actions;
+  const int head = static_cast<int>(network_.layers.size()) - 1;
+  first_ = std::find_if(actions.begin(), actions.end(), [&](const plan::Action& action) { return action.kind == Kind::forward && action.layer == head; })->micro_batch;
   const bool again = std::any_of(actions.begin(), actions.end(), [](const plan::Action& action) { return action.kind == Kind::recompute; });
-  model_->allocate(*ctx_, activation_slots_, again ? model::Model::Keep::inputs : model::Model::Keep::everything);
+  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), again ? model::Model::Keep::inputs : model::Model::Keep::everything);
 }
 
 void Trainer::make_scalars() {
