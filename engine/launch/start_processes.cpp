@@ -99,7 +99,8 @@ Journal begin_record(world::World& world, const config::RunConfig& config, const
     if (!made) throw base::Failure(made.error());
     folder = std::move(made).value();
   }
-  const std::string path = world.broadcast(std::filesystem::absolute(folder.path()).string(), 0);
+  // Only rank 0 has a path to make absolute.
+  const std::string path = world.broadcast(world.rank() == 0 ? std::filesystem::absolute(folder.path()).string() : "", 0);
   const std::string id = world.broadcast(folder.id(), 0);
   base::Result<Journal> begun = Journal::begin(path, id, world.rank(), world.size());
   if (begun) return std::move(begun).value();
