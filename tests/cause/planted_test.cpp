@@ -33,7 +33,7 @@ TEST_P(Gathers, ThatBeginTooLateAreNamedWithWhatPrefetchingGives) {
   Options late = GetParam().options, mended = late;
   late.emplace_back("prefetch", "0");
   mended.emplace_back("prefetch", "1");
-  const Run run = run_of(late);
+  const PlantedRun run = run_of(late);
   const Why why = why_or_fail(run);
   expect_leads(why, Regime::bandwidth, "all-gathers wait that nothing hides");
   EXPECT_NE(headline(why).find("--prefetch 1 would give"), std::string::npos) << headline(why);
@@ -51,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Planted, Gathers,
 // 4: the host, really taken out by a profile whose host costs nothing.
 TEST(Planted, AHostThatIsLateIsNamed) {
   const Altered free_host([](simulate::Profile& profile) { host_costs(profile, 0); });
-  const Run run = run_of({{"tp", "2"}}), mended = run_of({{"tp", "2"}, {"profile", free_host.path()}});
+  const PlantedRun run = run_of({{"tp", "2"}}), mended = run_of({{"tp", "2"}, {"profile", free_host.path()}});
   const Why why = why_or_fail(run);
   expect_leads(why, Regime::host, "the host takes");
   const Cause* cause = cause_of(why, "the host takes");
@@ -64,7 +64,7 @@ TEST(Planted, AHostThatIsLateIsNamed) {
 
 // 5: what issuing the sums costs, really taken out by another cut.
 TEST(Planted, SumsThatCostTheHostMoreThanTheyTakeAreNamed) {
-  const Run run = run_of({{"tp", "2"}}), mended = run_of({{"tp", "1"}});
+  const PlantedRun run = run_of({{"tp", "2"}}), mended = run_of({{"tp", "1"}});
   const Why why = why_or_fail(run);
   const Cause* cause = cause_of(why, "all-reduces of tp costs the host");
   ASSERT_NE(cause, nullptr) << headline(why);
@@ -80,7 +80,7 @@ TEST(Planted, LatencyIsNamedWhereTheHostIsFree) {
     host_costs(profile, 0);
     collectives(profile, 0, 1);
   });
-  const Run run = run_of({{"tp", "4"}, {"profile", free_host.path()}}), mended = run_of({{"tp", "4"}, {"profile", no_latency.path()}});
+  const PlantedRun run = run_of({{"tp", "4"}, {"profile", free_host.path()}}), mended = run_of({{"tp", "4"}, {"profile", no_latency.path()}});
   EXPECT_NEAR(step_of(run), 1.091e6, 1e3);
   const Why why = why_or_fail(run);
   expect_leads(why, Regime::latency, "all-reduces of tp");
@@ -93,7 +93,7 @@ TEST(Planted, BandwidthIsNamedWhereLittleComputesBesideIt) {
   const Options options = {{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "8"}};
   Options mended = options;
   mended.emplace_back("profile", free_bytes.path());
-  const Run run = run_of(options);
+  const PlantedRun run = run_of(options);
   const Why why = why_or_fail(run);
   expect_leads(why, Regime::bandwidth, "take longer than compute covers");
   expect_near(static_cast<double>(*share_of(why, Regime::bandwidth).gain_ns), step_of(run) - step_of(run_of(mended)), "beta 0");
@@ -107,7 +107,7 @@ TEST(Planted, ALinkThatIsFourTimesAsSlowIsNamed) {
   Options planted = options, mended = options;
   planted.emplace_back("profile", slow.path());
   mended.emplace_back("profile", none.path());
-  const Run run = run_of(planted);
+  const PlantedRun run = run_of(planted);
   const Why why = why_or_fail(run);
   expect_leads(why, Regime::bandwidth, "longer than compute covers");
   expect_near(static_cast<double>(*share_of(why, Regime::bandwidth).gain_ns), step_of(run) - step_of(run_of(mended)), "no bytes");
@@ -119,7 +119,7 @@ TEST(Planted, SumsBetweenKernelsAreNamed) {
   const Options options = {{"model", "gpt-1.3b"}, {"tp", "8"}};
   Options mended = options;
   mended.emplace_back("profile", none.path());
-  const Run run = run_of(options);
+  const PlantedRun run = run_of(options);
   const Why why = why_or_fail(run);
   expect_leads(why, Regime::bandwidth, "all-reduces of tp stand between kernels");
   expect_near(static_cast<double>(why.causes.front().gain_ns), step_of(run) - step_of(run_of(mended)), "free sums");
@@ -128,7 +128,7 @@ TEST(Planted, SumsBetweenKernelsAreNamed) {
 // --- Problems put into records ------------------------------------------------------------------------
 
 // The run as if its resolved times, with this change, had been measured.
-void measured_with(Run& run, const simulate::Change& change) {
+void measured_with(PlantedRun& run, const simulate::Change& change) {
   std::vector<simulate::RankSteps> ranks;
   const simulate::CostModel model(simulate::find_profile("h200x8").value());
   for (const program::Record& record : run.recorded.records) {
@@ -156,7 +156,7 @@ void measured_with(Run& run, const simulate::Change& change) {
   run.timeline = study.value().timeline;
 }
 
-double length_of(const Run& run) {
+double length_of(const PlantedRun& run) {
   base::Nanoseconds begin = run.recorded.records[0].steps[0].window.start, end = begin;
   for (const program::Record& record : run.recorded.records) {
     begin = std::min(begin, record.steps[0].window.start);
@@ -169,7 +169,7 @@ const Options four = {{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "32"}}
 
 // 10: a rank whose kernels are slow.
 TEST(Planted, ASlowRankIsNamed) {
-  Run run = run_of(four), mended = run_of(four);
+  PlantedRun run = run_of(four), mended = run_of(four);
   simulate::Change slow;
   slow.of_rank[2].compute = 1.4;
   measured_with(run, slow);
@@ -182,7 +182,7 @@ TEST(Planted, ASlowRankIsNamed) {
 // 11: a rank whose host is slow.
 TEST(Planted, ARankWithASlowHostIsNamed) {
   const Options tutor = {{"tp", "2"}, {"fsdp", "2"}};
-  Run run = run_of(tutor), mended = run_of(tutor);
+  PlantedRun run = run_of(tutor), mended = run_of(tutor);
   simulate::Change slow;
   slow.of_rank[1].host = 2.5;
   measured_with(run, slow);
@@ -193,7 +193,7 @@ TEST(Planted, ARankWithASlowHostIsNamed) {
 }
 
 // A modelled run whose program was altered: what its step then takes goes to the results, as a run would write it.
-void resolve_again(Run& run) {
+void resolve_again(PlantedRun& run) {
   base::Result<Study> study = study_of(run.recorded, {});
   ASSERT_TRUE(study.ok()) << study.error();
   run.recorded.info->results["step_ns"] = static_cast<double>(study.value().step_ns());
@@ -201,7 +201,7 @@ void resolve_again(Run& run) {
 
 // 12: the host waits for each gather.
 TEST(Planted, AWaitOfTheHostIsNamedWithItsLine) {
-  Run run = run_of(four);
+  PlantedRun run = run_of(four);
   const double mended_ns = step_of(run);
   for (program::Record& record : run.recorded.records) {
     program::Program& program = *record.programs.back();
@@ -231,7 +231,7 @@ TEST(Planted, AWaitOfTheHostIsNamedWithItsLine) {
 
 // 13: a copy in every layer.
 TEST(Planted, CopiesAreNamed) {
-  Run run = run_of(four);
+  PlantedRun run = run_of(four);
   const double mended_ns = step_of(run);
   for (program::Record& record : run.recorded.records) {
     program::Program& program = *record.programs.back();

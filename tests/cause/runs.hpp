@@ -20,13 +20,13 @@ namespace shardbook::cause {
 
 using Options = std::vector<std::pair<std::string, std::string>>;
 
-struct Run {
+struct PlantedRun {
   Timeline timeline;
   Recorded recorded;
 };
 
 // A run on meta that stays in memory.
-inline Run run_of(const Options& options) {
+inline PlantedRun run_of(const Options& options) {
   config::RunConfig config;
   const auto ask = [&](const std::string& option, const std::string& value) {
     const base::Status status = config::ask(config, option, std::vector<std::string>{value});
@@ -40,16 +40,16 @@ inline Run run_of(const Options& options) {
   in_memory.write_run = false;
   base::Result<launch::Outcome> outcome = launch::run(valid.value(), in_memory);
   EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error());
-  Run run;
+  PlantedRun run;
   run.timeline = std::move(outcome.value().timeline);
   run.recorded.records = std::move(outcome.value().records);
   run.recorded.info = std::move(outcome.value().info);
   return run;
 }
 
-inline double step_of(const Run& run) { return run.recorded.info->results["step_ns"].get<double>(); }
+inline double step_of(const PlantedRun& run) { return run.recorded.info->results["step_ns"].get<double>(); }
 
-inline Why why_or_fail(const Run& run, const WhyOptions& options = {}) {
+inline Why why_or_fail(const PlantedRun& run, const WhyOptions& options = {}) {
   base::Result<Why> why = why_of(run.timeline, run.recorded, options);
   EXPECT_TRUE(why.ok()) << (why.ok() ? "" : why.error());
   return why.ok() ? std::move(why).value() : Why{};

@@ -13,7 +13,7 @@ const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/c
 const std::string traces = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
 
 Run captured_run(const std::string& name) {
-  Run run;
+  PlantedRun run;
   base::Result<Timeline> timeline = timeline::read(captured + name + ".tar.gz");
   base::Result<Recorded> recorded = read_recorded({captured + name + ".tar.gz"});
   EXPECT_TRUE(timeline.ok() && recorded.ok()) << name;
@@ -46,7 +46,7 @@ struct Known {
 class Captured : public ::testing::TestWithParam<Known> {};
 
 TEST_P(Captured, IsExplained) {
-  const Run run = captured_run(GetParam().name);
+  const PlantedRun run = captured_run(GetParam().name);
   const Why why = why_or_fail(run);
   EXPECT_EQ(why.regime, GetParam().regime) << headline(why);
   EXPECT_NE(headline(why).find(GetParam().part), std::string::npos) << headline(why);
@@ -55,7 +55,7 @@ TEST_P(Captured, IsExplained) {
 }
 
 TEST_P(Captured, WithNothingChangedTakesWhatWasMeasured) {
-  const Run run = captured_run(GetParam().name);
+  const PlantedRun run = captured_run(GetParam().name);
   for (const program::StepTimes& step : run.recorded.records.front().steps) {
     const base::Result<Study> study = study_of(run.recorded, static_cast<int>(step.step));
     ASSERT_TRUE(study.ok()) << study.error();
@@ -85,7 +85,7 @@ TEST(Captured, TheBusyNeighbourCostsWhatItsAbsenceGains) {
 }
 
 TEST(Traces, OfPyTorchAreExplainedByTheirTimeline) {
-  Run run;
+  PlantedRun run;
   base::Result<Timeline> timeline = timeline::read({traces + "fsdp_rank0.json.gz", traces + "fsdp_rank1.json.gz"});
   ASSERT_TRUE(timeline.ok());
   run.timeline = std::move(timeline).value();
@@ -99,7 +99,7 @@ TEST(Traces, OfPyTorchAreExplainedByTheirTimeline) {
 
 TEST(Why, SumsToTheStepOfEveryLayout) {
   for (const Options& options : {Options{{"tp", "2"}, {"fsdp", "2"}}, Options{{"fsdp", "4"}, {"micro-batches", "2"}}, Options{{"tp", "4"}}, Options{}}) {
-    const Run run = run_of(options);
+    const PlantedRun run = run_of(options);
     const Why why = why_or_fail(run);
     EXPECT_EQ(sum_of(why), why.step_ns);
     EXPECT_EQ(why.step_ns, std::llround(step_of(run))) << "the step that the run itself reports";
@@ -112,7 +112,7 @@ TEST(Why, SumsToTheStepOfEveryLayout) {
 }
 
 TEST(WhatIf, NamesWhatThereIsNot) {
-  const Run run = run_of({{"fsdp", "2"}});
+  const PlantedRun run = run_of({{"fsdp", "2"}});
   const base::Result<Study> study = study_of(run.recorded, {});
   ASSERT_TRUE(study.ok());
   const auto refused = [&](const Asked& asked, const std::string& part) {
