@@ -13,6 +13,7 @@
 #include "engine/cli/read_command.hpp"
 #include "engine/cli/report_command.hpp"
 #include "engine/cli/show_command.hpp"
+#include "engine/cli/switches_command.hpp"
 #include "engine/cli/train_command.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/cli/verify_command.hpp"
@@ -51,14 +52,18 @@ std::vector<Command> make_commands() {
        "blocking exposure with its source line, and the folder of the run.\n\n"
        "  ./shardbook run 02                       on GPUs where there are any, else on the host\n"
        "  ./shardbook run 02 --device host --tp 4  the same with another cut\n"
-       "  ./shardbook run 02 --prefetch 0          what if nothing is gathered ahead?\n",
+       "  ./shardbook run 02 --prefetch 0          what if nothing is gathered ahead?\n"
+       "  ./shardbook run 02 --set fsdp.backward_prefetch=none\n"
+       "                                           the same in backward only; `shardbook switches` lists more\n",
        training_switches(), run_lab},
       {"train", "", 0, 0, "Train a model under any layout, and leave a timeline.",
        "Without options: the grammar tutor, on one rank. Times are measured on GPUs (--device cuda), modelled\n"
        "by a machine profile (--device host and meta), or taken from this CPU's clock (--clock wall).\n\n"
        "  ./shardbook train --tp 2 --fsdp 2 --steps 20\n"
        "  ./shardbook train --device meta --model gpt-1.3b --fsdp 64\n"
-       "  ./shardbook train --config experiments/train/runs/RUN       repeats a run\n",
+       "  ./shardbook train --config experiments/train/runs/RUN       repeats a run\n"
+       "  ./shardbook train --fsdp 4 --set fsdp.backward_prefetch=none\n"
+       "                     a design choice made otherwise; `shardbook switches` lists them\n",
        training_switches(), train},
       {"show", "DIR|FILE...", 1, -1, "Draw a timeline in the terminal; keys move about in it.",
        "A row a stream, a row of exposed communication and a row of idle time for each rank. On a terminal:\n"
@@ -119,6 +124,14 @@ std::vector<Command> make_commands() {
        "  ./shardbook read words\n"
        "  ./shardbook read labs/02_tensor_parallel\n",
        {{"lang", "en|es", "The language, where there is a translation.", "en"}}, read_note},
+      {"switches", "[NAME]", 0, 1, "Design choices that can be made otherwise; with a name, all of one.",
+       "A switch is a choice that Megatron-LM or PyTorch has made, and that --set KEY=VALUE makes otherwise in\n"
+       "`train` and `run`. With a name: where it stands in the originals, how it is asked for there, what it needs,\n"
+       "and the configurations in which it matters and in which it does not.\n\n"
+       "  ./shardbook switches\n"
+       "  ./shardbook switches fsdp.prefetch\n"
+       "  ./shardbook train --device meta --model gpt-124m --fsdp 8 --set fsdp.prefetch=0\n",
+       {{"json", "", "The rows as JSON on standard output.", ""}}, switches_of},
       {"doctor", "", 0, 0, "What is here, what works with it, and how to get the rest.",
        "Looks at compiler, CUDA, GPUs and their links, NCCL, BLAS, zlib and display. Changes nothing.\n",
        {json}, doctor},

@@ -35,7 +35,7 @@ struct Group {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
-      {"Learn", {"run", "read"}},
+      {"Learn", {"run", "read", "switches"}},
       {"Train, and look at what it left", {"train", "view", "show", "metrics"}},
       {"Find out why", {"why", "whatif", "diff"}},
       {"Take it along, or send it", {"pack", "report"}},

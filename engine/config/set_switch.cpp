@@ -6,6 +6,7 @@
 
 #include "engine/base/nearest.hpp"
 #include "engine/config/config.hpp"
+#include "engine/config/in_force.hpp"
 #include "engine/config/switches.hpp"
 
 namespace shardbook::config {
@@ -64,6 +65,12 @@ std::string switch_value(const RunConfig& config, std::string_view key) {
   if (!row->option.empty()) return find_option(row->option)->get(config);
   const auto set = config.switches.find(key);
   return set == config.switches.end() ? row->default_value : set->second;
+}
+
+std::map<std::string, std::string> switches_in_force(const RunConfig& config) {
+  std::map<std::string, std::string> values;
+  for (const Switch& row : switches()) values[row.key] = switch_value(config, row.key);
+  return values;
 }
 
 Status set_switch(RunConfig& config, std::string_view key_and_value) {

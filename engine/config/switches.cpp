@@ -1,4 +1,7 @@
 // The table of switches. Lines of originals were read at the commits that stand beside them.
+//
+// A trial that is left empty has its why beside it. Percents are the modelled clock's (profile h200x8), rounded down
+// from what it gave; tests/cli/switches_test.cpp holds the rows to them.
 #include "engine/config/switches.hpp"
 
 namespace shardbook::config {
@@ -7,8 +10,17 @@ namespace {
 
 const char* const pytorch = "pytorch/pytorch";
 const char* const megatron = "NVIDIA/Megatron-LM";
-const char* const torch_tag = "v2.8.0";
-const char* const megatron_commit = "d98e8a64";
+// The commit that the wheels of v2.8.0 name (torch.version.git_version).
+const char* const torch_commit = "a1cb3cc05d46d198467bebbb6e8fba50a325d4e7";
+const char* const megatron_commit = "d98e8a64ddf34856e74b24714e3bedb2f5a39553";
+
+// Lines of each, and the name that stands there.
+Original in_pytorch(std::string path, int first, int last, std::string what) {
+  return {pytorch, torch_commit, "torch/" + std::move(path), first, last, std::move(what)};
+}
+Original in_megatron(std::string path, int first, int last, std::string what) {
+  return {megatron, megatron_commit, "megatron/core/" + std::move(path), first, last, std::move(what)};
+}
 
 std::vector<Switch> make_table() {
   std::vector<Switch> table;
@@ -17,77 +29,95 @@ std::vector<Switch> make_table() {
   row({.key = "accumulate.reduce", .values = {"each", "last"}, .default_value = "each",
        .sentence = "Whether gradients are summed over ranks after each micro-batch, or once after the last (no_sync).",
        .promise = Promise::bounded, .seam = Seam::plan, .needs = {"fsdp > 1", "micro-batches > 1"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/distributed/fsdp/fully_sharded_data_parallel.py", 1077, 1107, "no_sync"}},
-       .megatron = "config.no_sync_func", .pytorch = "with model.no_sync()", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 32 --micro-batches 4", "last", 5},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 512 --micro-batches 4", "last", 2}});
+       .originals = {in_pytorch("distributed/fsdp/fully_sharded_data_parallel.py", 1027, 1065, "no_sync"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 738, 742, "_post_backward_hook, not _sync_gradients"),
+                     in_megatron("distributed/distributed_data_parallel.py", 588, 599, "no_sync")},
+       .megatron = "config.no_sync_func (no flag: the schedule calls it)", .pytorch = "with model.no_sync(); set_requires_gradient_sync(False)", .note = "04_fsdp#micro-batches",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 64 --micro-batches 4", "last", 5},
+       .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "last", 0.5}});
 
   row({.key = "activations.recompute", .values = {"none", "full"}, .default_value = "none",
        .sentence = "Whether a block keeps what its backward needs, or only its input, from which it computes the rest again.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {},
-       .originals = {{megatron, megatron_commit, "megatron/core/tensor_parallel/random.py", 0, 0, "CheckpointFunction"}},
-       .megatron = "--recompute-granularity full --recompute-method uniform", .pytorch = "torch.utils.checkpoint.checkpoint", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-1.3b --fsdp 4 --sequences 32", "full", 15}, .still = {}});
+       .originals = {in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction")},
+       .megatron = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint", .note = "04_fsdp#activations",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "full", 20},
+       // Nothing hides a second forward: 0.54 % is the least that was found (gpt-6.9b, --fsdp 2, 64 tokens), where
+       // gathers take all the time, and what backward computes again delays the last of them
+       .still = {}});
 
   row({.key = "data_parallel.bucket_mib", .least = 1, .most = 4096, .default_value = "25",
-       .sentence = "How large a bucket of gradients is, in MiB, before its all-reduce begins.",
+       .sentence = "How large a bucket of gradients is, in MiB, before its all-reduce begins; a unit's gradients stay together, so a smaller one does nothing.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"dp > 1", "data_parallel.reduce = bucketed"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/nn/parallel/distributed.py", 0, 0, "bucket_cap_mb"}},
-       .megatron = "--ddp-bucket-size (in elements)", .pytorch = "DistributedDataParallel(bucket_cap_mb=25)", .note = "02_data_parallel",
-       .moves = {"--model gpt-124m --dp 8 --sequences 8", "4096", 5}, .still = {"--model gpt-124m --dp 8 --sequences 512", "128", 2}});
+       .originals = {in_pytorch("csrc/distributed/c10d/reducer.hpp", 29, 30, "kDefaultBucketBytesCap"),
+                     in_megatron("distributed/distributed_data_parallel.py", 131, 137, "bucket_size")},
+       .megatron = "--ddp-bucket-size (in elements; 40 million, or a million a rank)", .pytorch = "DistributedDataParallel(bucket_cap_mb=25)", .note = "rooms/data_parallel#buckets",
+       .moves = {"--model gpt-124m --dp 8 --sequences 8", "4096", 10},
+       .still = {"--model gpt-124m --dp 8 --sequences 256", "50", 0.5}});
 
   row({.key = "data_parallel.reduce", .values = {"bucketed", "flat", "naive"}, .default_value = "bucketed",
        .sentence = "How gradients are summed over replicas: in buckets while backward runs, all at once after it, or each parameter by itself after it.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"dp > 1"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/csrc/distributed/c10d/reducer.cpp", 0, 0, "Reducer"}},
-       .megatron = "--overlap-grad-reduce", .pytorch = "DistributedDataParallel", .note = "02_data_parallel",
-       .moves = {"--model gpt-124m --dp 8 --sequences 8", "naive", 20}, .still = {}});
+       .originals = {in_pytorch("csrc/distributed/c10d/reducer.hpp", 274, 284, "Reducer::mark_variable_ready, mark_bucket_ready"),
+                     in_megatron("distributed/distributed_data_parallel.py", 553, 586, "_make_backward_post_hook"),
+                     in_megatron("distributed/param_and_grad_buffer.py", 863, 884, "register_grad_ready")},
+       .megatron = "--overlap-grad-reduce (off unless given)", .pytorch = "DistributedDataParallel(module)", .note = "rooms/data_parallel#when",
+       .moves = {"--model gpt-124m --dp 8 --sequences 8", "naive", 50},
+       .still = {"--model grammar-tutor --dp 8", "flat", 0.5}});
 
   row({.key = "fsdp.backward_prefetch", .values = {"pre", "post", "none"}, .default_value = "pre",
        .sentence = "When backward gathers the next unit: before a unit's own work, after it, or when it is needed.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true", "prefetch > 0"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/distributed/fsdp/_runtime_utils.py", 0, 0, "_prefetch_handle, BackwardPrefetch"}},
-       .megatron = "", .pytorch = "FullyShardedDataParallel(backward_prefetch=BackwardPrefetch.BACKWARD_PRE)", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "none", 5},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 256", "post", 2}});
+       .originals = {in_pytorch("distributed/fsdp/api.py", 73, 109, "BackwardPrefetch"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 686, 689, "_pre_backward_hook: BACKWARD_PRE"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 789, 803, "_post_backward_reshard: BACKWARD_POST")},
+       .megatron = "", .pytorch = "FullyShardedDataParallel(backward_prefetch=BackwardPrefetch.BACKWARD_PRE)", .note = "04_fsdp#depth",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "none", 5},
+       .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
 
   row({.key = "fsdp.limit_all_gathers", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many freed units may still be in use on the GPU before the host waits for one of them; 0: the host never waits.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/distributed/fsdp/_limiter_utils.py", 0, 0, "_FreeEventQueue"}},
-       .megatron = "", .pytorch = "FullyShardedDataParallel(limit_all_gathers=True): 2", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "1", 5},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 256", "2", 0.5}});
+       .originals = {in_pytorch("distributed/fsdp/_limiter_utils.py", 7, 33, "_FreeEventQueue"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 293, 299, "_unshard: rate_limiter")},
+       .megatron = "", .pytorch = "FullyShardedDataParallel(limit_all_gathers=True): 2", .note = "04_fsdp#slots",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 16", "1", 5},
+       .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
 
   row({.key = "fsdp.prefetch", .least = 0, .most = 64, .default_value = "1", .option = "prefetch",
        .sentence = "How many units ahead of their use are gathered.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py", 0, 0, "_backward_prefetch"}},
-       .megatron = "--overlap-param-gather", .pytorch = "FSDPModule.set_modules_to_forward_prefetch", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 64", "0", 5},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 256", "2", 0.5}});
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param_group.py", 512, 524, "_backward_prefetch"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_state.py", 249, 251, "_states_to_forward_prefetch"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 418, 436, "set_modules_to_forward_prefetch")},
+       .megatron = "--overlap-param-gather (one bucket ahead)", .pytorch = "FSDPModule.set_modules_to_forward_prefetch", .note = "04_fsdp#depth",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "0", 10},
+       .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
 
   row({.key = "fsdp.reshard", .values = {"true", "false"}, .default_value = "true", .option = "reshard",
        .sentence = "Whether a block's parameters are freed after its forward and gathered again for its backward.",
        .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
-       .originals = {{pytorch, torch_tag, "torch/distributed/fsdp/_fully_shard/_fully_shard.py", 0, 0, "reshard_after_forward"}},
-       .megatron = "--data-parallel-sharding-strategy", .pytorch = "fully_shard(module, reshard_after_forward=True)", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 8", "false", 5},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 512", "false", 2}});
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 143, 154, "reshard_after_forward"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param_group.py", 332, 342, "reshard")},
+       .megatron = "--data-parallel-sharding-strategy optim_grads", .pytorch = "fully_shard(module, reshard_after_forward=True)", .note = "04_fsdp#memory",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
+       .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
 
   row({.key = "host.synchronize", .values = {"never", "layer"}, .default_value = "never",
        .sentence = "A planted mistake: the host waits for the GPU after each layer, as a forgotten .item() or print makes it do.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {},
-       .originals = {}, .megatron = "", .pytorch = "loss.item(), torch.cuda.synchronize()", .note = "04_fsdp#what-it-costs",
-       .moves = {"--model gpt-124m --fsdp 2 --sequences 2", "layer", 5},
-       .still = {"--model gpt-1.3b --fsdp 1 --sequences 8", "layer", 2}});
+       .originals = {}, .megatron = "", .pytorch = "loss.item(), torch.cuda.synchronize()", .note = "04_fsdp#issued",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "layer", 5},
+       .still = {"--model gpt-1.3b --sequences 16", "layer", 0.5}});
 
   row({.key = "tensor_parallel.input_gradient_sum", .values = {"overlapped", "awaited"}, .default_value = "overlapped",
        .sentence = "Whether the weight gradient of a column-parallel linear runs while its input gradient is summed over ranks, or after.",
        .promise = Promise::same_bits, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
-       .originals = {{megatron, megatron_commit, "megatron/core/tensor_parallel/layers.py", 694, 698, "async_grad_allreduce"}},
-       .megatron = "--no-async-tensor-model-parallel-allreduce", .pytorch = "", .note = "03_tensor_parallel",
-       .moves = {"--model gpt-1.3b --tp 8 --sequences 8", "awaited", 2}, .still = {}});
+       .originals = {in_megatron("tensor_parallel/layers.py", 694, 698, "allreduce_dgrad: issued"),
+                     in_megatron("tensor_parallel/layers.py", 807, 808, "allreduce_dgrad: awaited")},
+       .megatron = "", .pytorch = "", .note = "03_tensor_parallel#behind",
+       .moves = {"--model gpt-124m --tp 6 --sequences 1", "awaited", 5},
+       .still = {"--model gpt-6.9b --tp 2 --sequences 4", "awaited", 0.5}});
   return table;
 }
 

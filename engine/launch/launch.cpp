@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "engine/config/in_force.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/launch/run_folder.hpp"
 #include "engine/launch/speed.hpp"
@@ -38,6 +39,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   info.command = options.command;
   info.made_at = folder.made_at();
   info.config = nlohmann::json::parse(config::to_json(config));
+  info.switches = config::switches_in_force(config);
   info.hardware["device"] = ranks[0].device;
   info.hardware["ranks"] = static_cast<int>(ranks.size());
   info.versions["communication"] = backend;

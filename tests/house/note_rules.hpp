@@ -48,6 +48,11 @@ Problems false_arrows(const Tree& tree);
 Problems upward_includes(const Tree& tree);
 // Libraries that only some rooms know: Dear ImGui, GLFW, OpenGL and EGL, md4c, Graphviz.
 Problems stray_libraries(const Tree& tree);
+// Switches are known to their table, to the command that prints it, and to train/seams.cpp, which says what a value
+// does. All other rooms get numbers, functions and pieces.
+Problems strangers_to_switches(const Tree& tree);
+// A schedule is an order and nothing else: fsdp/schedule.* and data_parallel/schedule.* include the plan and base.
+Problems impure_schedules(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
 // What stands after ./shardbook is a command, its options are known, and its lab or note is there.

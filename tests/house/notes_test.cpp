@@ -223,6 +223,29 @@ TEST(TreeOfTheProject, LeavesOutWhatGitIgnores) {
   std::filesystem::remove_all(root);
 }
 
+TEST(Switches, AreKnownToTheirTableAndToTheSeamsAlone) {
+  EXPECT_EQ(listed(strangers_to_switches(project())), "");
+
+  Tree tree;
+  tree.add("engine/train/seams.cpp", "#include \"engine/config/switches.hpp\"\n");
+  EXPECT_EQ(listed(strangers_to_switches(tree)), "");
+  tree.add("engine/fsdp/parameters.cpp", "#include \"engine/config/switches.hpp\"\n");
+  EXPECT_EQ(strangers_to_switches(tree).size(), 1u);
+}
+
+TEST(Schedules, KnowNothingButThePlan) {
+  ASSERT_TRUE(project().texts.contains("engine/fsdp/schedule.cpp") && project().texts.contains("engine/data_parallel/schedule.cpp"));
+  EXPECT_EQ(listed(impure_schedules(project())), "");
+
+  Tree tree;
+  tree.add("engine/fsdp/schedule.cpp", "#include \"engine/fsdp/schedule.hpp\"\n#include <map>\n#include \"engine/plan/uses.hpp\"\n");
+  EXPECT_EQ(listed(impure_schedules(tree)), "");
+  for (const char* stranger : {"engine/fsdp/parameters.hpp", "engine/device/device.hpp", "engine/config/config.hpp"}) {
+    tree.add("engine/data_parallel/schedule.cpp", std::string("#include \"") + stranger + "\"\n");
+    EXPECT_EQ(impure_schedules(tree).size(), 1u) << stranger;
+  }
+}
+
 TEST(Map, ShowsTheArrowsThatThereAre) {
   EXPECT_EQ(listed(false_arrows(project())), "");
 

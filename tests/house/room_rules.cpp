@@ -159,6 +159,27 @@ Problems stray_libraries(const Tree& tree) {
   return problems;
 }
 
+Problems strangers_to_switches(const Tree& tree) {
+  Problems problems;
+  for_each_include(tree, [&](const std::string& path, int line, const std::string& included) {
+    if (included != "engine/config/switches.hpp" || path.starts_with("engine/config/")) return;
+    if (path == "engine/train/seams.cpp" || path == "engine/cli/switches_command.cpp") return;
+    problems.push_back(text(path, ":", line, ": only train/seams.cpp turns switches into choices; take a number, a function or a piece"));
+  });
+  return problems;
+}
+
+Problems impure_schedules(const Tree& tree) {
+  static const std::regex schedule(R"(^engine/(fsdp|data_parallel)/schedule\.(cpp|hpp)$)"), allowed(R"(^engine/(plan|base)/.*)");
+  Problems problems;
+  for_each_include(tree, [&](const std::string& path, int line, const std::string& included) {
+    if (!std::regex_match(path, schedule) || !included.starts_with("engine/") || std::regex_match(included, allowed)) return;
+    if (included == "engine/" + room_of(path) + "/schedule.hpp") return;
+    problems.push_back(text(path, ":", line, ": a schedule is an order of the plan, and knows no ", included));
+  });
+  return problems;
+}
+
 Problems false_arrows(const Tree& tree) {
   const std::string page = "notes/map.md";
   const Rooms rooms = find_rooms(tree);

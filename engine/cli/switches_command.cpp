@@ -1,0 +1,133 @@
+// `switches`: the rows of config::switches() in words and as JSON. Nothing is known here that is not in the table.
+#include "engine/cli/switches_command.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "engine/base/nearest.hpp"
+#include "engine/config/switches.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+using config::Original;
+using config::Trial;
+
+namespace {
+
+constexpr int columns = 80;
+constexpr int label_columns = 10;
+
+std::string indented(const std::string& words, int by) {
+  const std::string blanks(static_cast<std::size_t>(by), ' ');
+  std::string out;
+  for (const std::string& line : wrap(words, columns - by)) out += blanks + line + "\n";
+  return out;
+}
+
+// "  needs     fsdp > 1": what follows on more lines stands below what came first. Nothing for empty words.
+std::string field(const std::string& label, const std::string& words) {
+  if (words.empty()) return "";
+  std::string out = indented(words, label_columns + 2);
+  return out.replace(2, label.size(), label);
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : ", ") + part;
+  return out;
+}
+
+std::string url_of(const Original& original) {
+  return text("https://github.com/", original.repository, "/blob/", original.commit, "/", original.path, "#L", original.first_line, "-L", original.last_line);
+}
+
+// "torch/.../api.py:L73-L109 @a1cb3cc0"
+std::string place_of(const Original& original) {
+  return text(original.path, ":L", original.first_line, "-L", original.last_line, " @", original.commit.substr(0, 8));
+}
+
+std::string command_of(const Trial& trial, const std::string& key) {
+  return text("./shardbook train --device meta ", trial.options, " --set ", key, "=", trial.value);
+}
+
+// "changes the step by at least 5 %", and the command; a command is not broken, so that it can be copied.
+std::string trial_text(const std::string& label, const Trial& trial, const std::string& bound, const std::string& key) {
+  if (trial.value.empty()) return "";
+  return field(label, text("changes the modelled step by ", bound, " ", trial.percent, " %:")) +
+         std::string(label_columns + 2, ' ') + command_of(trial, key) + "\n";
+}
+
+std::string promise_text(config::Promise promise) {
+  return promise == config::Promise::same_bits ? "same bits: losses and gradients stay the same, bit for bit"
+                                               : "bounded: sums run in another order, and differ by rounding";
+}
+
+std::string table_text() {
+  std::string out = "Design choices of Megatron-LM and PyTorch, to be made otherwise with\n--set KEY=VALUE.\n";
+  for (const config::Switch& row : config::switches()) {
+    const std::string values = text(row.values_text(), " [", row.default_value, "]");
+    out += text("\n", pad_right(row.key, 35), width_of(row.key) < 35 ? "" : " ", values, "\n") + indented(row.sentence, 4);
+  }
+  return out + "\nThe default stands in brackets. shardbook switches NAME tells all of one.\n";
+}
+
+std::string row_text(const config::Switch& row) {
+  std::string out = row.key + "\n" + indented(row.sentence, 2) + "\n";
+  out += field("values", row.values_text());
+  out += field("default", row.default_value);
+  if (!row.option.empty()) out += field("the same", text("--", row.option));
+  out += field("needs", joined(row.needs));
+  out += field("excludes", joined(row.excludes));
+  out += field("promise", promise_text(row.promise));
+  out += field("Megatron", row.megatron);
+  out += field("PyTorch", row.pytorch);
+  out += field("read", text("notes/", row.note.substr(0, row.note.find('#')), ".md", row.note.find('#') == std::string::npos ? "" : row.note.substr(row.note.find('#'))));
+  if (!row.originals.empty()) out += "\n  Where it stands in the originals\n";
+  for (const Original& original : row.originals) out += text("    ", place_of(original), "\n      ", original.what, " (", original.repository, ")\n");
+  out += "\n" + trial_text("moves", row.moves, "at least", row.key) + trial_text("still", row.still, "less than", row.key);
+  return out;
+}
+
+nlohmann::json trial_json(const Trial& trial, const std::string& key) {
+  if (trial.value.empty()) return nullptr;
+  return {{"options", trial.options}, {"value", trial.value}, {"percent", trial.percent}, {"command", command_of(trial, key)}};
+}
+
+nlohmann::json row_json(const config::Switch& row) {
+  nlohmann::json originals = nlohmann::json::array();
+  for (const Original& original : row.originals) {
+    originals.push_back({{"repository", original.repository}, {"commit", original.commit}, {"path", original.path}, {"what", original.what},
+                         {"first_line", original.first_line}, {"last_line", original.last_line}, {"url", url_of(original)}});
+  }
+  nlohmann::json json = {{"key", row.key}, {"values", row.values}, {"default", row.default_value}, {"sentence", row.sentence},
+                         {"option", row.option}, {"needs", row.needs}, {"excludes", row.excludes}, {"promise", name_of(row.promise)},
+                         {"seam", name_of(row.seam)}, {"megatron", row.megatron}, {"pytorch", row.pytorch}, {"note", row.note},
+                         {"originals", originals}, {"moves", trial_json(row.moves, row.key)}, {"still", trial_json(row.still, row.key)}};
+  if (row.values.empty()) json["least"] = row.least, json["most"] = row.most;
+  return json;
+}
+
+}  // namespace
+
+int switches_of(const Line& line, Console& console) {
+  const bool as_json = line.has("json");
+  if (line.places.empty()) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const config::Switch& row : config::switches()) all.push_back(row_json(row));
+    console.out << (as_json ? all.dump(2) + "\n" : table_text());
+    return exit_ok;
+  }
+  const std::string& name = line.places.front();
+  const config::Switch* row = config::find_switch(name);
+  if (row == nullptr) {
+    std::vector<std::string> keys;
+    for (const config::Switch& known : config::switches()) keys.push_back(known.key);
+    return refuse(console, text("there is no switch '", name, "'; the nearest is ", base::nearest(name, keys), ", and `shardbook switches` lists all"));
+  }
+  console.out << (as_json ? row_json(*row).dump(2) + "\n" : row_text(*row));
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli
