@@ -12,7 +12,7 @@ namespace {
 const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/";
 const std::string traces = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
 
-Run captured_run(const std::string& name) {
+PlantedRun captured_run(const std::string& name) {
   PlantedRun run;
   base::Result<Timeline> timeline = timeline::read(captured + name + ".tar.gz");
   base::Result<Recorded> recorded = read_recorded({captured + name + ".tar.gz"});
@@ -76,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, Captured,
 
 // Another run measured the same layout without the neighbour.
 TEST(Captured, TheBusyNeighbourCostsWhatItsAbsenceGains) {
-  const Run busy = captured_run("gpt-1.3b-fsdp4-busy-neighbour"), alone = captured_run("gpt-1.3b-fsdp4");
+  const PlantedRun busy = captured_run("gpt-1.3b-fsdp4-busy-neighbour"), alone = captured_run("gpt-1.3b-fsdp4");
   for (int step : {10, 11}) {
     const Why why = why_or_fail(busy, {step, {}}), without = why_or_fail(alone, {step, {}});
     const double really = static_cast<double>(why.step_ns - without.step_ns);
@@ -132,7 +132,7 @@ TEST(Diff, SaysWhatWasChangedAndWhatItCost) {
   const Options options = {{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "16"}};
   Options without = options;
   without.emplace_back("prefetch", "0");
-  const Run before = run_of(options), after = run_of(without);
+  const PlantedRun before = run_of(options), after = run_of(without);
   const base::Result<Diff> made = diff_of({before.timeline, before.recorded}, {after.timeline, after.recorded});
   ASSERT_TRUE(made.ok()) << made.error();
   const Diff& diff = made.value();
@@ -151,7 +151,7 @@ TEST(Diff, SaysWhatWasChangedAndWhatItCost) {
 }
 
 TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
-  const Run one = run_of({{"tp", "2"}}), other = run_of({{"tp", "2"}});
+  const PlantedRun one = run_of({{"tp", "2"}}), other = run_of({{"tp", "2"}});
   const base::Result<Diff> diff = diff_of({one.timeline, one.recorded}, {other.timeline, other.recorded});
   ASSERT_TRUE(diff.ok());
   EXPECT_TRUE(diff.value().equal);
@@ -159,7 +159,7 @@ TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
 }
 
 TEST(Diff, RefusesTwoClocks) {
-  const Run modelled = run_of({{"tp", "2"}}), measured = captured_run("gpt-1.3b-tp4");
+  const PlantedRun modelled = run_of({{"tp", "2"}}), measured = captured_run("gpt-1.3b-tp4");
   EXPECT_FALSE(diff_of({modelled.timeline, modelled.recorded}, {measured.timeline, measured.recorded}).ok());
 }
 
