@@ -45,10 +45,22 @@ struct Members {
 
 struct Collectives {
   std::map<Rank, Members> of_rank;
+  std::map<std::string, std::int64_t> lines;   // of those inside, and where there are none of all: whose line leads, how often
   std::int64_t inside = 0, edge = 0;     // of the first rank
   std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
   std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
 };
+
+// Where its time can be changed: the line of the plan for what a plan decides, else the one that issued it.
+std::string leading_line(const Command& command, const program::Op& op) {
+  return line_of(command.planned_leads && *command.planned.file != '\0' ? command.planned : op.where);
+}
+
+// The line that leads most of them.
+std::string line_of_most(const Collectives& collectives) {
+  const auto most = std::max_element(collectives.lines.begin(), collectives.lines.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == collectives.lines.end() ? "" : most->first;
+}
 
 bool is(const program::Op& op, OpClass op_class) { return program::class_of(op.desc.kind) == op_class; }
 
@@ -141,6 +153,8 @@ class Search {
       members.commands.insert(around.commands.begin(), around.commands.end());
       if (!is_first) continue;
       ++(is_edge ? line.edge : line.inside);
+      // One inside outweighs all edges.
+      line.lines[leading_line(command, op)] += is_edge ? 1 : 1000;
       line.needed_at_once += around.kernels_until_needed == 0;
       line.made_just_before += around.kernels_since_made == 0;
     }
@@ -223,7 +237,7 @@ class Search {
     cause.regime = regime_of(collectives, free_ns);
     cause.count = collectives.inside;
     cause.gain_ns = earlier_ns;
-    cause.line = line_of(line.where);
+    cause.line = line_of_most(collectives);
     cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
@@ -251,7 +265,7 @@ class Search {
     add_calls(line, collectives, noun, free_ns);
     if (!is_worth(free_ns)) return;
     Cause cause;
-    cause.line = line_of(line.where);
+    cause.line = line_of_most(collectives);
     cause.count = collectives.inside;
     cause.gain_ns = free_ns;
     cause.regime = regime_of(collectives, free_ns);
@@ -303,7 +317,7 @@ class Search {
     cause.regime = Regime::host;
     cause.count = collectives.inside + collectives.edge;
     cause.gain_ns = gain_ns;
-    cause.line = line_of(line.where);
+    cause.line = line_of_most(collectives);
     cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
                  metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
     cause.because = "each is a call with its records and waits";
@@ -316,18 +330,18 @@ class Search {
   void add_edges() {
     std::map<Rank, Members> all;
     std::map<std::string, std::int64_t> counts;
-    std::string line_of_most;
+    std::string first_line;
     for (const auto& [line, collectives] : lines_) {
       if (collectives.edge == 0) continue;
       counts[noun_of(line.kind)] += collectives.edge;
-      if (line_of_most.empty()) line_of_most = line_of(line.where);
+      if (first_line.empty()) first_line = line_of_most(collectives);
       for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());
     }
     if (counts.empty()) return;
     Cause cause;
     cause.regime = Regime::bandwidth;
     cause.avoidable = false;
-    cause.line = line_of_most;
+    cause.line = first_line;
     cause.gain_ns = gain_without(all, &Members::edge, [](program::OpIndex) { return 0.0; });
     for (const auto& [noun, count] : counts) {
       cause.what += (cause.what.empty() ? "" : ", ") + counted(count, noun);

@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, Captured,
                                            Known{"grammar-tutor-tp2-fsdp2", Regime::host, "the host"}));
 
 // Another run measured the same layout without the neighbour.
-TEST(Captured, TheBusyNeighbourCostsWhatItsAbsenceGains) {
+TEST(CapturedRuns, TheBusyNeighbourCostsWhatItsAbsenceGains) {
   const PlantedRun busy = captured_run("gpt-1.3b-fsdp4-busy-neighbour"), alone = captured_run("gpt-1.3b-fsdp4");
   for (int step : {10, 11}) {
     const Why why = why_or_fail(busy, {step, {}}), without = why_or_fail(alone, {step, {}});
