@@ -216,6 +216,9 @@ int main_with(const std::vector<std::string>& arguments, Console& console) {
   if (command->passes_on) return command->act(Line{words, {}}, console);
   base::Result<Line> line = read_line(*command, words);
   if (!line) return refuse(console, line.error());
+  for (const std::string& place : line.value().places) {
+    if (place.empty()) return refuse(console, base::text("`", command->name, "` was given an empty name"));
+  }
   return command->act(line.value(), console);
 }
 

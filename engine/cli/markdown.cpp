@@ -56,10 +56,28 @@ std::string styled_words(const std::string& words, std::string (*style)(std::str
   return out;
 }
 
+// Where a mark stands next, asked from left to right: the text is searched once, however often is asked.
+class Marks {
+ public:
+  Marks(const std::string& text, std::string_view mark) : text_(text), mark_(mark) {}
+  std::size_t from(std::size_t begin) {
+    if (!searched_ || next_ < begin) next_ = text_.find(mark_, begin);
+    searched_ = true;
+    return next_;
+  }
+
+ private:
+  const std::string& text_;
+  std::string_view mark_;
+  std::size_t next_ = 0;
+  bool searched_ = false;
+};
+
 class Page {
  public:
-  Page(const std::string& markdown, const std::string& name, const std::vector<book::Excerpt>& excerpts, const PageOptions& options)
-      : name_(name), excerpts_(excerpts), options_(options) {
+  Page(const std::string& markdown, const std::string& name, const std::vector<book::Excerpt>& excerpts, const PageOptions& options,
+       int depth = 0)
+      : name_(name), excerpts_(excerpts), options_(options), depth_(depth) {
     std::istringstream in(markdown);
     for (std::string line; std::getline(in, line);) source_.push_back(line);
   }
@@ -85,7 +103,7 @@ class Page {
       heading(plain);
     } else if (plain[0] == '|') {
       return table();
-    } else if (plain[0] == '>') {
+    } else if (plain[0] == '>' && depth_ < deepest_quote) {
       return quote();
     } else if (plain.compare(0, 4, "<!--") == 0) {
       while (at_ < source_.size() && source_[at_].find("-->") == std::string::npos) ++at_;
@@ -155,7 +173,7 @@ class Page {
     }
     PageOptions narrower = options_;
     narrower.columns -= 2;
-    base::Result<std::vector<std::string>> lines = Page(inner, name_, excerpts_, narrower).lines();
+    base::Result<std::vector<std::string>> lines = Page(inner, name_, excerpts_, narrower, depth_ + 1).lines();
     if (!lines) return lines.as_error();
     for (const std::string& line : lines.value()) out_.push_back(dim("│", options_.styled) + (line.empty() ? "" : " " + line));
     return Done{};
@@ -283,23 +301,24 @@ class Page {
   // unless that leads only about in the notes.
   std::string inline_text(const std::string& source, bool on) {
     std::string out;
+    Marks code(source, "`"), strong(source, "**"), emphasis(source, "*"), link_middle(source, "]("), link_end(source, ")");
     for (std::size_t i = 0; i < source.size();) {
       std::size_t end;
       if (source[i] == '\\' && i + 1 < source.size() && std::ispunct(static_cast<unsigned char>(source[i + 1]))) {
         out += source[i + 1];
         i += 2;
-      } else if (source[i] == '`' && (end = source.find('`', i + 1)) != std::string::npos) {
+      } else if (source[i] == '`' && (end = code.from(i + 1)) != std::string::npos) {
         out += styled_words(source.substr(i + 1, end - i - 1), bold, on);
         i = end + 1;
-      } else if (source.compare(i, 2, "**") == 0 && (end = source.find("**", i + 2)) != std::string::npos) {
+      } else if (source.compare(i, 2, "**") == 0 && (end = strong.from(i + 2)) != std::string::npos) {
         out += styled_words(inline_text(source.substr(i + 2, end - i - 2), false), bold, on);
         i = end + 2;
-      } else if (source[i] == '*' && i + 1 < source.size() && source[i + 1] != ' ' && (end = source.find('*', i + 1)) != std::string::npos &&
+      } else if (source[i] == '*' && i + 1 < source.size() && source[i + 1] != ' ' && (end = emphasis.from(i + 1)) != std::string::npos &&
                  source[end - 1] != ' ') {
         out += styled_words(inline_text(source.substr(i + 1, end - i - 1), false), bold, on);
         i = end + 1;
-      } else if (source[i] == '[' && (end = source.find("](", i)) != std::string::npos && source.find(')', end) != std::string::npos) {
-        const std::size_t close = source.find(')', end);
+      } else if (source[i] == '[' && (end = link_middle.from(i)) != std::string::npos && link_end.from(end) != std::string::npos) {
+        const std::size_t close = link_end.from(end);
         out += link(inline_text(source.substr(i + 1, end - i - 1), on), source.substr(end + 2, close - end - 2), on);
         i = close + 1;
       } else {
@@ -325,6 +344,8 @@ class Page {
   std::string name_;
   const std::vector<book::Excerpt>& excerpts_;
   PageOptions options_;
+  static constexpr int deepest_quote = 16;
+  int depth_;                                // of quotes in quotes
   std::vector<std::string> source_, out_;
   std::size_t at_ = 0;
   std::string problem_;   // the first span of a link that is not there

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "engine/base/printable.hpp"
 #include "engine/book/excerpts.hpp"
 #include "engine/cli/markdown.hpp"
 #include "engine/book/project.hpp"
@@ -67,7 +68,7 @@ int list_pages(const std::string& root, Console& console) {
       if ((of_lab ? parent.parent_path() : parent) != folder) continue;
       base::Result<std::string> content = book::read_text((fs::path(root) / page).string());
       if (!content) return refuse(console, content.error());
-      console.out << "  " << pad_right(of_lab ? parent.string() : fs::path(page).stem().string(), 28) << title_of(content.value()) << "\n";
+      console.out << "  " << pad_right(of_lab ? parent.string() : fs::path(page).stem().string(), 28) << base::printable(title_of(content.value())) << "\n";
     }
   }
   return exit_ok;
@@ -111,7 +112,7 @@ int read_note(const Line& line, Console& console) {
   options.columns = console.text_columns();
   options.styled = console.out_is_terminal;
   const std::string name = fs::relative(path.value(), root).generic_string();
-  base::Result<std::vector<std::string>> page = page_lines(content.value(), name, excerpts.value(), options);
+  base::Result<std::vector<std::string>> page = page_lines(base::printable(content.value(), base::Lines::kept), name, excerpts.value(), options);
   if (!page) return refuse(console, page.error());
   for (const std::string& one : page.value()) console.out << one << "\n";
   return exit_ok;

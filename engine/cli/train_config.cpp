@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/timeline/run_info.hpp"
+
 namespace shardbook::cli {
 
 namespace fs = std::filesystem;
@@ -20,11 +22,10 @@ base::Status read_config(RunConfig& config, const std::string& path) {
   const bool is_run = fs::is_regular_file(fs::path(path) / "run.json", ignored);
   if (!is_run && fs::path(path).filename() != "run.json") return config::read_file(config, path);
   const std::string file = is_run ? (fs::path(path) / "run.json").string() : path;
-  base::Result<std::string> content = book::read_text(file);
-  if (!content) return content.as_error();
-  const nlohmann::json run = nlohmann::json::parse(content.value(), nullptr, false);
-  if (!run.is_object() || !run.contains("config")) return Error{text(file, " is not the run.json of a run: it holds no \"config\"")};
-  return config::read_json(config, run["config"].dump(1), file + " (\"config\")");
+  const base::Result<timeline::RunInfo> run = timeline::read_run_info(file);
+  if (!run) return run.as_error();
+  if (run.value().config.empty()) return Error{text(file, " is not the run.json of a run: it holds no \"config\"")};
+  return config::read_json(config, run.value().config.dump(1), file + " (\"config\")");
 }
 
 base::Status suggest_layout(RunConfig& config, const book::Lab::Layout& layout) {

@@ -67,12 +67,9 @@ void Communicator::all_to_all(Lane lane, const Tensor& in, const Tensor& out,
   SHARDBOOK_CHECK_EQ(send_elements.size(), receive_elements.size(), "splits of all_to_all over ", group_.axis);
   if (size() == 1) return copy_alone(lane, in, out);
   // The splits must outlive the call, which may run much later.
-  splits_.push_back(std::make_unique<std::vector<std::int64_t>>(send_elements));
-  const std::int64_t* send = splits_.back()->data();
-  splits_.push_back(std::make_unique<std::vector<std::int64_t>>(receive_elements));
-  const std::int64_t* receive = splits_.back()->data();
+  const Splits& splits = splits_.emplace(tickets_, Splits{send_elements, receive_elements}).first->second;
   const auto desc = describe("all_to_all", program::OpKind::all_to_all, lane, in, out, in.nominal_bytes(), -1);
-  communicate(lane, desc, {program::OpKind::all_to_all, Reduction::sum, in.data, out.data, in.elements(), in.storage, -1, 0, send, receive});
+  communicate(lane, desc, {program::OpKind::all_to_all, Reduction::sum, in.data, out.data, in.elements(), in.storage, -1, 0, splits.send.data(), splits.receive.data()});
 }
 
 void Communicator::send(Lane lane, const Tensor& in, int peer) {

@@ -11,6 +11,7 @@
 //   - Reductions are sums or maxima; a sum's order is fixed per backend, and all ranks get the same bits.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -32,6 +33,8 @@ class Communicator {
 
   int size() const { return static_cast<int>(group_.ranks.size()); }
   int index() const { return group_.index_of_me; }  // of this rank in the group
+  // How many calls keep splits, for they have not run yet.
+  std::size_t splits_kept() const { return splits_.size(); }
   const mesh::Group& group() const { return group_; }
 
   // out = Σ (or max) over ranks of in. Same shape on all ranks; out may be in.
@@ -66,6 +69,8 @@ class Communicator {
   };
   // Runs one described call on the device.
   virtual void issue(Lane lane, const program::OpDesc& desc, const Call& call) = 0;
+  // The call of this ticket has run, or needs what it points to no more: its splits go. On the rank's own thread.
+  void ran(std::uint64_t ticket) { splits_.erase(ticket); }
 
  private:
   void communicate(Lane lane, const program::OpDesc& desc, Call call);
@@ -75,7 +80,10 @@ class Communicator {
   mesh::Group group_;
   program::GroupId id_;
   std::uint64_t tickets_ = 0;
-  std::vector<std::unique_ptr<std::vector<std::int64_t>>> splits_;
+  struct Splits {
+    std::vector<std::int64_t> send, receive;
+  };
+  std::map<std::uint64_t, Splits> splits_;   // of all_to_all calls that have not run, by ticket
 };
 
 // Makes this rank's communicators. Collective: every rank makes those it belongs to, in one order.

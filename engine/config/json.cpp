@@ -100,12 +100,22 @@ std::vector<std::string> lines_of(std::string_view value) {
 }  // namespace
 
 Status read_json(RunConfig& config, std::string_view json, std::string_view name) {
+  // Copying and writing JSON recurse, so what nests deeper than any option is refused before it is kept.
   Json document;
+  constexpr int deepest = 8;
+  bool too_deep = false;
   try {
-    document = Json::parse(json);
+    document = Json::parse(json, [&](int depth, Json::parse_event_t, const Json&) {
+      too_deep = too_deep || depth > deepest;
+      return !too_deep;
+    });
   } catch (const Json::parse_error& error) {
     return Error{text(place_of(json, error.byte, name), ": ", reason_of(error))};
+  } catch (const Json::exception& error) {
+    const std::string what = error.what();
+    return Error{text(name, ": ", what.substr(std::min(what.size(), what.find("] ") + 2)))};   // "number overflow parsing '1e999'"
   }
+  if (too_deep) return Error{text(name, ": its values nest deeper than any option's")};
   if (!document.is_object()) {
     return Error{text(name, ":1: a config is one JSON object of options, not ", document.type_name())};
   }
@@ -139,7 +149,11 @@ Status read_file(RunConfig& config, const std::string& path) {
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{text("cannot read the config ", path, ": ", std::strerror(errno))};
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  constexpr std::size_t largest = std::size_t{1} << 20;
+  std::string content(largest + 1, '\0');
+  file.read(content.data(), static_cast<std::streamsize>(content.size()));
+  content.resize(static_cast<std::size_t>(file.gcount()));
+  if (content.size() > largest) return Error{text("the config ", path, " is larger than 1 MiB: that is no config")};
   if (content.empty()) return Error{text("the config ", path, " is empty; the least config is {}")};
   return read_json(config, content, path);
 }

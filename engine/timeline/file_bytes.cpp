@@ -21,7 +21,8 @@ base::Error cannot_open(const std::string& path) {
 }  // namespace
 
 base::Result<FileBytes> FileBytes::open_as_it_is(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // A pipe without a writer would hold an ordinary open for ever.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return cannot_open(path);
   struct stat info {};
   if (::fstat(file, &info) != 0) {

@@ -11,7 +11,10 @@ namespace shardbook::timeline {
 
 Output::Output(std::string path) : path_(std::move(path)), temporary_(path_ + ".tmp") {
   buffer_.reserve(limit);
-  file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  // What stands there is left over from a killed process, or is someone's link to what we may not overwrite.
+  constexpr int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  file_ = ::open(temporary_.c_str(), flags, 0666);
+  if (file_ < 0 && errno == EEXIST && ::unlink(temporary_.c_str()) == 0) file_ = ::open(temporary_.c_str(), flags, 0666);
   if (file_ < 0) failure_ = errno;
 }
 

@@ -190,7 +190,7 @@ base::Result<PackSize> write_pack(const std::string& run_folder, const std::stri
   TarWriter writer(out_path);
   const nlohmann::json about = {{"format", pack_format}, {"run", own_name(run_folder)}};
   PackSize size;
-  if (base::Status added = writer.add_text(top + about_name, about.dump() + "\n"); !added) return added.as_error();
+  if (base::Status added = writer.add_text(top + about_name, about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !added) return added.as_error();
   for (const Source& source : sources.value()) {
     if (base::Status added = writer.add_file(top + source.name, source.path); !added) return added.as_error();
     ++size.files;

@@ -1,6 +1,7 @@
 // timeline/run_info: run.json in and out; see run_info.hpp.
 #include "engine/timeline/run_info.hpp"
 
+#include <filesystem>
 #include <fstream>
 #include <set>
 #include <sstream>
@@ -64,6 +65,10 @@ base::Status write_run_info(const RunInfo& info, const std::string& path) {
 }
 
 base::Result<RunInfo> read_run_info(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    return base::Error{base::text("cannot read ", path, ": it is not a file")};
+  }
   std::ifstream file(path);
   if (!file) return base::Error{base::text("cannot read ", path)};
   // Copying and writing JSON recurse, so what nests too deep is refused before it is kept.

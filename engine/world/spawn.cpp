@@ -399,10 +399,16 @@ base::Result<SpawnOutcome> spawn_processes(const std::string& program, const std
   }
   auto listener = listen_on(0, 1);
   if (!listener.ok()) return listener.as_error();
-  Family family(options);
-  family.start(program, args, size, listener.value());
-  close(listener.value().fd);
-  return family.wait();
+  const int listening = listener.value().fd;
+  try {
+    Family family(options);
+    family.start(program, args, size, listener.value());
+    close(listening);
+    return family.wait();
+  } catch (const std::exception& failure) {
+    close(listening);
+    return base::Error{base::text("cannot start ", size, " ranks: ", failure.what())};
+  }
 }
 
 std::string own_program() {

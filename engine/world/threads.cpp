@@ -161,7 +161,15 @@ base::Status run_threads(int size, const RankMain& main, const ThreadOptions& op
   Hub hub(size);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < size; ++rank) {
-    threads.emplace_back([&hub, rank, &main] { run_rank(hub, rank, main); });
+    try {
+      threads.emplace_back([&hub, rank, &main] { run_rank(hub, rank, main); });
+    } catch (const std::exception& failure) {
+      hub.fail(base::text("rank ", rank, ": its thread cannot be started: ", failure.what()));
+      std::lock_guard lock(hub.mutex);
+      hub.left += size - rank;
+      for (int absent = rank; absent < size; ++absent) hub.running[absent] = false;
+      break;
+    }
   }
 
   // Wait for all; after a failure not for ever.

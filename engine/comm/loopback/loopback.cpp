@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <tuple>
 
 namespace shardbook::comm {
@@ -24,10 +25,12 @@ class Meetings {
     const std::int64_t* receive_elements;
   };
 
-  Meetings(LoopbackHub& hub, int size) : hub_(hub), size_(size) {}
+  Meetings(LoopbackHub& hub, const mesh::Group& group) : hub_(hub), axis_(group.axis), ranks_(group.ranks), size_(group.size()) {}
 
   // True when the call of this rank has been carried out. Asked again until then.
   bool attend(int index, const Visit& visit);
+  // Of every meeting that waits: "rank 0 is in send 3 over pp, for rank 1", one a rank.
+  void tell(std::vector<std::string>& waiting);
 
  private:
   using Key = std::tuple<int, int, std::uint64_t>;  // from, to (both -1 for a collective), ticket
@@ -44,6 +47,8 @@ class Meetings {
   void move(const Meeting& meeting) const;
 
   LoopbackHub& hub_;
+  std::string axis_;
+  std::vector<base::Rank> ranks_;
   int size_;
   std::mutex mutex_;
   std::map<Key, Meeting> meetings_;
@@ -77,6 +82,23 @@ bool Meetings::attend(int index, const Visit& visit) {
   if (!meeting.done) return false;
   if (++meeting.left == expected) meetings_.erase(key);
   return true;
+}
+
+void Meetings::tell(std::vector<std::string>& waiting) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [key, meeting] : meetings_) {
+    if (meeting.done) continue;
+    for (int index = 0; index < size_; ++index) {
+      if (!meeting.came[index]) continue;
+      const Visit& visit = meeting.visits[index];
+      std::string missing;
+      for (int other = 0; other < size_; ++other) {
+        const bool expected = std::get<0>(key) < 0 || other == std::get<0>(key) || other == std::get<1>(key);
+        if (expected && !meeting.came[other]) missing += base::text(missing.empty() ? "for rank " : ", ", ranks_[other]);
+      }
+      waiting.push_back(base::text("rank ", ranks_[index], " in ", program::name_of(visit.kind), " ", visit.ticket, " over ", axis_, " ", missing));
+    }
+  }
 }
 
 void Meetings::carry_out(const Meeting& meeting) const {
@@ -170,22 +192,65 @@ LoopbackHub::~LoopbackHub() = default;
 Meetings& LoopbackHub::meetings(const mesh::Group& group) {
   std::lock_guard lock(mutex_);
   std::unique_ptr<Meetings>& found = meetings_[{group.axis, group.ranks}];
-  if (!found) found = std::make_unique<Meetings>(*this, group.size());
+  if (!found) found = std::make_unique<Meetings>(*this, group);
+  expected_.insert(group.ranks.begin(), group.ranks.end());
   return *found;
+}
+
+void LoopbackHub::enter(base::Rank rank) {
+  std::lock_guard lock(mutex_);
+  entered_.insert(rank);
+  ++present_;
+}
+
+void LoopbackHub::leave(bool by_failure) {
+  std::lock_guard lock(mutex_);
+  --present_;
+  // Others wait for a rank that failed: its cause is the first, and no deadlock.
+  failed_ = failed_ || by_failure;
 }
 
 void LoopbackHub::changed() {
   {
     std::lock_guard lock(mutex_);
     ++version_;
+    looked_ = 0;
   }
   wake_.notify_all();
 }
 
 void LoopbackHub::await_change(std::uint64_t& seen) {
   std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, std::chrono::milliseconds(20), [&] { return version_ != seen; });
+  if (version_ == seen) {
+    // This rank has looked since the last meeting ended, and can do nothing. If that is so of all, it stays so.
+    ++looked_;
+    const bool all_came = std::includes(entered_.begin(), entered_.end(), expected_.begin(), expected_.end());
+    if (looked_ == present_ && all_came && !failed_) {
+      --looked_;
+      lock.unlock();
+      throw base::Failure(deadlock());
+    }
+    wake_.wait_for(lock, std::chrono::milliseconds(20), [&] { return version_ != seen; });
+    if (version_ == seen) --looked_;
+  }
   seen = version_;
+}
+
+std::string LoopbackHub::deadlock() {
+  std::vector<Meetings*> all;
+  {
+    std::lock_guard lock(mutex_);
+    for (const auto& [group, meetings] : meetings_) all.push_back(meetings.get());
+  }
+  std::vector<std::string> waiting;
+  for (Meetings* meetings : all) meetings->tell(waiting);
+  std::sort(waiting.begin(), waiting.end());
+  std::string list;
+  constexpr std::size_t most_named = 8;
+  for (std::size_t i = 0; i < std::min(waiting.size(), most_named); ++i) list += (i > 0 ? "; " : "") + waiting[i];
+  if (waiting.size() > most_named) list += base::text("; and ", waiting.size() - most_named, " more");
+  return base::text("all ranks wait for each other, and none can go on (a deadlock): ", list,
+                    ". Do all ranks issue the same collectives in one order, and does every send meet its receive?");
 }
 
 namespace {
@@ -198,18 +263,22 @@ class LoopbackCommunicator final : public Communicator {
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
     struct Args {
-      Meetings* meetings;
-      int index;
+      LoopbackCommunicator* mine;
+      std::uint64_t ticket;
       Meetings::Visit visit;
     };
-    Args args{&meetings_, index(),
+    Args args{this, call.ticket,
               {call.kind, call.reduction, call.in, call.out, call.elements, call.dtype, call.peer, call.ticket,
                call.send_elements, call.receive_elements}};
     // Sends and receives are numbered by pair: the other ranks know nothing of them.
     if (call.kind == program::OpKind::send) args.visit.ticket = pair_tickets_[2 * call.peer]++;
     if (call.kind == program::OpKind::recv) args.visit.ticket = pair_tickets_[2 * call.peer + 1]++;
     lane.device().launch(
-        lane, desc, args, +[](const Args& visit) -> bool { return visit.meetings->attend(visit.index, visit.visit); },
+        lane, desc, args, +[](const Args& call) -> bool {
+          if (!call.mine->meetings_.attend(call.mine->index(), call.visit)) return false;
+          if (call.visit.send_elements != nullptr) call.mine->ran(call.ticket);
+          return true;
+        },
         static_cast<void (*)(const Args&, const device::CudaQueue&)>(nullptr));
   }
 
@@ -220,7 +289,8 @@ class LoopbackCommunicator final : public Communicator {
 
 class LoopbackBackend final : public Backend {
  public:
-  explicit LoopbackBackend(LoopbackHub& hub) : hub_(hub) {}
+  LoopbackBackend(LoopbackHub& hub, base::Rank rank) : hub_(hub), exceptions_(std::uncaught_exceptions()) { hub_.enter(rank); }
+  ~LoopbackBackend() override { hub_.leave(std::uncaught_exceptions() > exceptions_); }
   std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override {
     const program::GroupId id = device.recorder().add_group({group.axis, group.ranks});
     return std::make_unique<LoopbackCommunicator>(hub_.meetings(group), group, id);
@@ -229,6 +299,7 @@ class LoopbackBackend final : public Backend {
 
  private:
   LoopbackHub& hub_;
+  int exceptions_;
 };
 
 }  // namespace
@@ -237,7 +308,7 @@ std::unique_ptr<Backend> make_loopback_backend(LoopbackHub& hub, device::Device&
   auto* host = dynamic_cast<device::HostDevice*>(&device);
   SHARDBOOK_CHECK(host != nullptr, "loopback joins host devices only");
   host->set_await_peers([&hub, seen = std::uint64_t{0}]() mutable { hub.await_change(seen); });
-  return std::make_unique<LoopbackBackend>(hub);
+  return std::make_unique<LoopbackBackend>(hub, device.recorder().rank());
 }
 
 }  // namespace shardbook::comm

@@ -3,6 +3,7 @@
 #include <nccl.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -72,7 +73,7 @@ class NcclBackend final : public Backend {
   world::World& world_;
   NcclOptions options_;
   std::string rank_name_;
-  std::mutex mutex_;  // held by whoever is in NCCL
+  std::timed_mutex mutex_;  // held by whoever is in NCCL
   std::atomic<bool> aborting_ = false;
   bool aborted_ = false;
   std::thread aborter_;
@@ -108,6 +109,7 @@ class NcclCommunicator final : public Communicator {
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
     self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
                        [&] { return self.enqueue(issued.call, stream); });
+    self.ran(issued.call.ticket);   // NCCL has read the splits
   }
   ncclResult_t enqueue(const Call& call, cudaStream_t stream);
   ncclResult_t enqueue_all_to_all(const Call& call, cudaStream_t stream);
@@ -334,7 +336,11 @@ void NcclBackend::abort() {
   // collective that only the abort ends.
   if (aborting_.exchange(true)) return;
   aborter_ = std::thread([this] {
-    std::lock_guard lock(mutex_);
+    // A call that NCCL never returns from holds the lock for good, and only the abort ends it: NCCL allows that from
+    // another thread. All other holders give the lock back at once, for `aborting_` stops them.
+    constexpr auto patience = std::chrono::milliseconds(500);
+    std::unique_lock lock(mutex_, std::defer_lock);
+    (void)lock.try_lock_for(patience);
     abort_all();
   });
 }
