@@ -70,7 +70,7 @@ base::Result<Outcome> spawn(const config::RunConfig& config, const LaunchOptions
   }
   world::SpawnOptions options;
   options.stopped_code = stopped_rank_code;
-  if (launch.write_run) options.environment.emplace_back(folder_variable, std::filesystem::absolute(folder.path()).string());
+  if (launch.write_run) options.environment.emplace_back(folder_variable, folder.path());
   if (const char* nodes = std::getenv("SHARDBOOK_NODES")) pretend_nodes(nodes, options);
   std::vector<std::string> arguments{"train", "--config", file.string()};
   // What a stored config leaves out

@@ -1,6 +1,10 @@
 // A run that is not whole opens, and says so.
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "engine/timeline/builder.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/run_info.hpp"
 #include "engine/timeline/whole.hpp"
