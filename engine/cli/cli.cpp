@@ -10,6 +10,7 @@
 #include "engine/cli/doctor.hpp"
 #include "engine/cli/help.hpp"
 #include "engine/cli/pack_command.hpp"
+#include "engine/cli/plan_command.hpp"
 #include "engine/cli/read_command.hpp"
 #include "engine/cli/report_command.hpp"
 #include "engine/cli/show_command.hpp"
@@ -65,6 +66,14 @@ std::vector<Command> make_commands() {
        "  ./shardbook train --fsdp 4 --set fsdp.backward_prefetch=none\n"
        "                     a design choice made otherwise; `shardbook switches` lists them\n",
        training_switches(), train},
+      {"plan", "", 0, 0, "What a step would do, as a list: what is gathered, computed, summed, and when.",
+       "Takes the options of `train`, and starts nothing. Prints the actions of one rank in the order in which it would\n"
+       "issue them, each with the micro-batch that it is for, the shared buffer that it takes and the line of source\n"
+       "that planned it; then the memory that this order needs, and what a check over all ranks says of it.\n\n"
+       "  ./shardbook plan --fsdp 4\n"
+       "  ./shardbook plan --fsdp 4 --prefetch 0\n"
+       "  ./shardbook plan --model gpt-1.3b --tp 2 --fsdp 8 --micro-batches 4 --rank 15\n",
+       plan_switches(), plan_of},
       {"show", "DIR|FILE...", 1, -1, "Draw a timeline in the terminal; keys move about in it.",
        "A row a stream, a row of exposed communication and a row of idle time for each rank. On a terminal:\n"
        "arrows or w a s d zoom and pan, n and N go from one exposed span to the next, j and k to more ranks, f shows\n"

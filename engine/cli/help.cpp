@@ -36,7 +36,7 @@ struct Group {
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
       {"Learn", {"run", "read", "switches"}},
-      {"Train, and look at what it left", {"train", "view", "show", "metrics"}},
+      {"Train, and look at what it left", {"train", "plan", "view", "show", "metrics"}},
       {"Find out why", {"why", "whatif", "diff"}},
       {"Take it along, or send it", {"pack", "report"}},
       {"Diagrams of pages", {"diagram"}},
@@ -49,6 +49,7 @@ const std::vector<Group>& groups() {
 // Where a new part of the options begins in the table of config::options().
 const std::map<std::string, std::string>& option_groups() {
   static const std::map<std::string, std::string> titles = {
+      {"rank", "What is shown"},
       {"model", "The model"},
       {"tp", "The layout, and the schedule of FSDP"},
       {"device", "The device and its clock"},

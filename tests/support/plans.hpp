@@ -112,6 +112,7 @@ class LegalPlan {
         const int ahead = m == 0 ? layers : done[static_cast<std::size_t>(m) - 1];
         if (done[static_cast<std::size_t>(m)] + 1 < layers && (done[static_cast<std::size_t>(m)] + 1 < layers - 1 || ahead >= layers - 1)) may.push_back(m);
       }
+      if (chance_.once_in(16)) put(plan::synchronize());
       const bool may_go_back = done[static_cast<std::size_t>(back_of)] == layers - 1;
       if (!may.empty() && (!may_go_back || chance_.once_in(2))) {
         const int m = may[static_cast<std::size_t>(chance_.below(static_cast<int>(may.size())))];

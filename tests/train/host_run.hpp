@@ -121,9 +121,9 @@ inline mesh::Mesh mesh_of(const config::RunConfig& config) {
   return mesh::Mesh::dense(sizes);
 }
 
-// `prepare` may change a trainer before its first step.
+// `prepare` may change a trainer before its first step; `make_plan` writes another order than the config's.
 inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSource& source,
-                           const std::function<void(train::Trainer&)>& prepare = {}) {
+                           const std::function<void(train::Trainer&)>& prepare = {}, const train::PlanMaker& make_plan = nullptr) {
   HostRun run;
   run.program_hashes.resize(static_cast<std::size_t>(config.ranks));
   run.order_hashes.resize(static_cast<std::size_t>(config.ranks));
@@ -132,7 +132,7 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
   const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
   run.error = on_host_ranks(config.ranks, [&](HostRank& rank) {
     const int me = rank.world.rank();
-    train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), me, &source);
+    train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), me, &source, make_plan);
     if (prepare) prepare(trainer);
     for (int step = 0; step < config.steps; ++step) {
       trainer.issue(step, false);

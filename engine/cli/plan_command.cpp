@@ -1,0 +1,235 @@
+#include "engine/cli/plan_command.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "engine/cli/train_config.hpp"
+#include "engine/launch/launch.hpp"
+#include "engine/launch/rank.hpp"
+#include "engine/plan/verify.hpp"
+#include "engine/train/planned.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+using plan::Action;
+using train::PlannedRank;
+
+namespace {
+
+constexpr std::size_t columns = 80;
+
+// ---- The list ----------------------------------------------------------------------------------
+
+std::string subject_of(const Action& action, const plan::Network& network) {
+  if (plan::computes(action.kind)) return network.layers[static_cast<std::size_t>(action.layer)].name;
+  if (action.unit < 0) return "";
+  std::string words = network.units[static_cast<std::size_t>(action.unit)].name;
+  if (action.units > 1) words += text(" … ", network.units[static_cast<std::size_t>(action.unit + action.units - 1)].name);
+  if (*action.axis != 0) words += text(" over ", action.axis);
+  return words;
+}
+
+// "fsdp/schedule.cpp:20"; without its folder where it would be too wide.
+std::string planned_at(const Action& action, std::size_t width) {
+  std::string place = plan::line_of(action);
+  if (place.starts_with("engine/")) place.erase(0, 7);
+  return place.size() <= width ? place : place.substr(place.rfind('/') + 1);
+}
+
+std::string row(const std::string& number, const std::string& kind, const std::string& subject, const std::string& batch,
+                const std::string& buffer, const std::string& planned) {
+  return text(pad_left(number, 5), "  ", pad_right(kind, 11), " ", pad_right(subject, 26), " ", pad_left(batch, 5), " ", pad_left(buffer, 6), "  ", planned, "\n");
+}
+
+std::string row_of(std::size_t at, const PlannedRank& rank) {
+  const Action& action = rank.plan.actions[at];
+  const std::string batch = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
+  return row(std::to_string(at), plan::name_of(action.kind), subject_of(action, rank.network), batch,
+             action.slot < 0 ? "" : std::to_string(action.slot), planned_at(action, columns - 61));
+}
+
+// Prints a list with repetitions left out: a stretch that is the same again and again, but for its layers, buffers and
+// micro-batches, shows its first time and its last.
+class Folded {
+ public:
+  Folded(const PlannedRank& rank, bool all) : rank_(rank), actions_(rank.plan.actions), all_(all) {}
+
+  std::string list(std::size_t begin, std::size_t end) const {
+    std::string out;
+    for (std::size_t at = begin; at < end;) {
+      const auto [period, times] = repeated(at, end);
+      if (all_ || times < 4) {
+        out += row_of(at++, rank_);
+        continue;
+      }
+      const std::size_t last = at + period * (times - 1);
+      out += list(at, at + period);
+      out += text("       … the same ", times - 2, " times more: actions ", at + period, " to ", last - 1, " (--all shows them)\n");
+      out += list(last, last + period);
+      at = last + period;
+    }
+    return out;
+  }
+
+ private:
+  bool alike(std::size_t one, std::size_t other) const {
+    const Action &a = actions_[one], &b = actions_[other];
+    return a.kind == b.kind && a.phase == b.phase && a.where.line == b.where.line && std::string_view(a.where.file) == b.where.file && std::string_view(a.axis) == b.axis;
+  }
+  // The stretch from here on that is repeated and covers most, the shortest of those: its length and how often it is there.
+  std::pair<std::size_t, std::size_t> repeated(std::size_t begin, std::size_t end) const {
+    std::pair<std::size_t, std::size_t> best{1, 1};
+    for (std::size_t period = 1; begin + 4 * period <= end; ++period) {
+      std::size_t same = 0;
+      while (begin + same + period < end && alike(begin + same, begin + same + period)) ++same;
+      const std::size_t times = 1 + same / period;
+      if (times >= 4 && times * period > best.first * best.second) best = {period, times};
+    }
+    return best;
+  }
+
+  const PlannedRank& rank_;
+  const std::vector<Action>& actions_;
+  bool all_;
+};
+
+// ---- Memory, verdict ---------------------------------------------------------------------------
+
+std::string bytes_text(base::Bytes bytes) {
+  return bytes == 0 ? "0 B" : bytes < 1000 ? text(bytes, " B") : short_number(static_cast<double>(bytes), " ") + "B";
+}
+
+base::Bytes set_aside(const PlannedRank& rank, program::MemoryKind kind) {
+  const auto found = rank.buffers.find(kind);
+  return found == rank.buffers.end() ? 0 : found->second;
+}
+
+int calls_of(const PlannedRank& rank) {
+  return static_cast<int>(std::count_if(rank.plan.actions.begin(), rank.plan.actions.end(), [](const Action& action) { return plan::communicates(action.kind); }));
+}
+
+std::string memory_text(const PlannedRank& rank) {
+  using program::MemoryKind;
+  const plan::Needs& needs = rank.needs;
+  auto line = [](const std::string& what, base::Bytes bytes, const std::string& why) {
+    std::string out;
+    std::string lead = text("  ", pad_right(what, 24), pad_left(bytes_text(bytes), 9), "  ");
+    for (const std::string& part : wrap(why, static_cast<int>(columns) - 37)) {
+      out += lead + part + "\n";
+      lead = std::string(37, ' ');
+    }
+    return out;
+  };
+  std::string out = "\nAt its fullest, this rank holds\n";
+  out += line("parameters, whole", needs.gathered_bytes, needs.gathered > 0 ? text("with ", count_text(needs.gathered, "unit"), " at once in shared buffers") : "none in shared buffers");
+  out += line("gradients, whole", needs.gradient_bytes, needs.gradient > 0 ? text("with ", count_text(needs.gradient, "unit"), " at once in shared buffers") : "none in shared buffers");
+  out += line("activations", set_aside(rank, MemoryKind::activation), text("of ", needs.in_flight == 1 ? "1 micro-batch" : text(needs.in_flight, " micro-batches"), " between forward and backward"));
+  out += "and it sets aside\n";
+  base::Bytes all = 0;
+  for (const auto& [kind, bytes] : rank.buffers) {
+    static const std::map<MemoryKind, const char*> whys = {
+        {MemoryKind::parameter, "the shards that it computes with"}, {MemoryKind::gathered, "buffers for units that are whole"},
+        {MemoryKind::gradient, "buffers for whole gradients, and shards of their sums"}, {MemoryKind::optimizer, "masters and moments of its shards"},
+        {MemoryKind::activation, ""}, {MemoryKind::workspace, ""}, {MemoryKind::input, "tokens"}};
+    out += line(program::name_of(kind), bytes, whys.at(kind));
+    all += bytes;
+  }
+  return out + line("in all", all, "");
+}
+
+// What the verifier says over all ranks.
+struct Verdict {
+  std::string problem;   // "" if there is none
+  std::string sentence;
+};
+
+Verdict verdict_over(const std::vector<PlannedRank>& ranks) {
+  std::vector<plan::Plan> plans;
+  std::vector<plan::Network> networks;
+  for (const PlannedRank& rank : ranks) {
+    plans.push_back(rank.plan);
+    networks.push_back(rank.network);
+  }
+  if (const auto problem = plan::problem_of(plans, networks)) return {problem->sentence, problem->sentence};
+  const int calls = calls_of(ranks.front());
+  std::string sentence = "every unit is whole where it is used and freed after, every gradient is summed once and in time";
+  if (ranks.size() > 1) sentence += text(", and all ", ranks.size(), " ranks call the same ", calls, " collectives in one order");
+  return {"", sentence};
+}
+
+// ---- JSON --------------------------------------------------------------------------------------
+
+nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config, int number, const Verdict& verdict) {
+  nlohmann::json actions = nlohmann::json::array();
+  for (const Action& action : rank.plan.actions) {
+    nlohmann::json one = {{"kind", plan::name_of(action.kind)}, {"phase", program::name_of(action.phase)}, {"planned", plan::line_of(action)}};
+    if (action.micro_batch >= 0) one["micro_batch"] = action.micro_batch;
+    if (action.layer >= 0) one["layer"] = rank.network.layers[static_cast<std::size_t>(action.layer)].name;
+    if (action.unit >= 0) one["unit"] = rank.network.units[static_cast<std::size_t>(action.unit)].name;
+    if (action.units > 1) one["units"] = action.units;
+    if (action.slot >= 0) one["buffer"] = action.slot;
+    if (*action.axis != 0) one["axis"] = action.axis;
+    actions.push_back(std::move(one));
+  }
+  nlohmann::json buffers = nlohmann::json::object();
+  for (const auto& [kind, bytes] : rank.buffers) buffers[program::name_of(kind)] = bytes;
+  return {{"rank", number}, {"ranks", config.ranks}, {"tp", config.tp}, {"fsdp", config.fsdp}, {"dp", config.dp}, {"micro_batches", config.micro_batches},
+          {"actions", std::move(actions)},
+          {"peak", {{"gathered_bytes", rank.needs.gathered_bytes}, {"gathered_in_shared_buffers", rank.needs.gathered},
+                    {"gradient_bytes", rank.needs.gradient_bytes}, {"gradients_in_shared_buffers", rank.needs.gradient},
+                    {"micro_batches_in_flight", rank.needs.in_flight}, {"activation_bytes", set_aside(rank, program::MemoryKind::activation)}}},
+          {"buffers_bytes", std::move(buffers)},
+          {"problem", verdict.problem.empty() ? nlohmann::json() : nlohmann::json(verdict.problem)}};
+}
+
+std::string heading(const config::RunConfig& config, int number, std::size_t actions) {
+  return text("A step of rank ", number, " of ", config.ranks, ": ", config.model.preset, " · tp ", config.tp, " × fsdp ", config.fsdp,
+              config.dp > 1 ? text(" × dp ", config.dp) : "", " · ", config.micro_batches, config.micro_batches == 1 ? " micro-batch" : " micro-batches", " · ", actions, " actions\n\n");
+}
+
+}  // namespace
+
+std::vector<Switch> plan_switches() {
+  std::vector<Switch> switches = {{"rank", "N", "The rank whose plan is printed.", "0"},
+                                  {"all", "", "Print every action; else stretches that repeat are folded.", ""}};
+  const std::vector<Switch> training = training_switches();
+  switches.insert(switches.end(), training.begin(), training.end());
+  return switches;
+}
+
+int plan_of(const Line& line, Console& console) {
+  base::Result<TrainingConfig> made = training_config(line, std::nullopt, launch::gpus_available());
+  if (!made) return refuse(console, made.error());
+  const config::RunConfig& config = made.value().config;
+  int number = 0;
+  if (line.has("rank")) {
+    base::Result<int> asked = whole_number("rank", line.value("rank"));
+    if (!asked) return refuse(console, asked.error());
+    number = asked.value();
+  }
+  if (number >= config.ranks) return refuse(console, text("there is no rank ", number, ": this layout has ranks 0 to ", config.ranks - 1));
+
+  std::vector<PlannedRank> ranks;
+  for (int rank = 0; rank < config.ranks; ++rank) {
+    base::Result<PlannedRank> planned = train::planned(config, launch::mesh_of(config), rank);
+    if (!planned) return refuse(console, planned.error());
+    ranks.push_back(std::move(planned).value());
+  }
+  const PlannedRank& shown = ranks[static_cast<std::size_t>(number)];
+  const Verdict verdict = verdict_over(ranks);
+  if (config.json) {
+    console.out << json_of(shown, config, number, verdict).dump(2) << "\n";
+  } else {
+    for (const std::string& sentence : made.value().said) {
+      for (const std::string& part : wrap("note: " + sentence, static_cast<int>(columns), "      ")) console.out << part << "\n";
+    }
+    console.out << heading(config, number, shown.plan.actions.size()) << row("", "action", "of", "batch", "buffer", "planned at")
+                << Folded(shown, line.has("all")).list(0, shown.plan.actions.size()) << memory_text(shown) << "\n";
+    for (const std::string& part : wrap(text(verdict.problem.empty() ? "Verified: " : "Refused: ", verdict.sentence, "."), static_cast<int>(columns))) console.out << part << "\n";
+  }
+  return verdict.problem.empty() ? exit_ok : exit_bad_input;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,88 @@
+// A plan on the command line.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+const std::vector<std::string> small = {"plan", "--device", "meta", "--layers", "2", "--fsdp", "2"};
+
+std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+nlohmann::json json_of(const std::vector<std::string>& words) {
+  const Spoken spoken = shardbook(with(words, {"--json"}));
+  EXPECT_EQ(spoken.code, 0) << spoken.err;
+  return nlohmann::json::parse(spoken.out);
+}
+
+std::string kinds_of(const nlohmann::json& json) {
+  std::string all;
+  for (const nlohmann::json& action : json["actions"]) all += action["kind"].get<std::string>() + " ";
+  return all;
+}
+
+TEST(Plan, ListsTheActionsOfARankWithTheirLines) {
+  const nlohmann::json json = json_of(with(small, {"--prefetch", "0"}));
+  EXPECT_EQ(kinds_of(json),
+            "load gather forward gather forward release gather forward release forward "
+            "backward gather backward release reduce gather backward release reduce backward reduce norm update ");
+  EXPECT_EQ(json["actions"][3]["unit"], "blocks.0");
+  EXPECT_EQ(json["actions"][3]["buffer"], 0);
+  EXPECT_NE(json["actions"][3]["planned"].get<std::string>().find("engine/fsdp/schedule.cpp:"), std::string::npos);
+  EXPECT_EQ(json["actions"][14]["axis"], "dp_shard");
+  EXPECT_EQ(json["peak"]["gathered_in_shared_buffers"], 1);
+  EXPECT_TRUE(json["problem"].is_null());
+}
+
+TEST(Plan, CountsWhatPrefetchCosts) {
+  const nlohmann::json none = json_of(with(small, {"--prefetch", "0"})), one = json_of(with(small, {"--prefetch", "1"}));
+  EXPECT_EQ(one["peak"]["gathered_in_shared_buffers"], 2);
+  // One block more is whole
+  const std::int64_t block = one["peak"]["gathered_bytes"].get<std::int64_t>() - none["peak"]["gathered_bytes"].get<std::int64_t>();
+  EXPECT_EQ(one["buffers_bytes"]["gathered"].get<std::int64_t>() - none["buffers_bytes"]["gathered"].get<std::int64_t>(), block);
+  EXPECT_GT(block, 0);
+}
+
+TEST(Plan, FitsTheTerminalAndFoldsWhatRepeats) {
+  const std::vector<std::string> large = {"plan", "--device", "meta", "--layers", "24", "--fsdp", "2", "--micro-batches", "4"};
+  const Spoken folded = shardbook(large), all = shardbook(with(large, {"--all"}));
+  ASSERT_EQ(folded.code, 0) << folded.err;
+  ASSERT_EQ(all.code, 0);
+  EXPECT_LT(lines_in(folded.out), 100);
+  EXPECT_GT(lines_in(all.out), 700);
+  for (const std::string& out : {folded.out, all.out}) {
+    std::istringstream lines(out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 80) << line;
+  }
+  EXPECT_NE(folded.out.find("times more: actions "), std::string::npos);
+  EXPECT_NE(folded.out.find("Verified: every unit is whole where it is used"), std::string::npos);
+  EXPECT_NE(folded.out.find("2 ranks call the same"), std::string::npos);
+  // The folded list is the whole one with lines left out
+  std::istringstream lines(folded.out);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("--all shows them") == std::string::npos) EXPECT_NE(all.out.find(line), std::string::npos) << line;
+  }
+}
+
+TEST(Plan, IsOfTheRankThatIsAskedFor) {
+  EXPECT_EQ(json_of(with(small, {"--rank", "1"}))["rank"], 1);
+  const Spoken spoken = shardbook(with(small, {"--rank", "2"}));
+  EXPECT_EQ(spoken.code, 2);
+  EXPECT_EQ(spoken.err, "shardbook: there is no rank 2: this layout has ranks 0 to 1\n");
+  EXPECT_EQ(shardbook(with(small, {"--rank", "x"})).err, "shardbook: --rank must be a whole number of at least 0, not 'x'\n");
+  EXPECT_EQ(shardbook(with(small, {"--tp", "7"})).code, 2);
+}
+
+TEST(Plan, StandsInTheHelp) {
+  EXPECT_NE(shardbook({"--help"}).out.find("  plan "), std::string::npos);
+  EXPECT_NE(shardbook({"plan", "--help"}).out.find("--rank N"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardbook::cli

@@ -1,0 +1,243 @@
+// Wrong plans of one rank, and what the verifier says of each: where, what, and as far as it knows, since when.
+#include <gtest/gtest.h>
+
+#include "tests/plan/by_hand.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+const Changed right{step_of_two_blocks()};
+
+std::string said(const std::vector<Action>& actions, const Network& network = network_of_blocks(2, false, 1), const Slots& slots = {1, 1}) {
+  const Plan plan = numbered(actions);
+  auto problem = misnamed(plan, network);
+  if (!problem) problem = problem_of(finish(plan, network, slots), network);
+  return problem ? problem->sentence : "nothing";
+}
+std::string said(const Changed& changed) { return said(changed.actions); }
+
+TEST(AWrongPlan, IsNotThisOne) { EXPECT_EQ(said(right), "nothing"); }
+
+// ---- Parameters --------------------------------------------------------------------------------
+
+TEST(AWrongPlan, UsesAUnitThatNothingHasGathered) {
+  EXPECT_EQ(said(right.without(4)), "rank 0, action 4 (my_plan.cpp:4): forward blocks.0 of micro-batch 0 needs blocks.0, which nothing has gathered");
+}
+
+TEST(AWrongPlan, UsesAUnitAfterItsRelease) {
+  EXPECT_EQ(said(right.without(13)), "rank 0, action 13 (my_plan.cpp:13): backward blocks.1 of micro-batch 0 needs blocks.1, which action 9 (my_plan.cpp:9) released and none has gathered since");
+}
+
+TEST(AWrongPlan, UsesAUnitBeforeItsGather) {
+  EXPECT_EQ(said(right.swapped(7, 8)), "rank 0, action 7 (my_plan.cpp:7): forward blocks.1 of micro-batch 0 needs blocks.1, which nothing has gathered");
+}
+
+TEST(AWrongPlan, GathersAUnitTwice) {
+  EXPECT_EQ(said(right.with(5, gather(1))), "rank 0, action 5 (my_plan.cpp:5): blocks.0 is gathered although it is whole since action 4 (my_plan.cpp:4)");
+}
+
+TEST(AWrongPlan, GathersWhatIsNotSharded) {
+  Network network = network_of_blocks(2, false, 1);
+  network.units[1].sharded = false;
+  EXPECT_EQ(said(right.actions, network), "rank 0, action 4 (my_plan.cpp:4): blocks.0 is gathered, and it is not sharded: this rank has all of it anyway");
+}
+
+TEST(AWrongPlan, FreesAUnitTwice) {
+  EXPECT_EQ(said(right.with(7, release(1))), "rank 0, action 7 (my_plan.cpp:7): blocks.0 is released twice: action 6 (my_plan.cpp:6) did so already");
+}
+
+TEST(AWrongPlan, FreesAUnitThatWasNeverWhole) {
+  EXPECT_EQ(said(right.with(4, release(2))), "rank 0, action 4 (my_plan.cpp:4): blocks.1 is released, and nothing has gathered it");
+}
+
+TEST(AWrongPlan, FreesAUnitThatStaysWhole) {
+  EXPECT_EQ(said(right.with(4, release(0))), "rank 0, action 4 (my_plan.cpp:4): embedding is released, and it has memory of its own, in which it stays whole until the update");
+}
+
+TEST(AWrongPlan, NeverFreesAUnit) {
+  EXPECT_EQ(said(right.without(19)), "rank 0, action 23 (my_plan.cpp:23): blocks.0 is still whole: action 17 (my_plan.cpp:17) gathered it and nothing released it");
+}
+
+TEST(AWrongPlan, HasTooFewBuffers) {
+  EXPECT_EQ(said(right.with(4, gather(2))), "rank 0, action 5 (my_plan.cpp:5): no buffer is free for blocks.0: blocks.1 is still whole");
+  EXPECT_EQ(said(right.actions, network_of_blocks(2, false, 1), {0, 1}), "rank 0, action 4 (my_plan.cpp:4): there is no buffer in which blocks.0 could be whole");
+}
+
+TEST(AWrongPlan, HasTwoUnitsInOneBuffer) {
+  const Network network = network_of_blocks(2, false, 1);
+  Plan plan = finish(numbered(right.without(7).with(4, gather(2)).actions), network, {2, 1});
+  ASSERT_FALSE(problem_of(plan, network));
+  plan.actions[5].slot = plan.actions[4].slot;
+  EXPECT_EQ(problem_of(plan, network)->sentence, "rank 0, action 5 (my_plan.cpp:5): blocks.0 is gathered into buffer 0, where blocks.1 is still whole since action 4 (my_plan.cpp:4)");
+}
+
+TEST(AWrongPlan, WaitsForAReleaseThatIsNotThere) {
+  EXPECT_EQ(said(right.with(4, limit(1))), "rank 0, action 4 (my_plan.cpp:4): the host waits for a release of blocks.0, and there is none that it has not waited for");
+  EXPECT_EQ(said(right.with(7, limit(1)).with(7, limit(1))), "rank 0, action 8 (my_plan.cpp:8): the host waits for a release of blocks.0, and there is none that it has not waited for");
+}
+
+// ---- Layers ------------------------------------------------------------------------------------
+
+TEST(AWrongPlan, LacksALoad) {
+  EXPECT_EQ(said(right.without(2)), "rank 0, action 2 (my_plan.cpp:2): the tokens of micro-batch 0 are not loaded");
+}
+
+TEST(AWrongPlan, LoadsTwice) {
+  EXPECT_EQ(said(right.with(3, load(0))), "rank 0, action 3 (my_plan.cpp:3): the tokens of micro-batch 0 are loaded twice");
+}
+
+TEST(AWrongPlan, LeavesOutALayer) {
+  EXPECT_EQ(said(right.without(5)), "rank 0, action 7 (my_plan.cpp:7): forward blocks.1 of micro-batch 0 has no input: blocks.0 has not run");
+}
+
+TEST(AWrongPlan, GoesForwardTwice) {
+  EXPECT_EQ(said(right.with(6, forward(1, 0))), "rank 0, action 6 (my_plan.cpp:6): blocks.0 goes forward for micro-batch 0 twice");
+}
+
+TEST(AWrongPlan, GoesBackwardBeforeForward) {
+  EXPECT_EQ(said(right.swapped(10, 11)), "rank 0, action 10 (my_plan.cpp:10): head goes backward for micro-batch 0, which never went forward");
+}
+
+TEST(AWrongPlan, GoesBackwardTwice) {
+  EXPECT_EQ(said(right.with(15, backward(2, 0))), "rank 0, action 15 (my_plan.cpp:15): blocks.1 goes backward for micro-batch 0 twice");
+}
+
+TEST(AWrongPlan, GoesBackwardOutOfOrder) {
+  EXPECT_EQ(said(right.swapped(14, 21)), "rank 0, action 14 (my_plan.cpp:14): backward embedding of micro-batch 0 has no gradient to begin with: blocks.0 has not gone backward");
+}
+
+TEST(AWrongPlan, BeginsBackwardInTheMiddleOfForward) {
+  EXPECT_EQ(said(right.with(6, backward(1, 0))), "rank 0, action 6 (my_plan.cpp:6): blocks.0 goes backward for micro-batch 0 before its forward has ended");
+}
+
+TEST(AWrongPlan, LetsTwoMicroBatchesShareTheGradientBetweenLayers) {
+  const Network network = network_of_blocks(1, false, 2, {"dp_shard"}, true);
+  std::vector<Action> actions = {gather(0), gather(1), gather(2)};
+  for (int m : {0, 1}) {
+    actions.push_back(load(m));
+    for (int layer : {0, 1, 2}) actions.push_back(forward(layer, m));
+  }
+  for (int layer : {2, 1, 0}) {
+    for (int m : {0, 1}) actions.push_back(backward(layer, m));
+    actions.push_back(reduce(layer));
+  }
+  actions.insert(actions.end(), {norm(), update()});
+  EXPECT_EQ(said(actions, network), "rank 0, action 14 (my_plan.cpp:14): backward blocks.0 of micro-batch 0 does not follow that of head: another has overwritten the gradient between them");
+}
+
+TEST(AWrongPlan, ComputesAgainWhatIsNoBlock) {
+  EXPECT_EQ(said(right.with(11, recompute(3, 0))), "rank 0, action 11 (my_plan.cpp:11): head is computed again, and only blocks are: it keeps all that its backward needs");
+}
+
+TEST(AWrongPlan, ComputesAgainTooEarlyOrTooLate) {
+  EXPECT_EQ(said(right.with(5, recompute(1, 0))), "rank 0, action 5 (my_plan.cpp:5): blocks.0 is computed again for micro-batch 0, which never went forward");
+  EXPECT_EQ(said(right.with(15, recompute(2, 0))), "rank 0, action 15 (my_plan.cpp:15): blocks.1 is computed again for micro-batch 0, which has gone backward already");
+}
+
+TEST(AWrongPlan, ComputesOneBlockAgainAndNotTheOther) {
+  EXPECT_EQ(said(right.with(14, recompute(2, 0))), "rank 0, action 19 (my_plan.cpp:19): blocks.0 goes backward for micro-batch 0 without having been computed again: where a plan recomputes, blocks keep their inputs only, and blocks.1 has overwritten the rest");
+}
+
+// ---- Gradients ---------------------------------------------------------------------------------
+
+TEST(AWrongPlan, ReducesBeforeTheLastWeightGradient) {
+  EXPECT_EQ(said(std::vector<Action>{gather(0), load(0), forward(0, 0), gather(1), forward(1, 0), release(1), forward(2, 0), backward(2, 0), reduce(0)},
+                 network_of_blocks(1, true, 1)), "rank 0, action 8 (my_plan.cpp:8): the gradient of root is reduced before embedding has added its part for micro-batch 0: the other ranks would never see it");
+}
+
+TEST(AWrongPlan, ReducesBeforeBackward) {
+  EXPECT_EQ(said(right.swapped(14, 16)), "rank 0, action 14 (my_plan.cpp:14): the gradient of blocks.1 is summed over dp_shard before any backward has made it");
+}
+
+TEST(AWrongPlan, ReducesTwice) {
+  EXPECT_EQ(said(right.with(17, reduce(2))), "rank 0, action 17 (my_plan.cpp:17): the gradient of blocks.1 is summed over dp_shard twice: action 16 (my_plan.cpp:16) did so already");
+}
+
+TEST(AWrongPlan, DoesNotReduce) {
+  EXPECT_EQ(said(right.without(22)), "rank 0, action 22 (my_plan.cpp:22): the norm comes before the gradient of embedding is summed over dp_shard");
+}
+
+TEST(AWrongPlan, ReducesTooLateForTheBuffers) {
+  EXPECT_EQ(said(right.without(16).with(20, reduce(2))), "rank 0, action 17 (my_plan.cpp:17): no buffer is free for the gradient of blocks.0: that of blocks.1 is not reduced yet");
+}
+
+TEST(AWrongPlan, HasTwoGradientsInOneBuffer) {
+  const Network network = network_of_blocks(2, false, 1);
+  Plan plan = finish(numbered(right.without(16).with(20, reduce(2)).actions), network, {1, 2});
+  ASSERT_FALSE(problem_of(plan, network));
+  plan.actions[17].slot = plan.actions[14].slot;
+  EXPECT_EQ(problem_of(plan, network)->sentence, "rank 0, action 17 (my_plan.cpp:17): the gradient of blocks.0 goes into buffer 0, where that of blocks.1 is not reduced yet");
+}
+
+TEST(AWrongPlan, ReducesOverTheWrongAxis) {
+  EXPECT_EQ(said(right.without(12).with(12, reduce(3, "tp"))), "rank 0, action 12 (my_plan.cpp:12): the gradient of head is summed over tp; the ranks that hold other parts of it are those of dp_shard");
+  EXPECT_EQ(said(right.without(12).with(12, reduce(3, ""))), "rank 0, action 12 (my_plan.cpp:12): the gradient of head is summed over no axis; the ranks that hold other parts of it are those of dp_shard");
+  Network alone = network_of_blocks(2, false, 1);
+  alone.units[3].sums.clear();
+  EXPECT_EQ(said(right.actions, alone), "rank 0, action 12 (my_plan.cpp:12): the gradient of head is summed over dp_shard, and this rank has made all of it: there is nothing to sum");
+}
+
+TEST(AWrongPlan, SumsOverReplicasBeforeShards) {
+  const Network network = network_of_blocks(2, false, 1, {"dp_shard", "dp_replicate"});
+  EXPECT_EQ(said(right.with(12, reduce(3, "dp_replicate")).actions, network), "rank 0, action 12 (my_plan.cpp:12): the gradient of head is summed over dp_replicate before dp_shard");
+  EXPECT_EQ(said(right.actions, network), "rank 0, action 23 (my_plan.cpp:23): the norm comes before the gradient of embedding is summed over dp_replicate");
+}
+
+TEST(AWrongPlan, AddsToWhatIsSummedInPlace) {
+  Network network = network_of_blocks(1, false, 2, {"dp_replicate"}, true);
+  for (Unit& unit : network.units) unit.sharded = unit.shares_gradient = false;
+  std::vector<Action> actions;
+  for (int m : {0, 1}) {
+    actions.push_back(load(m));
+    for (int layer : {0, 1, 2}) actions.push_back(forward(layer, m));
+    for (int layer : {2, 1, 0}) actions.insert(actions.end(), {backward(layer, m), reduce(layer, "dp_replicate")});
+  }
+  EXPECT_EQ(said(actions, network), "rank 0, action 14 (my_plan.cpp:14): the gradient of head was summed in place by action 5 (my_plan.cpp:5): what backward head of micro-batch 1 adds now would be lost, or counted once a rank");
+}
+
+TEST(AWrongPlan, SumsABucketOfShards) {
+  EXPECT_EQ(said(right.without(22).without(20).with(21, reduce_bucket(0, 2, "dp_shard"))), "rank 0, action 21 (my_plan.cpp:21): units embedding to blocks.0 are summed over dp_shard as one bucket, and each has shards of its own: sum them one by one");
+}
+
+// ---- The end -----------------------------------------------------------------------------------
+
+TEST(AWrongPlan, TakesTheNormBeforeBackward) {
+  EXPECT_EQ(said(right.without(23).with(21, norm())), "rank 0, action 21 (my_plan.cpp:21): the norm comes before embedding has gone backward for micro-batch 0");
+}
+
+TEST(AWrongPlan, TakesTheNormTwice) {
+  EXPECT_EQ(said(right.with(24, norm())), "rank 0, action 24 (my_plan.cpp:24): there is a second norm, and the first has summed loss and squares over the ranks already");
+}
+
+TEST(AWrongPlan, UpdatesBeforeTheNorm) {
+  EXPECT_EQ(said(right.swapped(23, 24)), "rank 0, action 23 (my_plan.cpp:23): the update comes before the norm, by which gradients are clipped");
+}
+
+TEST(AWrongPlan, UpdatesTwice) {
+  EXPECT_EQ(said(right.with(25, update())), "rank 0, action 25 (my_plan.cpp:25): there is a second update");
+}
+
+TEST(AWrongPlan, NeverUpdates) {
+  EXPECT_EQ(said(right.without(24)), "rank 0, at the end of the step: there is no update");
+  EXPECT_EQ(said(std::vector<Action>{}), "rank 0, at the end of the step: there is no update");
+}
+
+TEST(AWrongPlan, GoesOnAfterTheUpdate) {
+  EXPECT_EQ(said(right.with(25, gather(1))), "rank 0, action 25 (my_plan.cpp:25): gather unit 1 comes after the update, which ends the step");
+}
+
+// ---- Names -------------------------------------------------------------------------------------
+
+TEST(AWrongPlan, NamesWhatIsNotThere) {
+  EXPECT_EQ(said(right.with(11, forward(4, 0))), "rank 0, action 11 (my_plan.cpp:11): forward names layer 4, and there are layers 0 to 3");
+  EXPECT_EQ(said(right.with(11, backward(-1, 0))), "rank 0, action 11 (my_plan.cpp:11): backward names layer -1, and there are layers 0 to 3");
+  EXPECT_EQ(said(right.with(11, gather(4))), "rank 0, action 11 (my_plan.cpp:11): gather names unit 4, and there are units 0 to 3");
+  EXPECT_EQ(said(right.with(11, reduce(-1))), "rank 0, action 11 (my_plan.cpp:11): reduce names unit -1, and there are units 0 to 3");
+  EXPECT_EQ(said(right.with(12, reduce_bucket(2, 3, "dp_shard"))), "rank 0, action 12 (my_plan.cpp:12): reduce names unit 4, and there are units 0 to 3");
+  EXPECT_EQ(said(right.with(12, reduce_bucket(2, 0, "dp_shard"))), "rank 0, action 12 (my_plan.cpp:12): reduce names 0 units from unit 2 on; it takes at least one");
+  EXPECT_EQ(said(right.with(3, load(1))), "rank 0, action 3 (my_plan.cpp:3): load names micro-batch 1, and there are micro-batches 0 to 0");
+  EXPECT_EQ(said(right.with(3, forward(0, 7))), "rank 0, action 3 (my_plan.cpp:3): forward names micro-batch 7, and there are micro-batches 0 to 0");
+}
+
+}  // namespace
+}  // namespace shardbook::tests
