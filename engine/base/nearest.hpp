@@ -7,21 +7,24 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shardbook::base {
 
-// How many insertions, deletions and replacements lead from one word to the other (Levenshtein 1966).
+// How many insertions, deletions, replacements and swaps of neighbours lead from one word to the other (Damerau 1964,
+// each letter touched once).
 inline std::size_t edits_between(std::string_view word, std::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);
+  std::vector<std::size_t> before, above, row(other.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < word.size(); ++i) {
-    std::size_t diagonal = row[0];
+    before = std::exchange(above, row);
     row[0] = i + 1;
     for (std::size_t j = 0; j < other.size(); ++j) {
-      const std::size_t replaced = diagonal + (word[i] == other[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, diagonal + 1, row[j] + 1});
+      const std::size_t replaced = above[j] + (word[i] == other[j] ? 0 : 1);
+      row[j + 1] = std::min({replaced, above[j + 1] + 1, row[j] + 1});
+      const bool swapped = i > 0 && j > 0 && word[i] == other[j - 1] && word[i - 1] == other[j];
+      if (swapped) row[j + 1] = std::min(row[j + 1], before[j - 1] + 1);
     }
   }
   return row.back();

@@ -97,7 +97,7 @@ std::string to_text(const Why& why, std::size_t top) {
   out += text("\nWhere the ", duration_text(why.step_ns), " went (", which, "), and what the step gains without it\n");
   for (const Share& share : why.shares) {
     if (share.path_ns == 0 && share.gain_ns.value_or(0) == 0) continue;
-    std::snprintf(row, sizeof row, "  %-26s %10s ms %5.1f %%", row_name(share.regime), milliseconds(share.path_ns).c_str(),
+    std::snprintf(row, sizeof row, "  %-25s %10s ms %5.1f %%", row_name(share.regime), milliseconds(share.path_ns).c_str(),
                   100 * part_of(share.path_ns, why.step_ns));
     out += row;
     if (share.gain_ns) {

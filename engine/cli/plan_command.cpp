@@ -186,7 +186,7 @@ nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config,
 
 std::string heading(const config::RunConfig& config, int number, std::size_t actions) {
   return text("A step of rank ", number, " of ", config.ranks, ": ", config.model.preset, " · tp ", config.tp, " × fsdp ", config.fsdp,
-              config.dp > 1 ? text(" × dp ", config.dp) : "", " · ", config.micro_batches, config.micro_batches == 1 ? " micro-batch" : " micro-batches", " · ", actions, " actions\n\n");
+              config.dp > 1 ? text(" × dp ", config.dp) : "", " · ", config.micro_batches, config.micro_batches == 1 ? " micro-batch" : " micro-batches", "\n", actions, " actions\n\n");
 }
 
 }  // namespace

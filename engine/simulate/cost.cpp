@@ -159,7 +159,9 @@ double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
 }
 
 const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {
-  auto curve = profile_.kernels.find(desc.name);
+  // The curve "copy" was measured from the host to the device: what reads and writes on the device is a kernel's traffic.
+  const bool stays_on_device = desc.kind == OpKind::copy && desc.bytes_read > 0 && desc.bytes_written > 0;
+  auto curve = profile_.kernels.find(stays_on_device ? "pointwise" : desc.name);
   if (curve == profile_.kernels.end()) curve = profile_.kernels.find(program::name_of(desc.kind));
   SHARDBOOK_CHECK(curve != profile_.kernels.end(), "profile ", profile_.name, " has neither ", desc.name, " nor ",
                   program::name_of(desc.kind));

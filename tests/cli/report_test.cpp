@@ -49,7 +49,7 @@ TEST(Report, OfAPackIsThatOfTheRun) {
   const Folder folder;
   const std::string run = made_run(folder), pack = folder / ("carried" + timeline::pack_ending());
   ASSERT_EQ(shardbook({"pack", run, "--out", pack}).code, 0);
-  const Spoken spoken = shardbook({"report", pack});
+  const Spoken spoken = shardbook({"report", pack, "--out", folder / "carried.html"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_NE(content_of(folder / "carried.html").find("shardbook train"), std::string::npos);
 }
@@ -89,7 +89,7 @@ TEST(Report, OfAFileThatIsCutOffSaysSoInThePage) {
   const Folder folder;
   const std::string run = made_run(folder);
   const std::string whole = content_of(run + "/rank0.json"), trace = folder.write("cut.json", whole.substr(0, whole.size() * 3 / 4));
-  const Spoken spoken = shardbook({"report", trace});
+  const Spoken spoken = shardbook({"report", trace, "--out", folder / "cut.html"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_NE(spoken.err.find("cut off"), std::string::npos) << spoken.err;
   EXPECT_NE(content_of(folder / "cut.html").find("Figures count only what is there"), std::string::npos);

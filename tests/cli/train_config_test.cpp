@@ -71,7 +71,7 @@ TEST(TrainingConfig, TheLineGoesBeforeTheFile) {
 
 TEST(TrainingConfig, AFolderOfARunRepeatsIt) {
   const Folder folder;
-  folder.write("run.json", R"({"lab": "", "config": {"steps": 11, "seed": 5}})");
+  folder.write("run.json", R"({"format": 1, "lab": "", "config": {"steps": 11, "seed": 5}})");
   const config::RunConfig made = training_config(line_of({{"config", {folder.path().string()}}}), std::nullopt, 0).value().config;
   EXPECT_EQ(made.steps, 11);
   EXPECT_EQ(made.seed, 5u);

@@ -52,7 +52,7 @@ TEST(Names, ThatAreEmptyAreRefused) {
 TEST(Names, OfFoldersThatAreNoUtf8ArePacked) {
   const Folder folder;
   const std::string run = folder / "run\xff";
-  ASSERT_EQ(shardbook(tiny_with({"--device", "meta", "--out", run})).code, exit_ok);
+  ASSERT_EQ(shardbook(tiny_with({"--out", run})).code, exit_ok);
   const Spoken spoken = shardbook({"pack", run, "--out", folder / "pack.tar"});
   EXPECT_EQ(spoken.code, exit_ok) << spoken.err;
 }
@@ -121,7 +121,7 @@ TEST(Run, WhoseNumbersAreNotFiniteFailsAndSaysWhere) {
 TEST(Run, QuotesItsFolderForTheShell) {
   const Folder folder;
   const std::string run = folder / "my run";
-  const Spoken spoken = shardbook(tiny_with({"--device", "meta", "--out", run}));
+  const Spoken spoken = shardbook(tiny_with({"--out", run}));
   EXPECT_EQ(spoken.code, exit_ok) << spoken.err;
   EXPECT_NE(spoken.out.find("./shardbook view '" + run + "'"), std::string::npos) << spoken.out;
   std::ifstream file(run + "/run.json");

@@ -113,7 +113,7 @@ TEST(Validate, RefusesSizesThatDoNotDivideWithTheNumbersAndTheRemedy) {
   EXPECT_EQ(error_of({{"width", "100"}, {"heads", "3"}}),
             "a width of 100 does not divide over 3 heads: change --width or --heads");
   EXPECT_EQ(error_of({{"ranks", "8"}, {"tp", "2"}, {"fsdp", "2"}}),
-            "--ranks 8 is not --tp 2 x --fsdp 2 = 4: leave one of the three out");
+            "--ranks 8 is not --tp 2 x --fsdp 2 = 4: leave one of them out");
   EXPECT_EQ(error_of({{"ranks", "9"}, {"tp", "2"}}), "--ranks 9 does not divide by --tp 2: the world is tp x fsdp ranks");
   EXPECT_EQ(error_of({{"ranks", "9"}, {"fsdp", "2"}}),
             "--ranks 9 does not divide by --fsdp 2: the world is tp x fsdp ranks");

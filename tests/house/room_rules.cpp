@@ -95,7 +95,7 @@ Problems missing_rooms(const Tree& tree) {
       problems.push_back(text(path, " must begin with its name and question, then floor ", room.floor, " and its folder"));
     }
     const std::string row = text("| ", room.floor, " |");
-    const std::size_t line = index.find(row), link = index.find(text("[", name, "](rooms/", name, ".md)"));
+    const std::size_t line = index.find(row), link = index.find(text("[", name, "](rooms/", name, ".md)"), line);
     const std::size_t next = index.find('\n', std::min(line, index.size()));
     if (line == std::string::npos || link == std::string::npos || link < line || link > next) {
       problems.push_back(text("notes/README.md: ", name, " is missing from floor ", room.floor));

@@ -25,7 +25,7 @@ inline std::string mended(std::string_view bytes) {
     for (int byte = 0; byte < width; ++byte) file[at + static_cast<std::size_t>(byte)] = static_cast<char>(value >> (8 * byte) & 0xff);
   };
   file.replace(0, 8, "SHBKPROG");
-  put(8, 1, 4);
+  put(8, file[8] == 1 ? 1 : 2, 4);   // as it was, where that is a version
   put(12, file.size() - head, 8);
   put(20, sum, 8);
   return file;
