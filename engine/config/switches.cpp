@@ -117,7 +117,7 @@ std::vector<Switch> make_table() {
                      in_megatron("tensor_parallel/layers.py", 807, 808, "allreduce_dgrad: awaited")},
        .megatron = "", .pytorch = "", .note = "03_tensor_parallel#behind",
        .moves = {"--model gpt-124m --tp 6 --sequences 1", "awaited", 5},
-       .still = {"--model gpt-6.9b --tp 2 --sequences 4", "awaited", 0.5}});
+       .still = {"--model grammar-tutor --tp 2 --fsdp 1", "awaited", 0.5}});
   return table;
 }
 
