@@ -33,9 +33,11 @@ inline std::vector<Action> step_of_two_blocks() {
 // A list of actions, changed at one place.
 struct Changed {
   std::vector<Action> actions;
-  Changed without(int at) const {
-    Changed changed = *this;
-    changed.actions.erase(changed.actions.begin() + at);
+  Changed without(int left_out) const {
+    Changed changed;
+    for (int at = 0; at < static_cast<int>(actions.size()); ++at) {
+      if (at != left_out) changed.actions.push_back(actions[static_cast<std::size_t>(at)]);
+    }
     return changed;
   }
   Changed with(int at, const Action& action) const {

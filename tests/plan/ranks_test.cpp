@@ -14,8 +14,9 @@ std::string said(const std::vector<Action>& actions, const std::vector<Action>& 
   const Plan other = finish(numbered(of_third), network, {2, 2});
   EXPECT_FALSE(problem_of(other, network)) << problem_of(other, network)->sentence;
   const auto problem = problem_of({plan, plan, other, plan}, std::vector<Network>(4, network));
-  if (problem) EXPECT_EQ(problem->rank, 2);
-  return problem ? problem->sentence : "nothing";
+  if (!problem) return "nothing";
+  EXPECT_EQ(problem->rank, 2);
+  return problem->sentence;
 }
 
 TEST(Ranks, AgreeHere) {
