@@ -4,29 +4,33 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "engine/metrics/dependencies.hpp"
 
 namespace shardbook::metrics {
 namespace {
 
+// Made once for a window; walks back through it, or through parts of it.
 class Walk {
  public:
   Walk(const Timeline& timeline, const std::vector<MatchedCollective>& matched, Window window)
-      : timeline_(timeline), window_(window), dependencies_(timeline, window), collectives_(by_span(matched)), time_(window.end) {
-    path_.window = window;
-  }
+      : timeline_(timeline), dependencies_(timeline, window), collectives_(by_span(matched)) {}
 
-  CriticalPath run() {
+  CriticalPath run(Window window) {
+    path_ = {};
+    path_.window = window_ = window;
+    time_ = window.end;
+    dependencies_.narrow(window);
     SpanRef span = dependencies_.last_ended(window_.end);
     if (span.valid()) piece(PathKind::wait, span, timeline_.end(span));
     // Each turn goes to an earlier span; the limit only guards against a trace whose edges run in a circle
     // at one instant.
-    std::size_t turns = 4 * dependencies_.device_spans() + 16;
+    std::size_t turns = 4 * (dependencies_.device_spans() + timeline_.tracks.size()) + 16;
     while (span.valid() && time_ > window_.start && turns-- > 0) span = before(through(span));
     if (time_ > window_.start) piece(PathKind::wait, span, window_.start);
     std::reverse(path_.pieces.begin(), path_.pieces.end());
-    return std::move(path_);
+    return std::exchange(path_, {});
   }
 
  private:
@@ -96,7 +100,7 @@ class Walk {
   Window window_;
   Dependencies dependencies_;
   CollectiveBySpan collectives_;
-  Nanoseconds time_;            // the path from here to the window's end is known
+  Nanoseconds time_ = 0;        // the path from here to the window's end is known
   CriticalPath path_;
 };
 
@@ -127,7 +131,8 @@ std::vector<Window> steps_in(const Timeline& timeline, Window window) {
 CriticalPath critical_path(const Timeline& timeline, const std::vector<MatchedCollective>& matched, Window window) {
   // Each step has a path of its own: that of several would follow the host through all but the last.
   const std::vector<Window> steps = steps_in(timeline, window);
-  if (steps.size() < 2) return Walk(timeline, matched, window).run();
+  Walk walk(timeline, matched, window);
+  if (steps.size() < 2) return walk.run(window);
   CriticalPath path;
   path.window = window;
   Nanoseconds until = window.start;
@@ -136,7 +141,7 @@ CriticalPath critical_path(const Timeline& timeline, const std::vector<MatchedCo
     until = std::max(until, to);
   };
   for (const Window step : steps) {
-    CriticalPath of_step = Walk(timeline, matched, step).run();
+    CriticalPath of_step = walk.run(step);
     gap(step.start, of_step.pieces.empty() ? SpanRef{} : of_step.pieces.front().span);
     path.pieces.insert(path.pieces.end(), of_step.pieces.begin(), of_step.pieces.end());
     path.inferred = path.inferred || of_step.inferred;

@@ -11,7 +11,7 @@ using timeline::EdgeKind;
 using timeline::Track;
 using timeline::TrackKind;
 
-Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(timeline) {
+Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(timeline), known_(window) {
   for (const timeline::Provenance& provenance : timeline.ranks) {
     ranks_.emplace(provenance.rank, OfRank(timeline::Links(timeline, provenance.rank)));
   }
@@ -27,7 +27,6 @@ Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(
       if (track.kind == TrackKind::stream && is_device_work(track.cls[i])) {
         rank->second.streams[track.id].push_back({t, i});
         rank->second.by_end.push_back({t, i});
-        ++device_spans_;
       } else if (track.kind == TrackKind::host && track.cls[i] == Class::sync) {
         host_waits_[t].push_back({t, i});
       }
@@ -58,13 +57,23 @@ SpanRef Dependencies::before_on_stream(const OfRank& rank, SpanRef span) const {
   const auto at = std::lower_bound(spans.begin(), spans.end(), span, [&](SpanRef a, SpanRef b) {
     return timeline_.start(a) != timeline_.start(b) ? timeline_.start(a) < timeline_.start(b) : a < b;
   });
-  return at == spans.begin() ? SpanRef{} : *std::prev(at);
+  return at == spans.begin() || !touches(*std::prev(at)) ? SpanRef{} : *std::prev(at);
 }
 
 SpanRef Dependencies::last_ended_of(const OfRank& rank, Nanoseconds time) const {
   const auto after = std::upper_bound(rank.by_end.begin(), rank.by_end.end(), time,
                                       [&](Nanoseconds wanted, SpanRef span) { return wanted < timeline_.end(span); });
-  return after == rank.by_end.begin() ? SpanRef{} : *std::prev(after);
+  return after == rank.by_end.begin() || !touches(*std::prev(after)) ? SpanRef{} : *std::prev(after);
+}
+
+std::size_t Dependencies::device_spans() const {
+  std::size_t sum = 0;
+  for (const auto& [number, rank] : ranks_) {
+    const auto first = std::partition_point(rank.by_end.begin(), rank.by_end.end(), [&](SpanRef span) { return timeline_.end(span) < known_.start; });
+    const auto last = std::partition_point(first, rank.by_end.end(), [&](SpanRef span) { return timeline_.end(span) <= known_.end; });
+    sum += static_cast<std::size_t>(last - first);
+  }
+  return sum;
 }
 
 SpanRef Dependencies::last_ended(Nanoseconds time) const {
@@ -116,7 +125,7 @@ SpanRef Dependencies::host_wait_before(std::uint32_t host_track, Nanoseconds tim
   if (found == host_waits_.end()) return {};
   const auto after = std::upper_bound(found->second.begin(), found->second.end(), time,
                                       [&](Nanoseconds wanted, SpanRef wait) { return wanted < timeline_.end(wait); });
-  return after == found->second.begin() ? SpanRef{} : *std::prev(after);
+  return after == found->second.begin() || !touches(*std::prev(after)) ? SpanRef{} : *std::prev(after);
 }
 
 SpanRef Dependencies::released_by(SpanRef wait) const {

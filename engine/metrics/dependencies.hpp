@@ -24,10 +24,15 @@ struct Decision {
   bool inferred = false;
 };
 
-// Made once for a window; holds the device work and the host waits of each rank in it.
+// Made once for a window; holds the device work and the host waits of each rank in it. Making it costs O(spans), so that
+// who asks of many windows within one makes it of that one, and narrows it to each in turn.
 class Dependencies {
  public:
   Dependencies(const Timeline& timeline, Window window);
+
+  // From now on what does not touch this window is not known. O(1).
+  // REQUIRES: it lies in the window that this was made for.
+  void narrow(Window window) { known_ = window; }
 
   // REQUIRES: a device span of the window.
   Decision decide(SpanRef device_span) const;
@@ -37,7 +42,8 @@ class Dependencies {
   SpanRef released_by(SpanRef host_wait) const;
   // The device span of any rank that ended last by `time`.
   SpanRef last_ended(Nanoseconds time) const;
-  std::size_t device_spans() const { return device_spans_; }
+  // How many device spans ended within the window.
+  std::size_t device_spans() const;
 
  private:
   struct OfRank {
@@ -50,10 +56,12 @@ class Dependencies {
   SpanRef last_ended_of(const OfRank& rank, Nanoseconds time) const;
   SpanRef before_on_stream(const OfRank& rank, SpanRef span) const;
 
+  bool touches(SpanRef span) const { return timeline_.end(span) >= known_.start && timeline_.start(span) <= known_.end; }
+
   const Timeline& timeline_;
+  Window known_;
   std::map<Rank, OfRank> ranks_;
   std::map<std::uint32_t, std::vector<SpanRef>> host_waits_;   // per host track, by end
-  std::size_t device_spans_ = 0;
 };
 
 }  // namespace shardbook::metrics

@@ -33,8 +33,9 @@ void join(BandBox& box, const BandBox& next) {
 
 float width_of(const std::string& words) { return ui::measure().width(words, page::FontKind::small); }
 
-// Two layers of two digits have room.
-float least_box() { return std::ceil(width_of("L88–88") + px(8)); }
+// One layer of two digits has room, and two of them.
+float least_alone() { return std::ceil(width_of("L88") + px(8)); }
+float least_together() { return std::ceil(width_of("L88–88") + px(8)); }
 
 // The rank of the row that is looked at, else the first.
 base::Rank rank_of_band(const scene::Scene& scene, const PlotState& state) {
@@ -73,7 +74,7 @@ std::vector<BandBox> phase_boxes(const scene::Timeline& timeline, const Bands& b
     boxes.push_back({std::max(0.0f, x0), std::min(view.width, x1), std::move(full), std::move(brief), around, "", ""});
     return 1.0f;
   });
-  return joined(boxes, least_box());
+  return joined(boxes, least_together(), least_together());
 }
 
 std::vector<BandBox> layer_boxes(const scene::Scene& scene, const Bands& bands, const scene::TimeView& view) {
@@ -85,7 +86,7 @@ std::vector<BandBox> layer_boxes(const scene::Scene& scene, const Bands& bands, 
     return static_cast<double>(piece.time.length()) >= px(least_block_units) * view.per_pixel();
   });
   const bool fits = 2 * static_cast<std::size_t>(wide) >= blocks.size();
-  return joined(boxes_of(!blocks.empty() && fits ? blocks : bands.layers, view, words), least_box());
+  return joined(boxes_of(!blocks.empty() && fits ? blocks : bands.layers, view, words), least_alone(), least_together());
 }
 
 ImU32 tint(ImU32 colour, unsigned alpha) { return (colour & ~IM_COL32_A_MASK) | (alpha << IM_COL32_A_SHIFT); }
@@ -136,19 +137,33 @@ void draw_hint(const scene::Scene& scene, const Bands& bands, base::Rank rank, b
 
 }  // namespace
 
-std::vector<BandBox> joined(const std::vector<BandBox>& pieces, float least) {
-  const auto is_narrow = [&](const BandBox& piece) { return piece.x1 - piece.x0 < least; };
-  std::vector<BandBox> boxes;
-  bool last_is_narrow = false;                 // the last box is made of narrow pieces alone
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const BandBox& piece = pieces[i];
-    const bool narrow = is_narrow(piece), together = narrow && last_is_narrow && boxes.back().around == piece.around;
-    // Too narrow, and nothing narrow follows that it could wait for: it joins those before it, too.
-    const bool alone = i + 1 == pieces.size() || pieces[i + 1].around != piece.around || !is_narrow(pieces[i + 1]);
-    if (together && (is_narrow(boxes.back()) || alone)) join(boxes.back(), piece);
-    else boxes.push_back(piece);
-    last_is_narrow = narrow;
+std::vector<BandBox> joined(const std::vector<BandBox>& pieces, float alone, float together) {
+  struct Made {
+    BandBox box;
+    bool narrow = false;                       // of narrow pieces alone
+    float width() const { return box.x1 - box.x0; }
+  };
+  std::vector<Made> made;
+  // The last box, if it is still too narrow, joins the one before it.
+  const auto settle = [&] {
+    if (made.size() < 2) return;
+    Made &last = made.back(), &before = made[made.size() - 2];
+    if (!last.narrow || !before.narrow || last.box.around != before.box.around || last.width() >= together) return;
+    join(before.box, last.box);
+    made.pop_back();
+  };
+  for (const BandBox& piece : pieces) {
+    const bool narrow = piece.x1 - piece.x0 < alone, goes_on = narrow && !made.empty() && made.back().narrow && made.back().box.around == piece.around;
+    if (goes_on && made.back().width() < together) {
+      join(made.back().box, piece);
+      continue;
+    }
+    if (!goes_on) settle();
+    made.push_back({piece, narrow});
   }
+  settle();
+  std::vector<BandBox> boxes;
+  for (Made& one : made) boxes.push_back(std::move(one.box));
   return boxes;
 }
 
@@ -204,6 +219,7 @@ void draw_band(ImDrawList* list, const scene::Scene& scene, const PlotState& sta
   ImFont* font = ui::font(page::FontKind::small);
   const auto title = [&](const std::string& words, const Frame& line) {
     list->AddText(font, font->FontSize, {names.from.x + px(8), std::floor((line.from.y + line.to.y - font->FontSize) / 2)}, theme().dim, words.c_str());
+    ui::note_words(words);
   };
   const std::string of_rank = scene.ranks().size() > 1 ? " of rank " + std::to_string(rank) : "";
   title((bands.of_annotations ? "annotation" : "phase") + of_rank, upper);

@@ -21,8 +21,9 @@ struct BandBox {
   std::string least;                         // where there is no room for `brief`: "attn"
 };
 
-// Neighbours that are narrower than `least` pixels are joined until they are not. REQUIRES: ascending.
-std::vector<BandBox> joined(const std::vector<BandBox>& pieces, float least);
+// Neighbours that are narrower than `alone` pixels are joined until they are `together` wide: the names of two take more
+// room than that of one. REQUIRES: ascending; alone <= together.
+std::vector<BandBox> joined(const std::vector<BandBox>& pieces, float alone, float together);
 
 // The longest words that there is room for: "L3–7", "head–L23"; of one piece its own words. "" if there is none.
 std::string words_of(const BandBox& box);                                  // however long

@@ -143,6 +143,7 @@ Part cut(const Timeline& timeline, const std::vector<metrics::MatchedCollective>
   out.details = timeline.details;
   out.groups = timeline.groups;
   out.ranks = timeline.ranks;
+  out.steps = timeline.steps;      // each has a path of its own
   out.base_ns = timeline.base_ns;
   for (Track& track : out.tracks) {
     for (std::uint32_t& collective : track.collective) {

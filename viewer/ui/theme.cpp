@@ -34,7 +34,7 @@ Theme make_light() {
   theme.code_ground = rgb(0xF4F5F7);
   theme.code = {rgb(0x1D2127), rgb(0x7A318F), rgb(0x0B5694), rgb(0x17603A), rgb(0x8A4200), rgb(0x525D68), rgb(0x8C2A5C)};
   theme.paint = {rgb(0x2271B3), rgb(0xB97D10), rgb(0x18947A), rgb(0x868A92), rgb(0x5B6B8C),
-                 rgb(0xA8588C), rgb(0xA62B17), rgb(0xA3ADB9), rgb(0xF0D9A8), rgb(0x1D2127)};
+                 rgb(0xA8588C), rgb(0xA62B17), rgb(0xA8B1BC), rgb(0xF0D9A8), rgb(0x1D2127)};
   theme.series = {rgb(0x2271B3), rgb(0xB97D10), rgb(0x18947A), rgb(0xA8588C), rgb(0x8A5F3C), rgb(0x5B6B8C), rgb(0x6F7F1E),
                   rgb(0xA62B17)};
   return theme;
