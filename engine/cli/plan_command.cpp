@@ -47,7 +47,7 @@ std::string row_of(std::size_t at, const PlannedRank& rank) {
   const Action& action = rank.plan.actions[at];
   const std::string batch = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
   return row(std::to_string(at), plan::name_of(action.kind), subject_of(action, rank.network), batch,
-             action.slot < 0 ? "" : std::to_string(action.slot), planned_at(action, columns - 61));
+             action.slot < 0 ? "" : std::to_string(action.slot), planned_at(action, columns - 60));
 }
 
 // Prints a list with repetitions left out: a stretch that is the same again and again, but for its layers, buffers and
