@@ -46,9 +46,9 @@ std::string encode(program::Recorder& recorder, int world_size, const std::vecto
 std::string what_is_not_finite(const train::StepResult& result) {
   const bool of_loss = !std::isfinite(result.loss);
   if (!of_loss && std::isfinite(result.gradient_norm)) return "";
+  const double value = of_loss ? result.loss : result.gradient_norm;
   return base::text(of_loss ? "the loss of step " : "the gradient norm of step ", result.step, " is ",
-                    of_loss ? result.loss : result.gradient_norm,
-                    ", on all ranks; a lower --lr, more --warmup-steps or a --clip may keep it finite");
+                    std::isnan(value) ? std::string("nan") : base::text(value), ", on all ranks; a lower --lr, more --warmup-steps or a --clip may keep it finite");
 }
 
 // Says how a step went, every so many steps and at the end.

@@ -82,7 +82,9 @@ TEST(NothingLost, AKilledRunIsMadeWholeFromWhatItsRanksRecorded) {
   // While it lives nobody takes its folder.
   const auto too_early = recover(folder.run());
   EXPECT_FALSE(too_early.ok());
-  if (!too_early.ok()) EXPECT_NE(too_early.error().find("has not ended"), std::string::npos) << too_early.error();
+  if (!too_early.ok()) {
+    EXPECT_NE(too_early.error().find("has not ended"), std::string::npos) << too_early.error();
+  }
   const auto same_folder = run(small(folder.run(), {{"steps", "1"}}), {});
   EXPECT_FALSE(same_folder.ok());
 
