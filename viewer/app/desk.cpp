@@ -237,9 +237,9 @@ void Desk::Impl::draw_trace(ImVec2 size) {
   const float overview = std::min(wanted, std::max(px(110), size.y - drawer_height - of_rows));
   ImGui::BeginChild("overview and plot", {size.x, size.y - drawer_height}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   collect(views::draw_overview(*one->scene, one->overview, one->plot, overview));
-  // The rows got less or more room: what is selected stays in sight.
+  // The rows got less or more room: what the user has selected stays in sight. Before that it is the first rank that does.
   const float rows_height = size.y - drawer_height - overview - px(2);
-  if (std::abs(rows_height - one->rows_height) > 1 && one->plot.selected.valid()) one->plot.reveal = true;
+  if (std::abs(rows_height - one->rows_height) > 1 && one->chosen && one->plot.selected.valid()) one->plot.reveal = true;
   one->rows_height = rows_height;
   collect(lanes::draw_plot(*one->scene, one->plot, {size.x, rows_height}));
   ImGui::EndChild();

@@ -72,6 +72,7 @@ void Desk::Impl::select(SpanRef span, bool look) {
   one->plot.selected = span;
   one->edge = 0;
   if (!span.valid()) return;
+  one->chosen = true;
   open_row_of(span);
   one->plot.reveal = true;
   if (panel != "span" && panel != "find" && panel != "source") show_panel("span");

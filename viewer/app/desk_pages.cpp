@@ -196,17 +196,34 @@ void Desk::Impl::show_page(const std::string& target, const std::string& anchor,
   if (layout == "trace") layout = "split";
 }
 
-void Desk::Impl::show_span(const std::string& name) {
-  for (const book::Excerpt& excerpt : excerpts()) {
-    if (excerpt.name == name) {
-      show_source(excerpt.path, excerpt.line);
-      return;
-    }
+const timeline::SourceExcerpt* Desk::Impl::kept_source(const std::string& path) const {
+  const OpenRun* one = run();
+  if (one == nullptr || one->scene->info() == nullptr) return nullptr;
+  for (const timeline::SourceExcerpt& source : one->scene->info()->sources) {
+    if (source.path == path) return &source;
   }
-  fail(text("there is no span called ", name, " in the engine"));
+  return nullptr;
 }
 
-void Desk::Impl::show_source(const std::string& path, int line) {
+// Where the run that is open keeps this file with the span in it, there; else as it is now.
+void Desk::Impl::show_span(const std::string& name) {
+  const auto named = [&](const book::Excerpt& excerpt) { return excerpt.name == name; };
+  const auto now = std::find_if(excerpts().begin(), excerpts().end(), named);
+  if (now == excerpts().end()) {
+    fail(text("there is no span called ", name, " in the engine"));
+    return;
+  }
+  if (const timeline::SourceExcerpt* kept = kept_source(now->path)) {
+    const base::Result<std::vector<book::Excerpt>> of_then = book::excerpts_of(kept->content, now->path);
+    const auto then = of_then ? std::find_if(of_then.value().begin(), of_then.value().end(), named) : std::vector<book::Excerpt>::const_iterator{};
+    if (of_then && then != of_then.value().end()) return show_source(now->path, then->line, kept);
+  }
+  show_source(now->path, now->line, nullptr);
+}
+
+void Desk::Impl::show_source(const std::string& path, int line) { show_source(path, line, kept_source(path)); }
+
+void Desk::Impl::show_source(const std::string& path, int line, const timeline::SourceExcerpt* kept) {
   views::SourceState shown;
   shown.path = path;
   shown.line = line;
@@ -215,12 +232,6 @@ void Desk::Impl::show_source(const std::string& path, int line) {
   const std::string now_path = options.root.empty() ? "" : (fs::path(options.root) / path).string();
   const base::Result<std::string> now = now_path.empty() ? base::Error{"no project here"} : book::read_text(now_path);
   const OpenRun* one = run();
-  const timeline::SourceExcerpt* kept = nullptr;
-  if (one != nullptr && one->scene->info() != nullptr) {
-    for (const timeline::SourceExcerpt& source : one->scene->info()->sources) {
-      if (source.path == path) kept = &source;
-    }
-  }
   if (kept != nullptr) {
     shown.code.text = kept->content;
     shown.changed = !now || timeline::hash_text(now.value()) != kept->hash;
@@ -229,7 +240,9 @@ void Desk::Impl::show_source(const std::string& path, int line) {
                                     : "As it was when this run was made. There is no such file here now.";
   } else if (now) {
     shown.code.text = now.value();
-    shown.standing = one != nullptr ? "As it is now; the run that is open keeps no copy of this file." : "";
+    shown.standing = kept_source(path) != nullptr ? "As it is now; when this run was made, the file had no such span."
+                     : one != nullptr             ? "As it is now; the run that is open keeps no copy of this file."
+                                                  : "";
   } else {
     fail(text("cannot show ", path, ": the run keeps no copy of it, and ", now.error()));
     return;

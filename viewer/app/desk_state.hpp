@@ -28,6 +28,7 @@ struct OpenRun {
   views::Overview overview;
   std::future<std::string> cause;            // of overview.cause, while it is being found
   float rows_height = 0;                     // in the frame before
+  bool chosen = false;                       // the selection is the user's, not the first look's
   std::vector<scene::TimeView> back, forward;
   std::size_t edge = 0;                      // of the selection's edges, which one is followed next
   std::string sidecar_path;
@@ -128,6 +129,8 @@ struct Desk::Impl {
   void show_page(const std::string& path, const std::string& anchor, bool into_history);
   void turn_page(std::vector<PagePlace>& from, std::vector<PagePlace>& to);   // between the two sides of the way taken
   void show_source(const std::string& path, int line);
+  void show_source(const std::string& path, int line, const timeline::SourceExcerpt* kept);   // kept: the run's copy; nullptr: today's file
+  const timeline::SourceExcerpt* kept_source(const std::string& path) const;                // nullptr: the run that is open has none
   void show_span(const std::string& name);
   void go_source();
   void go_note();
