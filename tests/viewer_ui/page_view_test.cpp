@@ -182,7 +182,7 @@ TEST_F(Pages, a_diagram_is_drawn_and_its_node_is_a_link) {
   EXPECT_EQ(clicked, "lab:02");
 }
 
-TEST_F(Pages, a_row_of_a_diagram_that_is_too_long_goes_from_top_to_bottom) {
+TEST_F(Pages, a_row_of_a_diagram_that_is_too_long_is_made_smaller_and_stays_a_row) {
   const std::string row = "flowchart LR\n  first[the first of them] --> b[a second one] --> c[a third one] --> last[the last of them]\n";
   const auto last = [&] {
     const Spot* spot = screen.spot("note:03");
@@ -198,7 +198,9 @@ TEST_F(Pages, a_row_of_a_diagram_that_is_too_long_goes_from_top_to_bottom) {
   const Spot below = last();
   EXPECT_LT(below.from.x, below.to.x);
   EXPECT_LT(below.to.x, 360) << "not cut off";
-  EXPECT_GT(below.from.y, beside.from.y + 50);
+  EXPECT_LT(below.to.x - below.from.x, beside.to.x - beside.from.x) << "smaller";
+  EXPECT_LT(below.from.y, beside.from.y + 50) << "still a row";
+  EXPECT_GT(below.from.x, 180) << "its last node is at the right";
 }
 
 TEST_F(Pages, a_diagram_that_is_not_understood_says_line_and_reason) {

@@ -78,7 +78,11 @@ TEST(Overviews, name_the_rank_that_the_others_wait_for_and_what_it_did) {
   ui::Screen screen(1200, 800);
   Overview overview;
   const PlotState plot = plot_of(*scene);
-  screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, 1200)); });
+  const auto draw = [&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, 1200)); };
+  screen.frame(draw);
+  EXPECT_TRUE(is_said("Rank 2 is the straggler")) << "in the one line, too";
+  overview.unfolded = true;
+  screen.frame(draw);
   EXPECT_TRUE(is_said("Rank 2 is the straggler."));
   // 900 us of compute each step where the others have 500.
   EXPECT_TRUE(is_said("Its compute took 1.80 times as long as theirs."));
@@ -180,8 +184,8 @@ TEST(Overviews, of_many_ranks_show_those_with_the_most_exposed_time_and_say_so) 
   // The one that all wait for has the least.
   EXPECT_EQ(screen.spot("rank 5"), nullptr);
   EXPECT_NE(screen.spot("rank 4"), nullptr);
-  // A bar of many ranks is 16 high: three fewer.
-  draw_in(3 * 16);
+  // A bar of many ranks is 14 high: three fewer.
+  draw_in(3 * 14);
   EXPECT_TRUE(is_said("of 16 ranks the 5 with the most exposed time"));
   EXPECT_NE(screen.spot("C: critical path"), nullptr);
 }
@@ -342,18 +346,31 @@ TEST(Comparisons, are_of_the_steps_in_view_until_another_one_is_chosen) {
   EXPECT_EQ(state.made->step_b, 3);
 }
 
-TEST(Comparisons, name_the_runs_below_each_other_whichever_is_chosen) {
+TEST(Comparisons, name_the_runs_in_columns_whichever_is_chosen) {
   const auto a = run_of(2, 2), b = run_of(2, 2, 1);
   ui::Screen screen(1100, 700);
   CompareState state;
-  screen.frame([&] { draw_compare(state, {{a, "one run"}, {b, "another run"}}); });
-  for (const char* title : {"one run", "another run"}) {
-    std::vector<float> lefts;
+  // Of each side the place of a name, as far from the side's first name as on the other side.
+  const auto places = [&](const std::string& title) {
+    std::vector<ImVec2> found;
     for (const ui::Spot& spot : ui::spots()) {
-      if (spot.label == title) lefts.push_back(spot.from.x);
+      if (spot.label == title) found.push_back(spot.from);
     }
-    ASSERT_EQ(lefts.size(), 2U);
-    EXPECT_EQ(lefts[0], lefts[1]);
+    return found;
+  };
+  for (const float width : {1100.0f, 420.0f}) {
+    ImGui::GetIO().DisplaySize.x = width;
+    for (int i = 0; i < 2; ++i) screen.frame([&] { draw_compare(state, {{a, "one run"}, {b, "another run"}}); });
+    const std::vector<ImVec2> one = places("one run"), another = places("another run");
+    ASSERT_TRUE(one.size() == 2 && another.size() == 2) << width;
+    EXPECT_NEAR(another[0].x - one[0].x, another[1].x - one[1].x, 0.01) << width;
+    if (width > 1000) {
+      EXPECT_EQ(one[0].y, one[1].y) << "beside each other where both have room";
+      EXPECT_GT(one[1].x, another[0].x);
+    } else {
+      EXPECT_LT(one[0].y, one[1].y) << "else below each other";
+      EXPECT_EQ(one[0].x, one[1].x);
+    }
   }
 }
 
