@@ -56,9 +56,13 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
   comm::LoopbackHub hub;
   std::vector<RankOutcome> ranks(static_cast<std::size_t>(config.ranks));
+  // Devices outlive all ranks: where one fails, another may still carry out a collective that reads its memory.
+  std::vector<std::unique_ptr<device::HostDevice>> devices(static_cast<std::size_t>(config.ranks));
   world::SignalGuard signals;
   const base::Status ran = world::run_threads(config.ranks, [&](world::World& world) {
-    device::HostDevice device({stored, stored}, world.rank(), config.drain_seed);
+    std::unique_ptr<device::HostDevice>& own = devices[static_cast<std::size_t>(world.rank())];
+    own = std::make_unique<device::HostDevice>(device::Storage{stored, stored}, world.rank(), config.drain_seed);
+    device::HostDevice& device = *own;
     const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
     Journal journal;
     if (options.write_run) {

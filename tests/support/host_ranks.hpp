@@ -27,8 +27,12 @@ struct HostRank {
 inline std::string on_host_ranks(int ranks, const std::function<void(HostRank&)>& body, std::uint64_t drain_seed = 0,
                                  base::DType stored = base::DType::f32) {
   comm::LoopbackHub hub;
+  // Devices outlive all ranks: where one fails, another may still carry out a collective that reads its memory.
+  std::vector<std::unique_ptr<device::HostDevice>> devices(static_cast<std::size_t>(ranks));
   const base::Status status = world::run_threads(ranks, [&](world::World& world) {
-    device::HostDevice device({stored, stored}, world.rank(), drain_seed);
+    std::unique_ptr<device::HostDevice>& own = devices[static_cast<std::size_t>(world.rank())];
+    own = std::make_unique<device::HostDevice>(device::Storage{stored, stored}, world.rank(), drain_seed);
+    device::HostDevice& device = *own;
     const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
     device.set_watch([&world] { world.throw_if_failed(); });
     HostRank rank{world, device, *backend};

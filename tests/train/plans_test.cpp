@@ -3,6 +3,7 @@
 //
 // All in fp64, with queues that drain in random legal orders, so that a wait that an order needs and nobody issues
 // gives wrong numbers.
+#include <atomic>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -109,7 +110,7 @@ TEST(LegalPlans, GiveTheNumbersOfTheUsualOrder) {
     config.drain_seed = static_cast<std::uint64_t>(seed) + 1;
     const bool accumulate = chance.once_in(4);
     const Liberties liberties{chance.once_in(4), accumulate, 1 + chance.below(config.micro_batches)};
-    bool exact = false;
+    std::atomic<bool> exact = false;   // all ranks say the same
     const HostRun found = run(config, [&](const Network& network) {
       const Plan made = LegalPlan(network, static_cast<std::uint64_t>(seed), liberties).make();
       exact = sums_of(made, network) == sums_of(train::order_of(train::choices_of(config), network).plan, network);
@@ -144,7 +145,7 @@ TEST(DamagedPlans, AreRefusedOrGiveTheNumbersOfTheUsualOrder) {
     config.drain_seed = static_cast<std::uint64_t>(seed) + 1;
     const Liberties liberties{chance.once_in(3), false, 1 + chance.below(config.micro_batches)};
     const std::uint64_t change = chance.next();
-    bool exact = false;
+    std::atomic<bool> exact = false;   // all ranks say the same
     std::string said, line;
     std::mutex mutex;
     const HostRun found = run(config, [&](const Network& network) {
