@@ -8,6 +8,7 @@
 #include "engine/cli/calibrate_command.hpp"
 #include "engine/cli/command.hpp"
 #include "engine/cli/doctor.hpp"
+#include "engine/cli/figures.hpp"
 #include "engine/cli/help.hpp"
 #include "engine/cli/pack_command.hpp"
 #include "engine/cli/plan_command.hpp"
@@ -141,6 +142,13 @@ std::vector<Command> make_commands() {
        "  ./shardbook switches fsdp.prefetch\n"
        "  ./shardbook train --device meta --model gpt-124m --fsdp 8 --set fsdp.prefetch=0\n",
        {{"json", "", "The rows as JSON on standard output.", ""}}, switches_of},
+      {"figures", "[FILE...]", 0, -1, "Do the texts still say what is so? Makes each figure that they name anew.",
+       "A text names where a number comes from in a comment below it, `<!-- says`: a modelled run, the machine profile,\n"
+       "or a formula of the notes. Each is made anew and must round to what the text says. Without files: notes/, labs/,\n"
+       "solutions/ and README.md. Exit code 1 if one is stale.\n\n"
+       "  ./shardbook figures\n"
+       "  ./shardbook figures notes/03_tensor_parallel.md --stale\n",
+       figures_switches(), figures_of},
       {"doctor", "", 0, 0, "What is here, what works with it, and how to get the rest.",
        "Looks at compiler, CUDA, GPUs and their links, NCCL, BLAS, zlib and display. Changes nothing.\n",
        {json}, doctor},

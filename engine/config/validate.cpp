@@ -195,6 +195,10 @@ Status settle_batch(RunConfig& config) {
     const int mine = config.sequences / config.data_ranks();
     const int most = find_preset(config.model.preset)->sequences_at_a_time;
     config.micro_batches = mine / largest_divisor(mine, most);
+    if (sequences_asked && config.micro_batches > 1) {
+      config.notes.push_back(text("a rank's ", mine, " sequences come in ", config.micro_batches, " micro-batches of ", mine / config.micro_batches,
+                                  ", each issued by itself (--micro-batches 1 takes them at once)"));
+    }
   }
   return Done{};
 }

@@ -55,7 +55,7 @@ TEST(IdleCauses, SumInEveryWindowToTheIdleTimeWithinIt) {
       for (int i = 0; i < 50; ++i) {
         // Within the rank's own work: before and after it nothing is awaited.
         const auto any = [&] { return extent.start + static_cast<Nanoseconds>(random() % static_cast<std::uint64_t>(extent.length() + 1)); };
-        const auto [start, end] = std::minmax(any(), any());
+        const auto [start, end] = std::minmax({any(), any()});
         const IdleCauses::Sums sums = scene->idle_causes(rank.rank)->within({start, end});
         EXPECT_EQ(std::accumulate(sums.begin(), sums.end(), Nanoseconds{0}), rank.partition({start, end}).idle_ns);
       }

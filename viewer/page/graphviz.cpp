@@ -286,9 +286,10 @@ std::optional<PlacedGraph> place_in_time(const Graph& graph, double seconds) {
     while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
   }
   close(ends[0]);
+  if (bytes.size() < sizeof(float)) return std::nullopt;
   std::vector<float> floats(bytes.size() / sizeof(float));
   std::memcpy(floats.data(), bytes.data(), floats.size() * sizeof(float));
-  return floats.empty() ? std::nullopt : read_back(floats, graph);
+  return read_back(floats, graph);
 }
 
 }  // namespace

@@ -1,0 +1,173 @@
+#include "engine/cli/figures.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <ostream>
+
+#include "engine/book/project.hpp"
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::Result;
+using base::text;
+
+namespace {
+
+std::string_view trimmed(std::string_view words) {
+  while (!words.empty() && std::isspace(static_cast<unsigned char>(words.front()))) words.remove_prefix(1);
+  while (!words.empty() && std::isspace(static_cast<unsigned char>(words.back()))) words.remove_suffix(1);
+  return words;
+}
+
+// What a term's base unit is worth in another: times are ns, rates flops a ns, slopes ps a byte, the rest plain.
+struct Unit {
+  const char* name;
+  double in_base;
+};
+constexpr Unit units[] = {{"", 1}, {"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"%", 0.01}, {"×", 1}, {"times", 1}, {"ps", 1},
+                          {"TFLOP/s", 1e3}, {"tokens", 1}, {"calls", 1}, {"all-reduces", 1}};
+
+// Digits, with one point; a blank may part thousands.
+struct Number {
+  double value = 0;
+  double place = 1;      // of the last digit that counts
+  std::size_t length = 0;
+};
+
+Number number_at(std::string_view words) {
+  Number number;
+  std::string digits;
+  std::size_t at = 0;
+  bool point = false;
+  for (; at < words.size(); ++at) {
+    const char c = words[at];
+    if (std::isdigit(static_cast<unsigned char>(c))) digits += c;
+    else if (c == '.' && !point) point = true, digits += c;
+    else if ((c == '-' || c == '+') && at == 0) digits += c;
+    else if (c == ' ' && at + 3 < words.size() && std::all_of(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.begin() + static_cast<std::ptrdiff_t>(at) + 4,
+                                                             [](unsigned char d) { return std::isdigit(d) != 0; })) continue;
+    else break;
+  }
+  number.length = at;
+  if (digits.find_first_of("0123456789") == std::string::npos) return {.length = 0};
+  number.value = std::stod(digits);
+  if (point) {
+    number.place = std::pow(10.0, -static_cast<double>(digits.size() - digits.find('.') - 1));
+  } else if (std::abs(number.value) >= 1000) {
+    // "7500" is said of 7493: noughts at the end of a large number are there to round it
+    for (auto digit = digits.rbegin(); digit != digits.rend() && *digit == '0'; ++digit) number.place *= 10;
+  }
+  return number;
+}
+
+// The paragraph or table that ends above line `at`.
+std::string block_above(const std::vector<std::string_view>& lines, std::size_t at) {
+  while (at > 0 && trimmed(lines[at - 1]).empty()) --at;
+  std::string block;
+  for (; at > 0 && !trimmed(lines[at - 1]).empty(); --at) block = std::string(lines[at - 1]) + "\n" + block;
+  return block;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+Said look_after(std::string_view line, const std::string& block) {
+  Said said;
+  const std::size_t arrow = line.find("->");
+  if (arrow == std::string_view::npos) {
+    said.term = std::string(trimmed(line));
+    said.problem = "there is no -> in this line: left of it stands a term, right of it what the text says";
+    return said;
+  }
+  said.term = std::string(trimmed(line.substr(0, arrow)));
+  said.words = std::string(trimmed(line.substr(arrow + 2)));
+  const Result<double> value = value_of_term(said.term);
+  if (!value) {
+    said.problem = value.error();
+    return said;
+  }
+  said.value = value.value();
+  const Result<bool> rounds = rounds_to(said.value, said.words);
+  if (!rounds) said.problem = rounds.error();
+  else if (!rounds.value()) said.problem = text("it is ", said.value, " now");
+  else if (block.find(said.words) == std::string::npos) said.problem = text("the paragraph above does not say '", said.words, "'");
+  said.holds = said.problem.empty();
+  return said;
+}
+
+std::vector<std::string> texts_of(const std::string& root) {
+  std::vector<std::string> files{root + "/README.md"};
+  for (const char* folder : {"notes", "labs", "solutions"}) {
+    std::error_code ignored;
+    for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder, ignored)) {
+      if (entry.path().extension() == ".md") files.push_back(entry.path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+Result<bool> rounds_to(double value, std::string_view words) {
+  const Number number = number_at(words);
+  if (number.length == 0) return Error{text("'", words, "' begins with no number")};
+  const std::string_view name = trimmed(words.substr(number.length));
+  const Unit* unit = std::find_if(std::begin(units), std::end(units), [&](const Unit& one) { return name == one.name; });
+  if (unit == std::end(units)) return Error{text("'", name, "' is no unit that a term has")};
+  return std::abs(value / unit->in_base - number.value) <= 0.5000001 * number.place;
+}
+
+std::vector<Said> said_in(std::string_view content, const std::string& file) {
+  std::vector<Said> all;
+  const std::vector<std::string_view> lines = lines_of(content);
+  for (std::size_t at = 0; at < lines.size(); ++at) {
+    if (trimmed(lines[at]) != "<!-- says") continue;
+    const std::string block = block_above(lines, at);
+    for (++at; at < lines.size() && trimmed(lines[at]) != "-->"; ++at) {
+      Said said = look_after(lines[at], block);
+      said.file = file;
+      said.line = static_cast<int>(at) + 1;
+      all.push_back(std::move(said));
+    }
+  }
+  return all;
+}
+
+std::vector<Switch> figures_switches() { return {{"stale", "", "Only those that no longer hold.", ""}}; }
+
+int figures_of(const Line& line, Console& console) {
+  std::vector<std::string> files = line.places;
+  if (files.empty()) {
+    if (book::project_root().empty()) return refuse(console, "there are no texts here: run it at the root of the project, or name files");
+    files = texts_of(book::project_root());
+  }
+  std::size_t count = 0, stale = 0;
+  for (const std::string& file : files) {
+    const Result<std::string> content = book::read_text(file);
+    if (!content) return refuse(console, content.error());
+    for (const Said& said : said_in(content.value(), file)) {
+      ++count;
+      stale += !said.holds;
+      if (said.holds && line.has("stale")) continue;
+      console.out << (said.holds ? "holds  " : "STALE  ") << said.file << ":" << said.line << "  " << said.term << " -> " << said.words
+                  << (said.holds ? "" : ": " + said.problem) << "\n";
+    }
+  }
+  console.out << count << " figures, " << stale << " stale\n";
+  return stale == 0 ? exit_ok : exit_failed;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,65 @@
+// `figures`: a number of a text holds when what it names, made anew, rounds to it.
+#include <gtest/gtest.h>
+
+#include "engine/cli/figures.hpp"
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+TEST(Figures, OfNotesLabsAndSolutionsHold) {
+  const Spoken spoken = shardbook({"figures", "--stale"});
+  EXPECT_EQ(spoken.code, 0) << spoken.out;
+}
+
+TEST(Figures, AreRightWhenTheTermRoundsToTheWords) {
+  struct { double value; const char* words; bool right; } const cases[] = {
+      {1319176, "1.319 ms", true}, {1319176, "1.32 ms", true}, {1319176, "1.318 ms", false}, {1319176, "1319 µs", true},
+      {0.2249, "22 %", true},      {0.2251, "22 %", false},    {7493, "7500", true},         {7440, "7500", false},
+      {511.4, "511", true},        {90, "90 calls", true},     {91, "90 calls", false},      {43012, "43 000 tokens", true},
+      {722728, "723 TFLOP/s", true}, {-0.29, "-29 %", true},
+  };
+  for (const auto& one : cases) {
+    const base::Result<bool> said = rounds_to(one.value, one.words);
+    ASSERT_TRUE(said) << one.words;
+    EXPECT_EQ(said.value(), one.right) << one.value << " as " << one.words;
+  }
+  EXPECT_FALSE(rounds_to(1, "many"));
+  EXPECT_FALSE(rounds_to(1, "1 parsec"));
+}
+
+TEST(Figures, StaleOnesAreNamedWithTheirLineAndWhatIsSoNow) {
+  const std::string page = "The rate is 999 TFLOP/s.\n\n<!-- says\nrate 4096 4096 4096 -> 999 TFLOP/s\n-->\n";
+  const std::vector<Said> said = said_in(page, "page.md");
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_FALSE(said[0].holds);
+  EXPECT_EQ(said[0].line, 4);
+  EXPECT_NE(said[0].problem.find("is 7"), std::string::npos) << said[0].problem;   // 7.2e5 flops a ns
+}
+
+TEST(Figures, MustStandInTheParagraphAboveTheirComment) {
+  const std::string page = "Elsewhere 723 TFLOP/s.\n\nNothing here.\n<!-- says\nrate 4096 4096 4096 -> 723 TFLOP/s\n-->\n";
+  const std::vector<Said> said = said_in(page, "page.md");
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_NE(said[0].problem.find("does not say '723 TFLOP/s'"), std::string::npos) << said[0].problem;
+}
+
+TEST(Figures, ATermThatThereIsNotIsOneSentence) {
+  const base::Result<double> none = value_of_term("speed 3");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().find("there is no term 'speed'"), std::string::npos) << none.error();
+  EXPECT_FALSE(value_of_term("step --tpp 2"));
+  EXPECT_FALSE(value_of_term("alpha all_reduce 3"));
+  EXPECT_FALSE(value_of_term("rate 1 2"));
+}
+
+TEST(Figures, OfARunFollowWhatIsTakenAway) {
+  const double step = value_of_term("step --tp 2 --fsdp 1").value();
+  EXPECT_EQ(value_of_term("step --tp 2 --fsdp 1 with comm=0").value(), step);   // the host sets the pace
+  EXPECT_LT(value_of_term("step --tp 2 --fsdp 1 with host=0").value(), 0.9 * step);
+  EXPECT_NEAR(value_of_term("step --tp 2 --fsdp 1 / step --tp 2 --fsdp 1").value(), 1, 0);
+  EXPECT_GT(value_of_term("exposed --tp 2 --fsdp 1").value(), value_of_term("exposed --tp 2 --fsdp 1 with comm=0").value());
+}
+
+}  // namespace
+}  // namespace shardbook::cli
