@@ -92,6 +92,7 @@ void Desk::Impl::turn_to_run() {
 void Desk::Impl::draw() {
   ++frames;
   take_loaded();
+  take_work();
   take_causes(false);
   turn_to_run();
   dress(settings.dark, settings.scale * screen_scale);
@@ -156,7 +157,10 @@ bool Desk::Impl::draw_page_side(ImVec2 whole, float height) {
   // Where no run is open and a page is read, nothing would stand beside it.
   const bool alone = layout == "read" && run() == nullptr && !loader && !of_library;
   if (alone) width = whole.x;
-  ui::begin_pane("text", {width, height}, false);
+  const bool of_work = show_work && !of_library && !work.parts.empty();
+  const float page_height = of_work ? std::max(px(160), height * (1 - settings.work_share)) : height;
+  ImGui::BeginChild("page side", {width, height}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  ui::begin_pane("text", {width, page_height}, false);
   if (of_library) {
     collect(views::draw_library(library()));
   } else {
@@ -165,12 +169,25 @@ bool Desk::Impl::draw_page_side(ImVec2 whole, float height) {
     collect(views::draw_text(reader));
   }
   ui::end_pane();
+  if (of_work) draw_steps({width, height}, page_height);
+  ImGui::EndChild();
   if (alone) return true;
   ImGui::SameLine(0, 0);
   float dragged = width;
   if (ui::splitter("text | trace", true, &dragged, px(260), px(360), whole.x) && layout == "split") settings.text_share = dragged / whole.x;
   ImGui::SameLine(0, 0);
   return false;
+}
+
+// Under the page, `page_height` down.
+void Desk::Impl::draw_steps(ImVec2 side, float page_height) {
+  float upper = page_height;
+  ImGui::SetCursorPos({0, page_height});
+  if (ui::splitter("text / steps", false, &upper, px(160), px(200), side.y)) settings.work_share = (side.y - upper) / side.y;
+  ImGui::SetCursorPos({0, page_height + px(gap_units)});
+  ui::begin_pane("steps", {side.x, side.y - page_height - px(gap_units)}, false);
+  collect(views::draw_work(work));
+  ui::end_pane();
 }
 
 void Desk::Impl::draw_welcome(ImVec2 size) {
@@ -299,7 +316,7 @@ Desk::Desk(DeskOptions options) : impl_(std::make_unique<Impl>(std::move(options
 Desk::~Desk() = default;
 void Desk::draw() { impl_->draw(); }
 void Desk::act(const ui::Intent& intent) { impl_->act(intent); }
-bool Desk::idle() const { return !impl_->loader && impl_->waiting.empty() && impl_->queue.empty() && impl_->quiet_frames >= 2; }
+bool Desk::idle() const { return !impl_->job.running() && !impl_->loader && impl_->waiting.empty() && impl_->queue.empty() && impl_->quiet_frames >= 2; }
 void Desk::find_causes() { impl_->take_causes(true); }
 bool Desk::wants_to_quit() const { return impl_->quit; }
 bool Desk::dark() const { return impl_->settings.dark; }

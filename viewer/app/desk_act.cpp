@@ -74,6 +74,12 @@ const Desk::Impl::DeskActions& Desk::Impl::desk_actions() {
       {"compare", [](Impl& desk, Words) { desk.show_panel("compare"); }},
       {"library", [](Impl& desk, Words) { desk.turn_library(); }},
 
+      // --- The lab's steps ----------------------------------------------------------------------------
+      {"work", [](Impl& desk, Words) { desk.turn_work(); }},
+      {"work.part", [](Impl& desk, Words place) { desk.choose_work(number_of(place)); }},
+      {"work.do", [](Impl& desk, Words command) { desk.do_work(command); }},
+      {"work.cancel", [](Impl& desk, Words) { desk.job.cancel(); }},
+
       // --- Text ---------------------------------------------------------------------------------------
       {"follow", [](Impl& desk, Words link) { desk.follow(link); }},
       {"go.source", [](Impl& desk, Words) { desk.go_source(); }},

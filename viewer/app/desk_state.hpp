@@ -12,6 +12,7 @@
 
 #include "engine/book/excerpts.hpp"
 #include "viewer/app/desk.hpp"
+#include "viewer/app/job.hpp"
 #include "viewer/scene/link.hpp"
 #include "viewer/scene/loader.hpp"
 #include "viewer/scene/sidecar.hpp"
@@ -47,7 +48,7 @@ struct Settings {
   bool dark = false;
   float scale = 1;
   std::string layout;
-  float text_share = 0.36f, drawer_share = 0.34f;
+  float text_share = 0.36f, drawer_share = 0.34f, work_share = 0.45f;
   bool drawer = true;                        // a selection opens it
 };
 Settings read_settings();
@@ -70,6 +71,7 @@ struct Desk::Impl {
   // --- desk.cpp: the frame ---------------------------------------------------------------------------
   void draw();
   bool draw_page_side(ImVec2 whole, float height);
+  void draw_steps(ImVec2 side, float page_height);
   void draw_trace(ImVec2 size);
   void draw_drawer(ImVec2 size);
   void draw_welcome(ImVec2 size);
@@ -124,6 +126,13 @@ struct Desk::Impl {
   void delete_mark(lanes::PlotState& plot);
   void show_mark(const OnRun& on, int place);
 
+  // --- desk_work.cpp: the lab's steps beside its text ----------------------------------------------------
+  void read_work();
+  void take_work();
+  void do_work(const std::string& command);   // "./shardbook check 02a"
+  void choose_work(int place);
+  void turn_work();
+
   // --- desk_pages.cpp: text and source --------------------------------------------------------------------
   void follow(const std::string& link);
   void show_page(const std::string& path, const std::string& anchor, bool into_history);
@@ -167,6 +176,11 @@ struct Desk::Impl {
   views::CompareState compare;
   views::TextState reader;
   views::MarksState marks;
+  views::Work work;
+  Job job;
+  bool show_work = false, work_chosen = false;       // chosen: the part is the user's, not the first that is open
+  std::string work_lab;
+  int work_read_at = -1000;                  // a frame
   views::Palette palette;
   views::Library library_;
   int library_read_at = -1000;               // a frame

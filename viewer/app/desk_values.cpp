@@ -78,6 +78,11 @@ std::optional<std::string> Desk::value(const std::string& name) const {
   if (name == "scale") return std::to_string(static_cast<int>(100 * desk.settings.scale + 0.5f));
   if (name == "help") return desk.show_help ? "yes" : "no";
   if (name == "palette") return desk.palette.open ? desk.palette.title : "";
+  if (name == "work") return desk.show_work && !desk.work.parts.empty() ? "yes" : "no";
+  if (name == "work.part") return desk.work.parts.empty() ? "" : desk.work.parts[static_cast<std::size_t>(desk.work.current)].id;
+  if (name == "work.asks") return std::to_string(desk.work.asks.size());
+  if (name == "work.output") return desk.work.output;
+  if (name == "work.ended") return desk.work.ended;
   if (name == "library") return desk.show_library ? "yes" : "no";
   if (name == "page") return desk.page.path;
   if (name == "page.anchor") return desk.page.anchor;

@@ -79,6 +79,7 @@ const std::vector<Command>& commands() {
       {"text.copy", "Ctrl+C", "Copy the selected text", "Text"},
       {"text.select_all", "Ctrl+A", "Select the whole page", "Text"},
       {"library", "Ctrl+O", "Runs, labs and notes to open", "Text"},
+      {"work", "K", "The lab's steps beside its text: predict, run, check, hint", "Text"},
 
       // --- Window -------------------------------------------------------------------------------------
       {"help", "F1 or ?", "Keys and what they do", "Window"},

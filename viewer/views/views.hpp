@@ -140,6 +140,29 @@ struct TextState {
 };
 Intents draw_text(TextState& state);
 
+// --- work_view.cpp: the lab's steps beside its text -----------------------------------------------------------------------
+// Predict, run, check, hint: each button names the command that it stands for, and what that says is shown below.
+struct Work {
+  struct Part {
+    std::string id, words;            // "02b", "02b Why · 35 min"
+    bool passed = false;
+  };
+  struct Ask {
+    std::string key, text, unit, draft;
+  };
+  std::vector<Part> parts;            // of the lab whose text is open; empty: it has none
+  int current = 0;
+  std::string question, state, file;  // of the current part: what it asks; "sealed, not run"; what one edits
+  std::vector<Ask> asks;              // predictions that are not sealed yet
+  std::vector<std::string> commands;  // what it says to run
+  std::string command, output;        // of the last one: "./shardbook check 02b", and what it said
+  std::string ended;                  // "running for 3 s", "ended with exit code 1 after 2.1 s"; "" before the first
+  std::string run;                    // the run that it has left, to be opened; "" if none
+  bool running = false, failed = false;
+};
+// Intents: work.part I, work.do COMMAND, work.cancel, open RUN, work.edit (opens the file's folder path as a hint).
+Intents draw_work(Work& work);
+
 // --- marks_view.cpp: ranges and remarks that the user has made ---------------------------------------------------------
 struct MarksState {
   std::string draft;                  // of a remark that is being written

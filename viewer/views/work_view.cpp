@@ -1,0 +1,103 @@
+#include "viewer/ui/fonts.hpp"
+#include "viewer/ui/theme.hpp"
+#include "viewer/views/views.hpp"
+
+namespace shardbook::views {
+
+using ui::px;
+
+namespace {
+
+// Buttons stand side by side while there is room.
+bool flowing_button(const std::string& label, const std::string& hint, bool& first) {
+  const float width = ImGui::CalcTextSize(label.c_str()).x + px(18);
+  if (!first) {
+    ImGui::SameLine(0, px(5));
+    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
+  }
+  first = false;
+  return ui::small_button(label, hint);
+}
+
+void draw_parts(const Work& work, Intents& intents) {
+  bool first = true;
+  for (std::size_t i = 0; i < work.parts.size(); ++i) {
+    const Work::Part& part = work.parts[i];
+    const std::string label = part.id + (part.passed ? " ✓" : "");
+    if (!first) ImGui::SameLine(0, px(3));
+    first = false;
+    if (ui::tab(label, static_cast<int>(i) == work.current)) intents.push_back({"work.part", std::to_string(i)});
+  }
+}
+
+void draw_predictions(Work& work, Intents& intents) {
+  if (work.asks.empty()) return;
+  ui::heading("Predict first");
+  bool all = true;
+  for (Work::Ask& ask : work.asks) {
+    ui::paragraph(ask.text);
+    ImGui::PushID(ask.key.c_str());
+    ui::text_field(ask.unit.empty() ? ask.key : ask.key + " (" + ask.unit + ")", &ask.draft, std::min(px(220), ImGui::GetContentRegionAvail().x));
+    ImGui::PopID();
+    all &= !ask.draft.empty() && ask.draft.find(' ') == std::string::npos;
+  }
+  if (ui::button("Seal", all ? "A prediction is kept as it is now, and comes back beside what was found" : "Every field needs a guess, without blanks", all)) {
+    std::string command = "./shardbook next " + work.parts[static_cast<std::size_t>(work.current)].id;
+    for (const Work::Ask& ask : work.asks) command += " " + ask.key + "=" + ask.draft;
+    intents.push_back({"work.do", command});
+  }
+}
+
+void draw_commands(const Work& work, Intents& intents) {
+  const std::string& id = work.parts[static_cast<std::size_t>(work.current)].id;
+  bool first = true;
+  for (const std::string& command : work.commands) {
+    if (flowing_button(command, "Runs this command", first)) intents.push_back({"work.do", command});
+  }
+  for (const auto& [label, verb, hint] : {std::tuple{"Check", "check", "Is it right?"}, {"Hint", "hint", "The next of three"},
+                                          {"Card", "card", "What do you remember?"}, {"Solution", "solution", "After a pass, or three failed checks"}}) {
+    const std::string command = std::string("./shardbook ") + verb + (std::string(verb) == "card" ? "" : " " + id);
+    if (flowing_button(label, command + ": " + hint, first)) intents.push_back({"work.do", command});
+  }
+}
+
+void draw_output(const Work& work, Intents& intents) {
+  if (work.command.empty()) return;
+  ImGui::PushFont(ui::font(page::FontKind::mono));
+  ui::words_line(work.command);
+  ImGui::PopFont();
+  ui::dim_line(work.ended);
+  if (work.running) {
+    if (ui::small_button("Cancel", "As Ctrl-C does")) intents.push_back({"work.cancel", ""});
+  } else if (!work.run.empty()) {
+    if (ui::small_button("Open the run", work.run)) intents.push_back({"open", work.run});
+  }
+  ui::note_words(work.output);
+  ImGui::BeginChild("output", {0, 0}, false, ImGuiWindowFlags_HorizontalScrollbar);
+  ImGui::PushFont(ui::font(page::FontKind::mono));
+  ImGui::TextUnformatted(work.output.data(), work.output.data() + work.output.size());
+  ImGui::PopFont();
+  if (work.running) ImGui::SetScrollHereY(1);
+  ImGui::EndChild();
+}
+
+}  // namespace
+
+Intents draw_work(Work& work) {
+  Intents intents;
+  if (work.parts.empty()) {
+    ui::dim_line("This page has no steps: open a lab (Ctrl+O).");
+    return intents;
+  }
+  draw_parts(work, intents);
+  ui::words_line(work.parts[static_cast<std::size_t>(work.current)].words);
+  if (!work.state.empty()) ui::dim_line(work.state);
+  if (!work.question.empty()) ui::paragraph(work.question);
+  if (!work.file.empty()) ui::dim_line("You edit " + work.file);
+  draw_predictions(work, intents);
+  draw_commands(work, intents);
+  draw_output(work, intents);
+  return intents;
+}
+
+}  // namespace shardbook::views
