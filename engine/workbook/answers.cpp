@@ -147,13 +147,15 @@ std::string plain_word(const std::string& given) {
 
 base::Result<Verdict> judge_answers(Facts& facts, const Part& part, const Answers& answers, const std::string& file) {
   Verdict verdict;
+  std::string asked_for;
   const auto fail = [&](const std::string& rule, const std::string& message, const std::string& page) {
-    verdict.findings.push_back({rule, message, file, 0, page, ""});
+    verdict.findings.push_back({rule, message, file, 0, page, asked_for});
     return verdict;
   };
   int number = 0;
   for (const Answer& answer : part.answers) {
     ++number;
+    asked_for = answer.key;
     const std::string asked = text("question ", number, ", ", answer.key);
     const auto given = answers.find(answer.key);
     if (given == answers.end()) return fail("unanswered", text(asked, ": no answer yet. ", answer.text), answer.page);

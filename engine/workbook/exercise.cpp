@@ -257,6 +257,7 @@ base::Result<Verdict> verdict_from_json(const std::string& content, const std::s
       Finding finding;
       finding.rule = one.at("rule").get<std::string>();
       finding.message = one.at("message").get<std::string>();
+      if (finding.message.empty()) return Error{text(path, " holds a finding that says nothing")};
       finding.file = one.contains("file") && one.at("file").is_string() ? one.at("file").get<std::string>() : "";
       finding.line = one.contains("line") && one.at("line").is_number() ? one.at("line").get<int>() : 0;
       finding.page = one.contains("page") && one.at("page").is_string() ? one.at("page").get<std::string>() : "";

@@ -6,6 +6,7 @@
 // memory, crashes, ends the program, writes outside its folder) becomes one finding like any other.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "engine/base/result.hpp"
@@ -14,13 +15,21 @@
 
 namespace shardbook::workbook {
 
+// Who judges notes: a room above this one, of the folder that holds them.
+using JudgeNotes = std::function<base::Result<Verdict>(const std::string& root, const Place& place, const std::string& folder)>;
+
 struct TrialOptions {
   std::string build_folder;                       // "": that of this program
   double seconds = 20;                            // then it "never ends"
   double idle_seconds = 5;                        // without any CPU: a deadlock
   long long address_space = 1LL << 30;
   int seed = 0;                                   // passed on where it is not 0
+  JudgeNotes notes;                               // for parts of kind notes
 };
+
+// What is said of this file, whatever the kind of its part. Of answers, the file is judged against the lab's facts.
+// Errors: those below, and what keeps answers from being judged; notes that nobody judges.
+base::Result<Verdict> judge(const std::string& root, const Place& place, const std::string& file, const TrialOptions& options = {});
 
 // `file` is an absolute path; `root` is the project's. A file that cannot be compiled, or misbehaves, is a verdict.
 // Errors: what is nothing of the learner's: no recipe (says what to build), no compiler, no scratch folder, a program that

@@ -127,6 +127,7 @@ base::Result<Lab> lab_from_json(const std::string& content, const std::string& n
     if (json.contains("facts")) {
       for (const auto& [key, value] : json.at("facts").items()) lab.facts[key] = fact_of(value);
     }
+    lab.stated = texts_of(json, "stated");
     if (json.contains("parts")) {
       for (const Json& one : json.at("parts")) lab.parts.push_back(part_of(one));
     }
@@ -190,6 +191,9 @@ std::string below(const char* folder, const Place& place) {
 
 std::string starter_of(const Place& place) { return below("labs", place); }
 std::string solution_of(const Place& place) { return below("solutions", place); }
-std::string own_file_of(const Place& place) { return below("experiments", place); }
+std::string own_file_of(const Place& place) {
+  const bool folder = place.part->kind == Kind::notes && !place.part->exercise.empty();
+  return folder ? "experiments/" + place.part->exercise : below("experiments", place);
+}
 
 }  // namespace shardbook::workbook

@@ -54,7 +54,7 @@ struct Part {
   Kind kind = Kind::exercise;
   std::vector<Prediction> predict;
   std::vector<Answer> answers;
-  std::string exercise;                        // "fit.cpp"; empty where nothing is edited
+  std::string exercise;                        // "fit.cpp"; of notes, their folder below experiments/; empty: nothing is edited
   std::vector<std::string> run;                // commands to type
   std::string produce;                         // what one ends with
   std::vector<std::string> hints;
@@ -68,6 +68,7 @@ struct Lab {
   std::string name;                            // "00_timeline": its folder
   std::string title, question, stakes;
   std::map<std::string, Fact> facts;
+  std::vector<std::string> stated;             // phrases of the text, with {fact} where it states its value
   std::vector<Part> parts;
 };
 
@@ -91,6 +92,6 @@ base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const 
 // Paths from the root.
 std::string starter_of(const Place& place);          // labs/00_timeline/fit.cpp
 std::string solution_of(const Place& place);         // solutions/00_timeline/fit.cpp; answers: solutions/00_timeline/00a.txt
-std::string own_file_of(const Place& place);         // experiments/00_timeline/fit.cpp; answers: experiments/00_timeline/00a.txt
+std::string own_file_of(const Place& place);         // experiments/00_timeline/fit.cpp; answers: experiments/00_timeline/00a.txt; notes: their folder
 
 }  // namespace shardbook::workbook

@@ -1,5 +1,7 @@
 #include "engine/workbook/learner.hpp"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +28,24 @@ base::Result<std::string> starting_text(const std::string& root, const Place& pl
 }
 
 }  // namespace
+
+Lock::~Lock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+base::Result<Lock> lock_checks(const std::string& root, const std::string& part, double seconds) {
+  const fs::path path = fs::path(root) / "experiments" / ".check.lock";
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  Lock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  const int file = lock.file();
+  if (file < 0) return Error{text("cannot write ", path.string(), ": ", std::strerror(errno))};
+  for (double waited = 0; ::flock(file, LOCK_EX | LOCK_NB) != 0; waited += 0.05) {
+    if (waited >= seconds) return Error{text("another terminal is in the middle of a check, so ", part, " was not checked: try again when it is done")};
+    ::usleep(50000);
+  }
+  return lock;
+}
 
 base::Status write_whole(const std::string& path, const std::string& content) {
   std::error_code failed;
@@ -54,9 +74,26 @@ base::Result<std::string> provide_own_file(const std::string& root, const Place&
   return path;
 }
 
+std::map<std::string, std::string> own_files(const std::string& root, const Place& place) {
+  constexpr std::uintmax_t largest = 256 * 1024;
+  const fs::path path = fs::path(root) / own_file_of(place);
+  std::map<std::string, std::string> files;
+  std::error_code ignored;
+  const auto take = [&](const fs::path& file) {
+    if (!fs::is_regular_file(file, ignored) || fs::file_size(file, ignored) > largest) return;
+    if (base::Result<std::string> content = book::read_text(file.string())) files[fs::relative(file, root, ignored).generic_string()] = content.value();
+  };
+  if (!fs::is_directory(path, ignored)) take(path);
+  else for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) take(entry.path());
+  return files;
+}
+
 std::string own_hash(const std::string& root, const Place& place) {
-  const base::Result<std::string> content = book::read_text((fs::path(root) / own_file_of(place)).string());
-  return content ? file_hash(content.value()) : "";
+  const std::map<std::string, std::string> files = own_files(root, place);
+  if (files.size() == 1) return file_hash(files.begin()->second);
+  std::string all;
+  for (const auto& [path, content] : files) all += path + " " + file_hash(content) + "\n";
+  return files.empty() ? "" : file_hash(all);
 }
 
 base::Result<std::string> reset_own_file(const std::string& root, const Place& place) {

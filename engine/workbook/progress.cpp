@@ -134,11 +134,6 @@ std::string line_of(const Event& event, int seed) {
 
 Progress progress_of(const std::string& content, const std::string& name) {
   Progress progress;
-  // The seed stands above what it seals, wherever it was given: one learner has one.
-  std::istringstream first(content);
-  for (std::string line; std::getline(first, line);) {
-    if (const std::size_t at = line.find(" -- seed number="); at == 16) progress.seed = std::atoi(line.c_str() + at + 16);
-  }
   std::istringstream lines(content);
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
@@ -151,6 +146,7 @@ Progress progress_of(const std::string& content, const std::string& name) {
       continue;
     }
     event.value().line = number;
+    if (event.value().what == "seed" && event.value().values.contains("number")) progress.seed = std::atoi(event.value().values.at("number").c_str());
     progress.events.push_back(std::move(event).value());
   }
   return progress;
@@ -224,13 +220,14 @@ PartState state_of(const Progress& progress, const std::string& part, const std:
     if (event.what == "hint") ++state.hints;
     if (event.what == "solution" && state.passed_at.empty()) state.solution_seen = true;
     if (event.what == "failed") {
-      ++state.failures;
-      ++state.failures_in_row;
+      // A question that is still open is no try.
+      const auto rule = event.values.find("rule");
+      const bool tried = rule == event.values.end() || rule->second != "unanswered";
+      state.failures += tried;
       state.last_failure = event.said;
       if (of_current) current_passes = false;
     }
     if (event.what == "passed") {
-      state.failures_in_row = 0;
       state.passed_at = event.time;
       state.passed_hash = hash == event.values.end() ? "" : hash->second;
       if (of_current) current_passes = true;

@@ -8,7 +8,7 @@
 //   2026-11-22 10:40 02b passed file=77ab01c2 seal=90c1
 //
 // Invariants: a line is written by one call under a lock, so two terminals never mix; a line that is no event is passed
-// over and named; `predicted` and `passed` carry a seal over the rest of the line and the learner's seed, so a line that
+// over and named; `predicted` and `passed` carry a seal over the rest of the line and the seed that stands above it, so a line that
 // was changed later, or taken from another learner, does not count and is named. A seal keeps honest people honest: what
 // counts in a course is checked anew by `grade`.
 #pragma once
@@ -66,7 +66,7 @@ struct PartState {
   bool reopened = false;                                 // it was passed once, and is not now
   std::string passed_hash, passed_at;                    // of the last pass
   std::optional<std::map<std::string, std::string>> predicted;   // the first that was sealed
-  int failures = 0, failures_in_row = 0, hints = 0;
+  int failures = 0, hints = 0;                           // failures: tries that did not pass; an open question is none
   bool solution_seen = false;                            // before the pass
   int minutes = 0;                                       // between its events, breaks over half an hour left out
   std::string last_failure;
