@@ -1,21 +1,25 @@
 #include "engine/cli/cli.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <ostream>
 
 #include "engine/base/nearest.hpp"
 #include "engine/cli/built_with.hpp"
 #include "engine/cli/calibrate_command.hpp"
+#include "engine/cli/check_command.hpp"
 #include "engine/cli/command.hpp"
 #include "engine/cli/doctor.hpp"
 #include "engine/cli/figures.hpp"
 #include "engine/cli/help.hpp"
+#include "engine/cli/loop_command.hpp"
 #include "engine/cli/pack_command.hpp"
 #include "engine/cli/plan_command.hpp"
 #include "engine/cli/read_command.hpp"
 #include "engine/cli/report_command.hpp"
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/switches_command.hpp"
+#include "engine/cli/teacher_command.hpp"
 #include "engine/cli/train_command.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/cli/verify_command.hpp"
@@ -46,8 +50,50 @@ int of_launcher(const Line&, Console& console) {
 constexpr char view[] = "view", diagram[] = "diagram";
 constexpr char build[] = "build", test[] = "test", fetch[] = "fetch";
 
-std::vector<Command> make_commands() {
+// The verbs that carry a learner through the labs.
+std::vector<Command> loop_commands() {
   return {
+      {"next", "[NN[a]] [KEY=VALUE...]", 0, -1, "Where you are in the labs, what to predict, and one command.",
+       "Asks for a part's predictions and seals them, before you run anything. They can stand on the line, or be\n"
+       "piped in, a line each. Progress is kept in experiments/progress.txt, a line an event.\n\n"
+       "  ./shardbook next\n"
+       "  ./shardbook next shorter=20ms fault=3\n"
+       "  ./shardbook next 00b\n",
+       {{"seed", "N", "A number from your teacher, before you begin; exercises then ask for other sizes.", ""}}, next_part},
+      {"list", "", 0, 0, "All parts of all labs, and what became of them.", "", {}, list_parts},
+      {"check", "[NN[a]] [KEY=VALUE...]", 0, -1, "Judge your file of a part: the first thing that is wrong, or why it is right.",
+       "An exercise is compiled alone and run in a child with limits (20 s, 1 GiB). Answers are compared with what the\n"
+       "captured runs say. Exit code 0: passed; 1: not; 2: it cannot be judged.\n\n"
+       "  ./shardbook check                       the part where you are\n"
+       "  ./shardbook check 00b --watch           again whenever you save\n"
+       "  ./shardbook check 00a late_rank=3       an answer on the line\n",
+       check_switches(), check_part},
+      {"hint", "[NN[a]]", 0, 1, "The next of a part's three hints.", "", {}, hint_of},
+      {"card", "[NN[a]]", 0, 1, "A question from a part that you have passed, then its answer.", "", {}, card_of},
+      {"solution", "NN[a]", 1, 1, "One way to do it: after a pass, or after three failed checks with --anyway.", "", solution_switches(), solution_of_part},
+      {"reset", "NN[a]", 1, 1, "Begin a part's file again; what you have written is kept beside it.", "", {}, reset_part},
+      {"submit", "", 0, 0, "One file with your progress and your files, for a teacher.",
+       "Predictions, tries, hints, checks and files of all parts. Where a teacher has given you a seed, say it first,\n"
+       "before you begin: ./shardbook next --seed 7.\n\n"
+       "  ./shardbook submit --name \"Ada Lovelace\"\n",
+       submit_switches(), submit},
+      {"grade", "FILE|FOLDER...", 1, -1, "Check submissions anew, and print a table (CSV).",
+       "Nothing that a submission says of itself is believed: each file is judged here, with its learner's seed. Beside that\n"
+       "stand tries, hints, minutes and predictions of its progress file; code that equals another's or the solution\n"
+       "but for names, comments and blanks; and lines that were edited.\n\n"
+       "  ./shardbook grade submissions/ > grades.csv\n",
+       grade_switches(), grade},
+      {"lab", "new|lint|figures ...", 1, 3, "For who writes labs: make one, check that it is whole, state its figures.",
+       "  ./shardbook lab new 05 sequence_parallel   a lab that builds and passes, to fill in\n"
+       "  ./shardbook lab lint                       what is missing or stale in any lab; lint 05 of one\n"
+       "  ./shardbook lab figures 00 --write         all figures of its facts, computed now\n",
+       lab_switches(), lab},
+  };
+}
+
+std::vector<Command> make_commands() {
+  std::vector<Command> all = loop_commands();
+  const std::vector<Command> others = {
       {"run", "LAB", 1, 1, "Run a lab: train what it is about, on the largest layout that this node allows.",
        "A lab suggests a model and a layout; every option of `train` may be given on top, and what is asked for\n"
        "is granted or refused, never changed. It ends with where the time of each rank went, the longest\n"
@@ -131,6 +177,7 @@ std::vector<Command> make_commands() {
        "Notes are named by number, name or path. Where a note names a span of the engine, its lines are shown as\n"
        "they stand in your working copy.\n\n"
        "  ./shardbook read 03\n"
+       "  ./shardbook read 00a                         the chapter of a lab's part\n"
        "  ./shardbook read words\n"
        "  ./shardbook read labs/02_tensor_parallel\n",
        {{"lang", "en|es", "The language, where there is a translation.", "en"}}, read_note},
@@ -203,6 +250,8 @@ std::vector<Command> make_commands() {
       {test, "", 0, -1, "Run all tests.", "", {}, of_launcher<test>},
       {fetch, "", 0, -1, "Fetch pinned packages, to carry to a node without a network.", "", {}, of_launcher<fetch>},
   };
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 const std::vector<Command>& commands() {
@@ -210,15 +259,40 @@ const std::vector<Command>& commands() {
   return all;
 }
 
+// What is meant by a word of another course, or of habit: the command as it is typed here. "" if nobody knows.
+std::string meant_by(const std::vector<std::string>& words) {
+  struct Habit {
+    const char* word;
+    const char* command;
+  };
+  static constexpr Habit habits[] = {
+      {"start", "next"},      {"begin", "next"},      {"init", "next"},      {"continue", "next"},     {"learn", "next"},      {"predict", "next"},
+      {"step", "next"},       {"status", "next"},     {"watch", "check --watch"}, {"try", "check"},     {"judge", "check"},     {"compile", "check"},
+      {"done", "check"},      {"answer", "check"},    {"exercise", "next"},  {"exercises", "list"},    {"ls", "list"},         {"labs", "list"},
+      {"progress", "list"},   {"parts", "list"},      {"hints", "hint"},     {"clue", "hint"},         {"solve", "solution"},  {"sol", "solution"},
+      {"solutions", "solution"}, {"answers", "solution"}, {"restart", "reset"}, {"undo", "reset"},     {"cards", "card"},      {"quiz", "card"},
+      {"recall", "card"},     {"open", "view"},       {"text", "read"},      {"note", "read"},         {"notes", "read"},      {"man", "read"},
+      {"handin", "submit"},   {"hand-in", "submit"},  {"mark", "grade"},     {"lint", "lab lint"},     {"new", "lab new"},     {"figures", "lab figures"},
+      {"compare", "diff"},    {"explain", "why"},     {"profile", "metrics"},
+  };
+  // A part alone: "00b".
+  const std::string& word = words.front();
+  const bool part = word.size() >= 2 && word.size() <= 3 && std::isdigit(static_cast<unsigned char>(word[0])) && std::isdigit(static_cast<unsigned char>(word[1]));
+  std::string rest;
+  for (std::size_t i = 1; i < words.size(); ++i) rest += " " + words[i];
+  if (part) return "./shardbook check " + word + rest;
+  for (const Habit& one : habits) {
+    if (word == one.word) return std::string("./shardbook ") + one.command + rest;
+  }
+  return "";
+}
+
 bool asks_for_help(const std::string& word) { return word == "--help" || word == "-h" || word == "help"; }
 
 }  // namespace
 
 int main_with(const std::vector<std::string>& arguments, Console& console) {
-  if (arguments.empty()) {
-    console.out << first_steps();
-    return exit_ok;
-  }
+  if (arguments.empty()) return first_page(console);
   std::vector<std::string> words = arguments;
   if (asks_for_help(words[0])) {
     if (words.size() == 1) {
@@ -233,8 +307,12 @@ int main_with(const std::vector<std::string>& arguments, Console& console) {
   }
   const auto command = std::find_if(commands().begin(), commands().end(), [&](const Command& one) { return one.name == words[0]; });
   if (command == commands().end()) {
+    if (const std::string meant = meant_by(words); !meant.empty()) return refuse(console, base::text("there is no command '", words[0], "'; you may want ", meant));
     std::vector<std::string> names;
-    for (const Command& one : commands()) names.push_back(one.name);
+    // Nobody who slips is led to where everything is built and tested, for minutes.
+    for (const Command& one : commands()) {
+      if (one.act != of_launcher<test>) names.push_back(one.name);
+    }
     const std::string nearest = base::nearest(words[0], names);
     const std::string guess = base::is_near(words[0], nearest) ? base::text("; the nearest is `", nearest, "`, and") : std::string(";");
     return refuse(console, base::text("there is no command '", words[0], "'", guess, " `shardbook --help` lists all"));

@@ -35,10 +35,11 @@ struct Group {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
-      {"Learn", {"run", "read", "switches"}},
+      {"Learn", {"next", "check", "hint", "list", "card", "solution", "reset", "run", "read", "switches"}},
       {"Train, and look at what it left", {"train", "plan", "view", "show", "metrics"}},
       {"Find out why", {"why", "whatif", "diff"}},
       {"Take it along, or send it", {"pack", "report"}},
+      {"Teach", {"submit", "grade", "lab"}},
       {"Diagrams of pages", {"diagram"}},
       {"This machine", {"doctor", "calibrate"}},
       {"The launcher, ./shardbook at the project's root", {"build", "test", "fetch"}},
@@ -61,6 +62,7 @@ const std::map<std::string, std::string>& option_groups() {
 }
 
 const char* examples = R"(Start with one of these:
+  ./shardbook next       the labs, part by part: predict, look, write, check; no GPU needed
   ./shardbook run 02     train a small model cut by tensor parallel and FSDP; see where the time goes
   ./shardbook read 03    why a matmul can be cut over ranks, with the engine's own code
   ./shardbook view experiments/captured/gpt-1.3b-fsdp4.tar.gz

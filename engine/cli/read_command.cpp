@@ -1,6 +1,7 @@
 #include "engine/cli/read_command.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <ostream>
 
@@ -8,6 +9,7 @@
 #include "engine/book/excerpts.hpp"
 #include "engine/cli/markdown.hpp"
 #include "engine/book/project.hpp"
+#include "engine/workbook/lab.hpp"
 
 namespace shardbook::cli {
 
@@ -77,6 +79,31 @@ int list_pages(const std::string& root, Console& console) {
   return exit_ok;
 }
 
+// The part that "00a" names, "" where there is none of that name.
+std::string lab_of_part(const std::string& root, const std::string& name) {
+  const bool like_one = name.size() == 3 && std::isdigit(static_cast<unsigned char>(name[0])) && std::isalpha(static_cast<unsigned char>(name[2]));
+  if (!like_one) return "";
+  const base::Result<std::vector<workbook::Lab>> labs = workbook::all_labs(root);
+  if (!labs) return "";
+  for (const workbook::Lab& lab : labs.value()) {
+    for (const workbook::Part& part : lab.parts) {
+      if (part.id == name) return lab.name;
+    }
+  }
+  return "";
+}
+
+// From "## 00a Title" to the next chapter of a part; all of the page where that is not there.
+std::string chapter_of(const std::string& page, const std::string& part) {
+  const std::size_t begin = page.find("## " + part + " ");
+  if (begin == std::string::npos) return page;
+  const std::string next = "\n## " + part.substr(0, 2);
+  std::size_t end = page.find(next, begin);
+  // The anchor before the next chapter is that chapter's.
+  if (const std::size_t anchor = page.rfind("\n<a id=", end); end != std::string::npos && anchor != std::string::npos && anchor > begin && page.find("\n", anchor + 1) + 1 == end + 1) end = anchor;
+  return page.substr(begin, end == std::string::npos ? end : end - begin + 1);
+}
+
 }  // namespace
 
 base::Result<std::string> find_page(const std::string& root, const std::string& name, const std::string& language) {
@@ -104,10 +131,13 @@ int read_note(const Line& line, Console& console) {
   const std::string root = book::project_root();
   if (root.empty()) return refuse(console, "no notes here: start this from within the project's folder, the one that holds labs/ and notes/");
   if (line.places.empty()) return list_pages(root, console);
-  base::Result<std::string> path = find_page(root, line.places.front(), line.value("lang"));
+  const std::string& asked = line.places.front();
+  const std::string lab = lab_of_part(root, asked);
+  base::Result<std::string> path = find_page(root, lab.empty() ? asked : "labs/" + lab, line.value("lang"));
   if (!path) return refuse(console, path.error());
   base::Result<std::string> content = book::read_text(path.value());
   if (!content) return refuse(console, content.error());
+  if (!lab.empty()) content.value() = chapter_of(content.value(), asked);
   base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());
 

@@ -1,0 +1,267 @@
+#include "engine/cli/check_command.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <sstream>
+
+#include "engine/base/printable.hpp"
+#include "engine/book/project.hpp"
+#include "engine/cli/loop_command.hpp"
+#include "engine/workbook/answers.hpp"
+#include "engine/workbook/learner.hpp"
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::text;
+using workbook::Course;
+using workbook::Finding;
+using workbook::Part;
+using workbook::PartState;
+using workbook::Place;
+using workbook::Verdict;
+
+namespace {
+
+constexpr std::size_t longest_said = 160;
+constexpr int failures_before_anyway = 3;
+constexpr int watch_ms = 200;
+
+// What `read` or an editor opens for this page.
+std::string page_command(const Place& place, const std::string& page) {
+  const std::string name = page.substr(0, page.find('#'));
+  const bool own = name.empty() || name.find(place.lab->name) != std::string::npos;
+  if (own && name.find(".hpp") == std::string::npos) return "./shardbook read " + place.part->id;
+  return name.find(".md") != std::string::npos || name.find('/') == std::string::npos ? "./shardbook read " + name : name;
+}
+
+void say_failure(const Place& place, const PartState& state, const Verdict& verdict, Console& console) {
+  const Finding& first = verdict.findings.front();
+  say(console, base::printable(first.message) + (first.message.back() == '.' || first.message.back() == '?' ? "" : "."), bold("✗ ", console.out_is_terminal));
+  console.out << "\n";
+  std::string where = first.file;
+  if (first.line > 0) where += ":" + std::to_string(first.line);
+  if (!where.empty()) console.out << "Where " << base::printable(where) << (first.place.empty() ? "" : " · " + base::printable(first.place)) << "\n";
+  else if (!first.place.empty()) console.out << "Where " << base::printable(first.place) << "\n";
+  point_to(console, "Read", page_command(place, first.page));
+  if (state.hints < static_cast<int>(place.part->hints.size())) {
+    point_to(console, "Hint", "./shardbook hint " + place.part->id, text(state.hints, " of ", place.part->hints.size(), " seen"));
+  } else if (state.failures >= failures_before_anyway) {
+    point_to(console, "Else", "./shardbook solution " + place.part->id + " --anyway");
+  }
+  if (place.part->kind == workbook::Kind::answers && !first.place.empty()) {
+    point_to(console, "Next", "./shardbook check " + place.part->id + " " + first.place + "=...", "or in the file");
+  } else {
+    point_to(console, "Next", "./shardbook check " + place.part->id, "again, when you have changed it");
+  }
+}
+
+base::Status say_pass(const Course& course, const Place& place, const PartState& state, const Verdict& verdict, Console& console) {
+  const Part& part = *place.part;
+  workbook::Facts facts(course.root, *place.lab);
+  console.out << bold(text("✓ ", part.id, " passed"), console.out_is_terminal) << "\n";
+  base::Result<std::vector<workbook::Compared>> compared = workbook::compared(facts, part, state, verdict.figures);
+  if (!compared) return compared.as_error();
+  for (const workbook::Compared& one : compared.value()) say(console, text(one.key, ": ", workbook::sentence(one)), "  ");
+  if (!part.why.empty()) {
+    base::Result<std::string> why = facts.filled(part.why);
+    if (!why) return why.as_error();
+    console.out << "\n";
+    say(console, why.value(), bold("Why  ", console.out_is_terminal), "     ");
+  }
+  if (const std::optional<workbook::DueCard> due = workbook::due_card(course, part.id)) {
+    console.out << "\n";
+    say(console, text(due->card.question, " (from ", due->part, "; ./shardbook card)"), bold("Recall  ", console.out_is_terminal), "        ");
+  }
+  console.out << "\n";
+  point_to(console, "Look", "./shardbook solution " + part.id, "one way to do it, and answers to the questions");
+  point_to(console, "Next", "./shardbook next");
+  return base::Done{};
+}
+
+nlohmann::json json_of(const Place& place, const Verdict& verdict, const std::vector<workbook::Compared>& compared) {
+  nlohmann::json json = {{"part", place.part->id}, {"passed", verdict.passed}, {"seconds", verdict.seconds},
+                         {"findings", nlohmann::json::array()}, {"figures", verdict.figures}, {"predictions", nlohmann::json::array()}};
+  for (const Finding& one : verdict.findings) {
+    json["findings"].push_back({{"rule", one.rule}, {"message", one.message}, {"file", one.file}, {"line", one.line}, {"page", one.page}, {"place", one.place}});
+  }
+  for (const workbook::Compared& one : compared) {
+    nlohmann::json row = {{"key", one.key}, {"predicted", one.predicted}, {"found", one.found}, {"unit", one.unit}};
+    if (one.ratio) row["ratio"] = *one.ratio;
+    json["predictions"].push_back(std::move(row));
+  }
+  return json;
+}
+
+// KEY=VALUE words are answers, and go into the learner's file.
+base::Status take_answers(const Place& place, const std::vector<std::string>& words, const std::string& file) {
+  if (words.empty()) return base::Done{};
+  if (place.part->kind != workbook::Kind::answers) return Error{text("'", words.front(), "': ", place.part->id, " asks for no answers, but for a file")};
+  std::string lines;
+  for (const std::string& word : words) lines += word + "\n";
+  base::Result<workbook::Answers> given = workbook::answers_from(lines, *place.part, "the command line");
+  if (!given) return given.as_error();
+  base::Result<std::string> content = book::read_text(file);
+  if (!content) return content.as_error();
+  return workbook::write_whole(file, workbook::with_answers(content.value(), given.value()));
+}
+
+struct Judged {
+  Verdict verdict;
+  PartState state;      // with this verdict in it
+};
+
+// Judges the learner's file and notes what came of it.
+base::Result<Judged> judge_own(Course& course, const Place& place, const std::string& file) {
+  const base::Result<workbook::Lock> lock = workbook::lock_checks(course.root, place.part->id);
+  if (!lock) return lock.as_error();
+  // The hash is of what is judged: a save in between shows in the next check.
+  const std::string hash = workbook::own_hash(course.root, place);
+  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial_options(course.progress.seed));
+  if (!verdict) return verdict.as_error();
+  workbook::Event event{"", place.part->id, verdict.value().passed ? "passed" : "failed", {{"file", hash}}, "", 0};
+  if (!verdict.value().passed) {
+    event.values["rule"] = verdict.value().findings.front().rule;
+    event.said = verdict.value().findings.front().message.substr(0, longest_said);
+  }
+  if (base::Status noted = workbook::append(course.root, event); !noted) return noted.as_error();
+  base::Result<workbook::Progress> progress = workbook::read_progress(course.root);
+  if (!progress) return progress.as_error();
+  course.progress = std::move(progress).value();
+  return Judged{std::move(verdict).value(), course.state(place)};
+}
+
+int check_once(Course& course, const Place& place, const std::string& file, bool as_json, Console& console) {
+  base::Result<Judged> judged = judge_own(course, place, file);
+  if (!judged) return refuse(console, judged.error());
+  const auto& [verdict, state] = judged.value();
+  if (as_json) {
+    workbook::Facts facts(course.root, *place.lab);
+    base::Result<std::vector<workbook::Compared>> compared = workbook::compared(facts, *place.part, state, verdict.figures);
+    console.out << json_of(place, verdict, compared ? compared.value() : std::vector<workbook::Compared>{}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else if (verdict.passed) {
+    if (base::Status said = say_pass(course, place, state, verdict, console); !said) return refuse(console, said.error());
+  } else {
+    say_failure(place, state, verdict, console);
+  }
+  return verdict.passed ? exit_ok : exit_failed;
+}
+
+// When a file was last written, in ns; 0 where it is not there (an editor may be replacing it).
+long long written_at(const std::string& file) {
+  struct stat about{};
+  return ::stat(file.c_str(), &about) == 0 ? about.st_mtim.tv_sec * 1000000000LL + about.st_mtim.tv_nsec : 0;
+}
+
+int watch(Course& course, const Place& place, const std::string& file, bool as_json, Console& console) {
+  while (true) {
+    const long long seen = written_at(file);
+    const int code = check_once(course, place, file, as_json, console);
+    if (code != exit_failed) return code;
+    console.out << dim("Checked. Watching " + workbook::own_file_of(place) + "; Ctrl-C ends.", console.out_is_terminal) << "\n" << std::flush;
+    while (written_at(file) == seen || written_at(file) == 0) {
+      ::usleep(watch_ms * 1000);
+      if (!console.out) return exit_failed;
+    }
+    console.out << "\n";
+  }
+}
+
+int check_solution(const Course& course, const Place& place, bool as_json, Console& console) {
+  const std::string file = (fs::path(course.root) / workbook::solution_of(place)).string();
+  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial_options(course.progress.seed));
+  if (!verdict) return refuse(console, verdict.error());
+  if (as_json) {
+    console.out << json_of(place, verdict.value(), {}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else if (verdict.value().passed) {
+    console.out << "✓ the solution of " << place.part->id << " passes\n";
+  } else {
+    say(console, base::printable(verdict.value().findings.front().message) + ".", text("✗ the solution of ", place.part->id, " does not pass: "), "  ");
+  }
+  return verdict.value().passed ? exit_ok : exit_failed;
+}
+
+}  // namespace
+
+workbook::TrialOptions trial_options(int seed) {
+  workbook::TrialOptions options;
+  options.seed = seed;
+  return options;
+}
+
+std::vector<Switch> check_switches() {
+  return {{"watch", "", "Check again whenever the file is saved, until it passes.", ""},
+          {"solution", "", "Check the solution instead; nothing is noted.", ""},
+          {"json", "", "What was found, as JSON on standard output.", ""}};
+}
+
+int check_part(const Line& line, Console& console) {
+  base::Result<Course> opened = course_here(console);
+  if (!opened) return refuse(console, opened.error());
+  Course& course = opened.value();
+  std::vector<std::string> named, words;
+  for (const std::string& word : line.places) (word.find('=') == std::string::npos ? named : words).push_back(word);
+  if (named.size() > 1) return refuse(console, text("'", named[1], "' is one word too many for check [NN[a]] [KEY=VALUE...]"));
+  base::Result<Place> meant = part_meant(course, named);
+  if (!meant) return refuse(console, meant.error());
+  const Place place = meant.value();
+  const bool as_json = line.has("json");
+  if (line.has("solution")) return check_solution(course, place, as_json, console);
+
+  const PartState state = course.state(place);
+  if (!place.part->predict.empty() && !state.predicted) {
+    return refuse(console, text(place.part->id, " begins with a prediction, sealed before you look: ./shardbook next", named.empty() ? "" : " " + place.part->id));
+  }
+  base::Result<std::string> file = workbook::provide_own_file(course.root, place);
+  if (!file) return refuse(console, file.error());
+  if (base::Status taken = take_answers(place, words, file.value()); !taken) return refuse(console, taken.error());
+  return line.has("watch") ? watch(course, place, file.value(), as_json, console) : check_once(course, place, file.value(), as_json, console);
+}
+
+std::vector<Switch> solution_switches() {
+  return {{"anyway", "", "Without a pass, after three failed checks; that is noted.", ""}};
+}
+
+int solution_of_part(const Line& line, Console& console) {
+  base::Result<Course> opened = course_here(console);
+  if (!opened) return refuse(console, opened.error());
+  const Course& course = opened.value();
+  base::Result<Place> meant = course.part(line.places.front());
+  if (!meant) return refuse(console, meant.error());
+  const Place place = meant.value();
+  const PartState state = course.state(place);
+  const std::string id = place.part->id;
+  if (!state.passed && state.passed_at.empty()) {
+    if (state.failures < failures_before_anyway) {
+      const int left = failures_before_anyway - state.failures;
+      return refuse(console, text("the solution of ", id, " comes with a pass, or with --anyway after three failed checks (", left, " more); ./shardbook hint ", id, " helps"));
+    }
+    if (!line.has("anyway")) return refuse(console, text("the solution of ", id, " comes with a pass; after ", state.failures, " failed checks you may see it with --anyway, which is noted"));
+    if (base::Status noted = workbook::append(course.root, {"", id, "solution", {}, "anyway", 0}); !noted) return refuse(console, noted.error());
+  }
+  base::Result<std::string> content = book::read_text((fs::path(course.root) / workbook::solution_of(place)).string());
+  if (!content) return refuse(console, content.error());
+  console.out << dim(workbook::solution_of(place), console.out_is_terminal) << "\n\n" << base::printable(content.value(), base::Lines::kept) << "\n";
+  point_to(console, "Why", "./shardbook read solutions/" + place.lab->name + "/solution.md");
+  return exit_ok;
+}
+
+int reset_part(const Line& line, Console& console) {
+  base::Result<Course> opened = course_here(console);
+  if (!opened) return refuse(console, opened.error());
+  const Course& course = opened.value();
+  base::Result<Place> meant = course.part(line.places.front());
+  if (!meant) return refuse(console, meant.error());
+  base::Result<std::string> kept = workbook::reset_own_file(course.root, meant.value());
+  if (!kept) return refuse(console, kept.error());
+  if (base::Status noted = workbook::append(course.root, {"", meant.value().part->id, "reset", {}, "", 0}); !noted) return refuse(console, noted.error());
+  console.out << workbook::own_file_of(meant.value()) << " is as at the beginning" << (kept.value().empty() ? "" : "; what stood there is kept in " + kept.value()) << "\n";
+  return exit_ok;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,123 @@
+#include "engine/workbook/learner.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "engine/book/project.hpp"
+#include "engine/workbook/answers.hpp"
+#include "engine/workbook/progress.hpp"
+
+namespace shardbook::workbook {
+
+namespace fs = std::filesystem;
+using base::Error;
+using base::text;
+
+namespace {
+
+base::Result<std::string> starting_text(const std::string& root, const Place& place) {
+  if (place.part->kind == Kind::answers) return blank_answers(*place.part);
+  return book::read_text((fs::path(root) / starter_of(place)).string());
+}
+
+}  // namespace
+
+Lock::~Lock() {
+  if (file_ >= 0) ::close(file_);
+}
+
+base::Result<Lock> lock_checks(const std::string& root, const std::string& part, double seconds) {
+  const fs::path path = fs::path(root) / "experiments" / ".check.lock";
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  Lock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  const int file = lock.file();
+  if (file < 0) return Error{text("cannot write ", path.string(), ": ", std::strerror(errno))};
+  for (double waited = 0; ::flock(file, LOCK_EX | LOCK_NB) != 0; waited += 0.05) {
+    if (waited >= seconds) return Error{text("another terminal is in the middle of a check, so ", part, " was not checked: try again when it is done")};
+    ::usleep(50000);
+  }
+  return lock;
+}
+
+base::Status write_whole(const std::string& path, const std::string& content) {
+  std::error_code failed;
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  const std::string beside = path + "." + std::to_string(::getpid()) + ".tmp";
+  {
+    std::ofstream file(beside, std::ios::binary);
+    file << content;
+    file.flush();
+    if (!file) return Error{text("cannot write ", path, ": ", std::strerror(errno))};
+  }
+  fs::rename(beside, path, failed);
+  if (failed) return Error{text("cannot write ", path, ": ", failed.message())};
+  return base::Done{};
+}
+
+base::Result<std::string> provide_own_file(const std::string& root, const Place& place, bool* made) {
+  const std::string path = (fs::path(root) / own_file_of(place)).string();
+  std::error_code ignored;
+  if (made != nullptr) *made = false;
+  if (fs::exists(path, ignored)) return path;
+  base::Result<std::string> content = starting_text(root, place);
+  if (!content) return content.as_error();
+  if (base::Status written = write_whole(path, content.value()); !written) return written.as_error();
+  if (made != nullptr) *made = true;
+  return path;
+}
+
+std::map<std::string, std::string> own_files(const std::string& root, const Place& place) {
+  constexpr std::uintmax_t largest = 256 * 1024;
+  const fs::path path = fs::path(root) / own_file_of(place);
+  std::map<std::string, std::string> files;
+  std::error_code ignored;
+  const auto take = [&](const fs::path& file) {
+    if (!fs::is_regular_file(file, ignored) || fs::file_size(file, ignored) > largest) return;
+    if (base::Result<std::string> content = book::read_text(file.string())) files[fs::relative(file, root, ignored).generic_string()] = content.value();
+  };
+  if (!fs::is_directory(path, ignored)) take(path);
+  else for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) take(entry.path());
+  return files;
+}
+
+std::string own_hash(const std::string& root, const Place& place) {
+  const std::map<std::string, std::string> files = own_files(root, place);
+  if (files.size() == 1) return file_hash(files.begin()->second);
+  std::string all;
+  for (const auto& [path, content] : files) all += path + " " + file_hash(content) + "\n";
+  return files.empty() ? "" : file_hash(all);
+}
+
+base::Result<std::string> reset_own_file(const std::string& root, const Place& place) {
+  const fs::path path = fs::path(root) / own_file_of(place);
+  base::Result<std::string> start = starting_text(root, place);
+  if (!start) return start.as_error();
+  std::error_code failed;
+  std::string kept;
+  if (fs::exists(path, failed)) {
+    std::string stamp = now();
+    std::replace(stamp.begin(), stamp.end(), ' ', '-');
+    stamp.erase(std::remove(stamp.begin(), stamp.end(), ':'), stamp.end());
+    const fs::path folder = path.parent_path() / "kept";
+    fs::create_directories(folder, failed);
+    fs::path copy;
+    for (int number = 1; copy.empty() || fs::exists(copy, failed); ++number) {
+      copy = folder / (path.stem().string() + "-" + stamp + (number == 1 ? "" : "-" + std::to_string(number)) + path.extension().string());
+    }
+    fs::copy_file(path, copy, failed);
+    if (failed) return Error{text("cannot keep a copy of ", path.string(), " in ", folder.string(), " (", failed.message(), "); it is left as it is")};
+    kept = fs::relative(copy, root, failed).string();
+  }
+  if (base::Status written = write_whole(path.string(), start.value()); !written) return written.as_error();
+  return kept;
+}
+
+}  // namespace shardbook::workbook

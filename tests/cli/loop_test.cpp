@@ -1,0 +1,221 @@
+// A learner's way through a part, as it is typed.
+#include <cstdlib>
+#include <sstream>
+
+#include "engine/cli/console.hpp"
+#include "engine/cli/input.hpp"
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+// A project of one's own: the real engine, labs and solutions, and an empty experiments/.
+class Loop : public ::testing::Test {
+ protected:
+  Loop() {
+    const std::filesystem::path real = SHARDBOOK_SOURCE_DIR;
+    for (const char* one : {"engine", "labs", "notes", "solutions"}) std::filesystem::create_directory_symlink(real / one, folder.path() / one);
+    std::filesystem::create_directory(folder.path() / "experiments");
+    std::filesystem::create_directory_symlink(real / "experiments/captured", folder.path() / "experiments/captured");
+    ::setenv("SHARDBOOK_ROOT", folder.path().c_str(), 1);
+  }
+  ~Loop() override { ::unsetenv("SHARDBOOK_ROOT"); }
+
+  static Spoken type(const std::vector<std::string>& words, const std::string& typed = "") {
+    std::istringstream in(typed);
+    const AnswersFrom from(in);
+    return shardbook(words);
+  }
+  std::string progress() const { return content_of(folder / "experiments/progress.txt"); }
+  void pass_00b() {
+    type({"next", "00b", "all_reduce_32MiB=100"});
+    folder.write("experiments/00_timeline/fit.cpp", content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/solutions/00_timeline/fit.cpp"));
+    const Spoken checked = type({"check", "00b"});
+    ASSERT_EQ(checked.code, 0) << checked.out << checked.err;
+  }
+  static bool has(const std::string& text, const std::string& words) {
+    // However the lines were broken.
+    std::istringstream in(text), wanted(words);
+    std::string all, part;
+    for (std::string word; in >> word;) all += word + " ";
+    for (std::string word; wanted >> word;) part += word + " ";
+    return all.find(part) != std::string::npos;
+  }
+
+  Folder folder;
+};
+
+TEST_F(Loop, AloneSaysWhatIsNextAndHowLongItTakes) {
+  const Spoken alone = type({});
+  EXPECT_EQ(alone.code, 0) << alone.err;
+  EXPECT_NE(alone.out.find("00a · Read: who made this step slow? · 35 min"), std::string::npos) << alone.out;
+  EXPECT_NE(alone.out.find("./shardbook next"), std::string::npos);
+  EXPECT_EQ(progress(), "");   // to look changes nothing
+}
+
+TEST_F(Loop, PredictionsAreAskedForAndSealedOnce) {
+  const Spoken asked = type({"next"}, "20\nlots\nrank 3\n");
+  EXPECT_EQ(asked.code, 0) << asked.err;
+  EXPECT_TRUE(has(asked.out, "'lots' is no number of rank"));
+  EXPECT_TRUE(has(asked.out, "Sealed shorter = 20 ms, fault = 3."));
+  EXPECT_TRUE(has(asked.out, "Next ./shardbook metrics experiments/captured/gpt-1.3b-fsdp4-busy-neighbour.tar.gz"));
+  EXPECT_NE(progress().find(" 00a predicted fault=3 shorter=20 seal="), std::string::npos) << progress();
+  EXPECT_TRUE(has(type({"next", "shorter=1"}).out, "Your prediction was sealed before and stands: shorter = 20 ms"));
+  EXPECT_EQ(progress().find("shorter=1 "), std::string::npos);
+}
+
+TEST_F(Loop, WithoutAnswersTheQuestionsAndTheLineToTypeAreShown) {
+  const Spoken asked = type({"next"});
+  EXPECT_EQ(asked.code, 0);
+  EXPECT_TRUE(has(asked.out, "Next ./shardbook next shorter=... fault=...")) << asked.out;
+  EXPECT_EQ(progress().find("predicted"), std::string::npos);
+  EXPECT_EQ(type({"next", "shorter=much"}).code, 2);
+  EXPECT_TRUE(has(type({"next", "shoter=5"}).err, "'shoter=5' is no prediction of 00a: write shorter=VALUE"));
+}
+
+TEST_F(Loop, ACheckNeedsAPredictionAndThenSaysTheFirstThingThatIsWrong) {
+  EXPECT_TRUE(has(type({"check", "00b"}).err, "00b begins with a prediction, sealed before you look: ./shardbook next 00b"));
+  type({"next", "00b", "all_reduce_32MiB=150"});
+  const Spoken failed = type({"check", "00b"});
+  EXPECT_EQ(failed.code, 1) << failed.err;
+  EXPECT_TRUE(has(failed.out, "At 2 MiB you say 18.6 µs and 27.2 were measured (−32 %): one line cannot do it.")) << failed.out;
+  EXPECT_NE(failed.out.find("Where experiments/00_timeline/fit.cpp"), std::string::npos);
+  EXPECT_TRUE(has(failed.out, "Read ./shardbook read 00b"));
+  EXPECT_NE(progress().find("00b failed file="), std::string::npos);
+  std::istringstream lines(failed.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 80) << line;
+}
+
+TEST_F(Loop, APassComparesPredictionsSaysWhyAndAChangeOpensItAgain) {
+  pass_00b();
+  const Spoken again = type({"check", "00b"});
+  EXPECT_TRUE(has(again.out, "✓ 00b passed"));
+  EXPECT_TRUE(has(again.out, "all_reduce_32MiB: you 100 µs, found 172 µs: 1.72 ×")) << again.out;
+  EXPECT_TRUE(has(again.out, "Why An all-reduce costs its start and its bytes"));
+  EXPECT_NE(type({"list"}).out.find("passed"), std::string::npos);
+  std::ofstream(folder / "experiments/00_timeline/fit.cpp", std::ios::app) << "// changed\n";
+  EXPECT_NE(type({"list"}).out.find("open again"), std::string::npos);
+  EXPECT_TRUE(has(type({"next", "00b"}).out, "Open again: it was passed on"));
+}
+
+TEST_F(Loop, AnswersMayStandOnTheLine) {
+  type({"next", "shorter=20", "fault=3"});
+  const Spoken wrong = type({"check", "00a", "late_rank=3"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_TRUE(has(wrong.out, "Rank 3 exposes most (97.2 ms) because it waits; rank 2 exposes 4.4, and")) << wrong.out;
+  EXPECT_NE(content_of(folder / "experiments/00_timeline/00a.txt").find("late_rank = 3\n"), std::string::npos);
+  EXPECT_TRUE(has(type({"check", "00a", "late_rnak=2"}).err, "the nearest is late_rank"));
+  const Spoken right = type({"check", "late_rank=2", "busy_regime=rank", "compute_more=30", "tutor_exposed=0.32", "tutor_regime=host-bound", "tp4_regime=bandwidth"});
+  EXPECT_EQ(right.code, 0) << right.out << right.err;
+  EXPECT_TRUE(has(right.out, "fault: you rank 3, found rank 2"));
+}
+
+TEST_F(Loop, TheSolutionComesWithAPassOrAfterThreeFailures) {
+  EXPECT_EQ(type({"check", "00a", "--solution"}).code, 0);
+  EXPECT_TRUE(has(type({"solution", "00b"}).err, "comes with a pass, or with --anyway after three failed checks (3 more)"));
+  type({"next", "00b", "all_reduce_32MiB=150"});
+  for (int i = 0; i < 3; ++i) type({"check", "00b"});
+  EXPECT_EQ(type({"solution", "00b"}).code, 2);
+  const Spoken shown = type({"solution", "00b", "--anyway"});
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_NE(shown.out.find("std::min("), std::string::npos);
+  EXPECT_NE(progress().find("00b solution \"anyway\""), std::string::npos);
+}
+
+TEST_F(Loop, HintsComeOneByOneAndAreCounted) {
+  EXPECT_TRUE(has(type({"hint", "00b"}).out, "Hint 1 of 3: What does a call cost that moves nothing?"));
+  EXPECT_TRUE(has(type({"hint", "00b"}).out, "Hint 2 of 3:"));
+  EXPECT_TRUE(has(type({"hint", "00b"}).out, "Hint 3 of 3:"));
+  EXPECT_TRUE(has(type({"hint", "00b"}).out, "after three failed checks: ./shardbook solution 00b --anyway"));
+}
+
+TEST_F(Loop, ResetKeepsWhatStoodThere) {
+  type({"next", "00b", "all_reduce_32MiB=150"});
+  folder.write("experiments/00_timeline/fit.cpp", "mine\n");
+  const Spoken reset = type({"reset", "00b"});
+  EXPECT_EQ(reset.code, 0) << reset.err;
+  EXPECT_NE(reset.out.find("kept in experiments/00_timeline/kept/fit-"), std::string::npos) << reset.out;
+  int kept = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "experiments/00_timeline/kept")) kept += content_of(entry.path().string()) == "mine\n";
+  EXPECT_EQ(kept, 1);
+  EXPECT_NE(content_of(folder / "experiments/00_timeline/fit.cpp").find("TODO"), std::string::npos);
+}
+
+TEST_F(Loop, CardsComeWithPassedParts) {
+  EXPECT_TRUE(has(type({"card"}).out, "No card is due"));
+  pass_00b();
+  EXPECT_TRUE(has(type({"card"}).out, "00b · What is n½ = α/β?"));
+  EXPECT_TRUE(has(type({"card"}).out, "00b · Why is one α–β line not enough?"));
+  EXPECT_TRUE(has(type({"card", "00a"}).err, "the cards of 00a come when it is passed"));
+}
+
+TEST_F(Loop, AnEditedProgressFileIsSaidInOneSentenceAndNothingStops) {
+  type({"next", "shorter=20", "fault=3"});
+  std::string edited = progress();
+  edited.replace(edited.find("shorter=20"), 10, "shorter=26");
+  folder.write("experiments/progress.txt", edited);
+  const Spoken next = type({"list"});
+  EXPECT_EQ(next.code, 0);
+  EXPECT_TRUE(has(next.err, "note: experiments/progress.txt:2 does not count: it was changed after it was sealed")) << next.err;
+  EXPECT_EQ(lines_in(next.err), 1);
+}
+
+TEST_F(Loop, ASeedIsGivenOnce) {
+  EXPECT_EQ(type({"next", "--seed", "7"}).code, 0);
+  EXPECT_NE(progress().find(" -- seed number=7"), std::string::npos);
+  EXPECT_TRUE(has(type({"next", "--seed", "8"}).err, "your seed is 7, and stays"));
+}
+
+TEST_F(Loop, JsonHasTheVerdictAndThePredictions) {
+  type({"next", "00b", "all_reduce_32MiB=150"});
+  const Spoken checked = type({"check", "00b", "--json"});
+  EXPECT_EQ(checked.code, 1);
+  EXPECT_NE(checked.out.find("\"rule\": \"one_line\""), std::string::npos) << checked.out;
+  EXPECT_NE(checked.out.find("\"predicted\": \"150\""), std::string::npos);
+}
+
+TEST_F(Loop, APartsChapterCanBeReadAlone) {
+  const Spoken read = type({"read", "00b"});
+  EXPECT_EQ(read.code, 0) << read.err;
+  EXPECT_NE(read.out.find("Write: two lines for an all-reduce"), std::string::npos);
+  EXPECT_EQ(read.out.find("four parts of a rank's time"), std::string::npos);
+  EXPECT_NE(type({"read", "00a"}).out.find("four parts of a rank's time"), std::string::npos);
+  EXPECT_EQ(type({"read", "00a"}).out.find("all_reduce_us"), std::string::npos);
+}
+
+TEST_F(Loop, VerbsOfOtherCoursesLeadToOursAndNeverToTest) {
+  const auto said = [&](const std::vector<std::string>& words) { return type(words).err; };
+  EXPECT_TRUE(has(said({"start"}), "you may want ./shardbook next"));
+  EXPECT_TRUE(has(said({"watch", "00b"}), "you may want ./shardbook check --watch 00b"));
+  EXPECT_TRUE(has(said({"exercises"}), "you may want ./shardbook list"));
+  EXPECT_TRUE(has(said({"00b"}), "you may want ./shardbook check 00b"));
+  EXPECT_TRUE(has(said({"chekc"}), "the nearest is `check`"));
+  EXPECT_TRUE(has(said({"nxet"}), "the nearest is `next`"));
+  for (const char* word : {"tests", "tset", "tes", "testt"}) EXPECT_EQ(said({word}).find("`test`"), std::string::npos) << word;
+}
+
+TEST_F(Loop, SubmitAndGradeGoTogether) {
+  EXPECT_TRUE(has(type({"submit", "--name", "Ada"}).err, "there is nothing to submit yet"));
+  pass_00b();
+  EXPECT_EQ(type({"submit"}).code, 2);
+  const std::string file = folder / "ada.json";
+  EXPECT_EQ(type({"submit", "--name", "Ada", "--out", file}).code, 0);
+  EXPECT_TRUE(has(type({"grade", folder / "none.json"}).err, "cannot read"));
+}
+
+// What the launcher shows while it builds for the first time.
+TEST(FirstWords, AreTheTableThatMetricsPrints) {
+  const std::string first = content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/labs/00_timeline/first.txt");
+  const Spoken metrics = shardbook({"metrics", std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/gpt-1.3b-fsdp4-busy-neighbour.tar.gz"});
+  std::istringstream lines(metrics.out);
+  int rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.compare(0, 3, "   ") != 0 || !std::isdigit(static_cast<unsigned char>(line[3])) || line.find('%') == std::string::npos) continue;
+    EXPECT_NE(first.find(line.substr(0, 80) + "\n"), std::string::npos) << line;
+    ++rows;
+  }
+  EXPECT_EQ(rows, 4);
+}
+
+}  // namespace
+}  // namespace shardbook::cli

@@ -1,0 +1,105 @@
+// The progress file: what its lines mean, what does not count, and who may write.
+#include <thread>
+
+#include "engine/workbook/learner.hpp"
+#include "engine/workbook/progress.hpp"
+#include "tests/workbook/place.hpp"
+
+namespace shardbook::workbook {
+namespace {
+
+// A line as the program writes it, at this time.
+std::string at(const std::string& time, const std::string& what, std::map<std::string, std::string> values = {}, const std::string& said = "", int seed = 0) {
+  return line_of({"2026-11-22 " + time, "02b", what, std::move(values), said, 0}, seed) + "\n";
+}
+PartState state_of_lines(const std::string& lines, const std::string& hash) { return state_of(progress_of(lines, "p"), "02b", hash); }
+
+TEST(Progress, AnEventIsALineThatCanBeRead) {
+  EXPECT_EQ(at("10:31", "failed", {{"rule", "cause"}, {"file", "77ab01c2"}}, "it is \"slow\""), "2026-11-22 10:31 02b failed file=77ab01c2 rule=cause \"it is 'slow'\"\n");
+  const Progress progress = progress_of(at("10:14", "predicted", {{"step", "1.5ms"}}) + at("10:31", "failed", {{"rule", "cause"}}, "no"), "p");
+  EXPECT_TRUE(progress.problems.empty());
+  ASSERT_EQ(progress.events.size(), 2u);
+  EXPECT_EQ(progress.events[0].values.at("step"), "1.5ms");
+  EXPECT_EQ(progress.events[1].said, "no");
+}
+
+TEST(Progress, ASealedLineThatWasChangedDoesNotCountAndIsNamed) {
+  std::string line = at("10:14", "predicted", {{"step", "1.5"}});
+  EXPECT_TRUE(progress_of(line, "p").problems.empty());
+  line.replace(line.find("1.5"), 3, "1.3");
+  const Progress progress = progress_of("\n" + line, "p");
+  EXPECT_TRUE(progress.events.empty());
+  ASSERT_EQ(progress.problems.size(), 1u);
+  EXPECT_EQ(progress.problems[0], "p:2 does not count: it was changed after it was sealed");
+}
+
+TEST(Progress, APassOfSomebodyElsesSeedDoesNotCount) {
+  const std::string mine = "2026-11-22 10:00 -- seed number=7\n", passed = at("10:40", "passed", {{"file", "a"}}, "", 8);
+  EXPECT_EQ(progress_of(mine + passed, "p").problems.size(), 1u);
+  EXPECT_TRUE(progress_of(mine + at("10:40", "passed", {{"file", "a"}}, "", 7), "p").problems.empty());
+}
+
+TEST(Progress, WhatIsNoEventIsPassedOverAndNamed) {
+  const Progress progress = progress_of("# mine\nhello\n2026-11-22 10:00 02b danced\n2026-11-22 10:00 02b passed file=a\n\xff\xfe\n" + at("10:00", "hint"), "p");
+  EXPECT_EQ(progress.events.size(), 1u);
+  EXPECT_EQ(progress.problems.size(), 4u);
+}
+
+TEST(Progress, APassHoldsForItsFileAlone) {
+  const std::string lines = at("10:14", "failed", {{"file", "old"}}) + at("10:20", "passed", {{"file", "new"}});
+  EXPECT_TRUE(state_of_lines(lines, "new").passed);
+  EXPECT_FALSE(state_of_lines(lines, "other").passed);
+  EXPECT_TRUE(state_of_lines(lines, "other").reopened);
+  EXPECT_FALSE(state_of_lines(lines, "").passed);
+  EXPECT_FALSE(state_of_lines(lines + at("10:30", "failed", {{"file", "new"}}), "new").passed);
+  EXPECT_FALSE(state_of_lines(at("10:14", "failed", {{"file", "old"}}), "old").reopened);
+}
+
+TEST(Progress, TheFirstPredictionStands) {
+  const PartState state = state_of_lines(at("10:14", "predicted", {{"step", "1"}}) + at("10:15", "predicted", {{"step", "2"}}), "");
+  EXPECT_EQ(state.predicted->at("step"), "1");
+}
+
+TEST(Progress, MinutesLeaveOutLongBreaksAndEndWithThePass) {
+  const std::string lines = at("10:00", "opened") + at("10:20", "hint") + at("13:20", "hint") + at("13:25", "passed", {{"file", "a"}}) + at("13:50", "card");
+  EXPECT_EQ(state_of_lines(lines, "a").minutes, 20 + 30 + 5);
+}
+
+TEST(Progress, LineEndsAndBlanksBehindThemDoNotChangeAFile) {
+  EXPECT_EQ(file_hash("a;\nb;\n"), file_hash("a;  \r\nb;"));
+  EXPECT_NE(file_hash("a;\nb;\n"), file_hash("a;\n b;\n"));
+}
+
+TEST(Progress, TwoTerminalsAtOnceLoseNoLine) {
+  const Project project;
+  std::vector<std::thread> terminals;
+  for (int i = 0; i < 4; ++i) {
+    terminals.emplace_back([&] {
+      for (int n = 0; n < 25; ++n) EXPECT_TRUE(append(project.root(), {"", "02b", "hint", {{"number", "1"}}, "", 0}).ok());
+    });
+  }
+  for (std::thread& one : terminals) one.join();
+  const Progress progress = read_progress(project.root()).value();
+  EXPECT_EQ(progress.events.size(), 100u);
+  EXPECT_TRUE(progress.problems.empty());
+}
+
+TEST(Progress, ALineAddedByHandWithoutItsEndStaysALineOfItsOwn) {
+  const Project project;
+  project.write("experiments/progress.txt", "# note of mine");
+  ASSERT_TRUE(append(project.root(), {"", "02b", "hint", {}, "", 0}).ok());
+  EXPECT_EQ(read_progress(project.root()).value().events.size(), 1u);
+  EXPECT_EQ(project.progress().find("# note of mine\n"), 0u);
+}
+
+TEST(Progress, ACheckThatRunsElsewhereIsWaitedForAndThenNamed) {
+  const Project project;
+  const base::Result<Lock> first = lock_checks(project.root(), "00b", 0);
+  ASSERT_TRUE(first.ok());
+  const base::Result<Lock> second = lock_checks(project.root(), "00b", 0.1);
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().find("another terminal is in the middle of a check"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardbook::workbook
