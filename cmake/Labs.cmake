@@ -1,0 +1,113 @@
+# Exercises: one file of a learner's, compiled alone and linked with what checks it.
+#
+#   shardbook_exercise(01a FILE buckets.cpp HARNESS harness/buckets.cpp USES train check)
+#
+# stands in labs/NN_name/CMakeLists.txt. It makes the library exercise_01a of the harness, and writes
+# build/<preset>/labs/01a.json: compiler, flags and libraries, with which `./shardbook check` builds the learner's file in
+# a second or two. No learner's file is built here. With tests it adds a ctest case for the starter (which must fail), the
+# solution (which must pass) and each typical wrong answer of tests/data/labs/01a (which must fail with its message).
+
+# Packages whose targets are known only where they were looked for
+find_package(ZLIB QUIET)
+
+# All that a target needs at the link, files and flags, into OUT.
+function(shardbook_link_items OUT TARGET)
+  set(found "")
+  set(open ${TARGET})
+  set(seen "")
+  while(open)
+    list(POP_FRONT open item)
+    # Private uses of a static library come wrapped
+    string(REGEX REPLACE "^\\$<LINK_ONLY:(.*)>$" "\\1" item "${item}")
+    if("${item}" IN_LIST seen OR "${item}" STREQUAL "" OR "${item}" MATCHES "^(::@|\\$<)")
+      continue()
+    endif()
+    list(APPEND seen "${item}")
+    if(NOT TARGET "${item}")
+      list(APPEND found "${item}")
+      continue()
+    endif()
+    get_target_property(aliased ${item} ALIASED_TARGET)
+    if(aliased)
+      list(APPEND open ${aliased})
+      continue()
+    endif()
+    get_target_property(type ${item} TYPE)
+    if(NOT type STREQUAL "INTERFACE_LIBRARY")
+      list(APPEND found "$<TARGET_LINKER_FILE:${item}>")
+    endif()
+    foreach(property INTERFACE_LINK_LIBRARIES INTERFACE_LINK_OPTIONS)
+      get_target_property(items ${item} ${property})
+      if(items)
+        list(APPEND open ${items})
+      endif()
+    endforeach()
+  endwhile()
+  set(${OUT} "${found}" PARENT_SCOPE)
+endfunction()
+
+function(shardbook_json_list OUT)
+  set(text "")
+  foreach(item IN LISTS ARGN)
+    string(REPLACE "\\" "\\\\" item "${item}")
+    string(REPLACE "\"" "\\\"" item "${item}")
+    if(text)
+      set(text "${text}, \"${item}\"")
+    else()
+      set(text "\"${item}\"")
+    endif()
+  endforeach()
+  set(${OUT} "[${text}]" PARENT_SCOPE)
+endfunction()
+
+function(shardbook_exercise ID)
+  cmake_parse_arguments(ARG "" "FILE" "HARNESS;USES" ${ARGN})
+  get_filename_component(lab ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(target exercise_${ID})
+  add_library(${target} STATIC ${ARG_HARNESS})
+  target_compile_options(${target} PRIVATE ${SHARDBOOK_WARNINGS})
+  list(TRANSFORM ARG_USES PREPEND shardbook_)
+  target_link_libraries(${target} PUBLIC lab_harness ${ARG_USES})
+  set_property(GLOBAL APPEND PROPERTY SHARDBOOK_EXERCISES ${ID})
+
+  # The flags of everything else, but for the optimiser's: the file only issues work
+  string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
+  separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${type}}")
+  list(FILTER flags EXCLUDE REGEX "^-O")
+  list(APPEND flags -std=c++20 -O1 -Wall -Wextra -Wno-missing-field-initializers -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/= -I${PROJECT_SOURCE_DIR})
+  set(link "")
+  if(SHARDBOOK_SANITIZE)
+    list(APPEND flags -fsanitize=${SHARDBOOK_SANITIZE} -fno-sanitize=null -fno-omit-frame-pointer -g1)
+    list(APPEND link -fsanitize=${SHARDBOOK_SANITIZE})
+  endif()
+  shardbook_link_items(items ${target})
+  list(APPEND link -Wl,--start-group ${items} -Wl,--end-group -pthread)
+  shardbook_json_list(flags_json ${flags})
+  shardbook_json_list(link_json ${link})
+  file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/labs/${ID}.json CONTENT
+"{\"compiler\": \"${CMAKE_CXX_COMPILER}\",
+ \"compile\": ${flags_json},
+ \"link\": ${link_json},
+ \"starter\": \"labs/${lab}/${ARG_FILE}\",
+ \"solution\": \"solutions/${lab}/${ARG_FILE}\",
+ \"learner\": \"experiments/${lab}/${ARG_FILE}\"}
+")
+
+  if(NOT SHARDBOOK_TESTS)
+    return()
+  endif()
+  file(GLOB wrong CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/data/labs/${ID}/*.cpp)
+  foreach(file labs/${lab}/${ARG_FILE} solutions/${lab}/${ARG_FILE} ${wrong})
+    if(file MATCHES "^labs/")
+      set(case starter)
+    elseif(file MATCHES "^solutions/")
+      set(case solution)
+    else()
+      get_filename_component(case ${file} NAME_WE)
+    endif()
+    get_filename_component(file ${file} ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+    add_test(NAME labs.${ID}.${case} COMMAND ${CMAKE_COMMAND} -DID=${ID} -DCASE=${case} -DFILE=${file} -DBUILD=${CMAKE_BINARY_DIR}
+             -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/CheckExercise.cmake)
+    set_tests_properties(labs.${ID}.${case} PROPERTIES LABELS fast TIMEOUT 300)
+  endforeach()
+endfunction()
