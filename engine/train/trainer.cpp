@@ -71,7 +71,7 @@ struct Trainer::Ends final : plan::Executor {
 //@end
 
 Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
-                 base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan)
+                 base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan, const Instead& instead)
     : config_(config), device_(device), rank_(rank),
       compute_(device.create_stream("compute")),
       fsdp_stream_(config.fsdp > 1 ? device.create_stream("fsdp", device::Priority::high) : compute_),
@@ -87,7 +87,8 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
 
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
-  const model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config), device, {*tp_group_, tp_stream_}, choices.pieces);
+  model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config), device, {*tp_group_, tp_stream_}, choices.pieces);
+  if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 
@@ -104,7 +105,8 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   parameters_->set_up(order_.plan, order_.slots, config.seed);
   if (config.dp > 1) {
     const bool each_parameter = choices.sums.sums == data_parallel::Sums::naive;
-    replicas_ = std::make_unique<data_parallel::Replicas>(device, compute_, dp_stream_, *dp_group_, *parameters_, each_parameter);
+    if (instead.replicas) replicas_ = instead.replicas({device, compute_, dp_stream_, *dp_group_, *parameters_});
+    else replicas_ = std::make_unique<data_parallel::Replicas>(device, compute_, dp_stream_, *dp_group_, *parameters_, each_parameter);
   }
   choose_executors();
 

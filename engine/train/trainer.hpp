@@ -36,13 +36,31 @@ struct StepResult {
 // Writes another order than the config's: a lab's, or a test's. Unfinished; the trainer finishes and verifies it.
 using PlanMaker = std::function<plan::Plan(const plan::Network&)>;
 
+// What sums gradients over replicas is made of. All of it outlives the executor.
+struct ReplicaGroup {
+  device::Device& device;
+  device::Stream& compute;
+  device::Stream& stream;
+  comm::Communicator& group;
+  optimizer::Store& store;
+};
+
+// What a lab's exercise, or a test, puts in the place of the engine's own. Empty functions: the engine's.
+struct Instead {
+  // Pieces, given those of one rank and the tp group: what cuts them. Called where there is a group.
+  std::function<model::ModelSpec(const model::ModelSpec& parallel, device::Device&, tensor_parallel::TensorParallelGroup)> pieces;
+  // Who carries out reductions over "dp_replicate".
+  std::function<std::unique_ptr<plan::Executor>(const ReplicaGroup&)> replicas;
+};
+
 class Trainer {
  public:
   // Set-up, all ranks alike: allocates everything, draws the weights, seals the device. `config` is validated and
   // outlives the trainer, as do device, backend and source (null on meta). `make_plan`: null for the config's order.
-  // Throws base::Failure with the verifier's sentence for a plan that cannot be carried out.
+  // `instead`: another's pieces and executors. Throws base::Failure with the verifier's sentence for a plan that cannot be
+  // carried out.
   Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
-          base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan = nullptr);
+          base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan = nullptr, const Instead& instead = {});
   ~Trainer();
 
   // Issues step `step` (0, 1, 2, …). A timed step ends when the device has run it, and its times are returned;
@@ -80,7 +98,7 @@ class Trainer {
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::Context> ctx_;
   std::unique_ptr<fsdp::ShardedParameters> parameters_;
-  std::unique_ptr<data_parallel::Replicas> replicas_;   // null where there is one
+  std::unique_ptr<plan::Executor> replicas_;            // null where there is one
   std::unique_ptr<Batches> batches_;
   std::unique_ptr<optimizer::AdamW> optimizer_;
   optimizer::LearningRate learning_rate_;
