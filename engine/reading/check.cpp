@@ -64,6 +64,7 @@ Report check_notes(const std::string& folder, const Sources& sources, const Chec
     check_fences(note, report);
     check_choices(note, report);
     check_citations(note, asked, commit, sources, report);
+    check_ties(note, options, report);
     check_closing(note, report);
     check_pasted(note, asked.repository, commit, sources, report);
     check_figures(note, options, report);

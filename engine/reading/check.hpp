@@ -49,6 +49,8 @@ struct CheckOptions {
   // The step of the run that a figure names, in ms: a folder of a run, or options of `train --device meta`. Where it is
   // empty, figures are not judged.
   std::function<base::Result<double>(const std::string& run)> step_ms;
+  // The names of this project's switches and spans; empty: ties to them are not judged.
+  std::vector<std::string> switches, spans;
 };
 
 Report check_notes(const std::string& folder, const Sources& sources, const CheckOptions& options = {});

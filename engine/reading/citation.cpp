@@ -26,6 +26,13 @@ int number_at(std::string_view line, std::size_t& at) {
   return number;
 }
 
+// Whose name follows this text.
+CodeWord::Of owner_of(std::string_view before) {
+  const std::string low = lowered(trimmed(before.substr(before.size() > 12 ? before.size() - 12 : 0)));
+  if (low.ends_with("switch") || low.ends_with("switches")) return CodeWord::Of::our_switch;
+  return low.ends_with("span") || low.ends_with("spans") ? CodeWord::Of::our_span : CodeWord::Of::file;
+}
+
 // Takes host and commit off a link of GitHub's.
 void take_off_link(Citation& one) {
   const std::size_t blob = one.path.find("/blob/");
@@ -76,7 +83,7 @@ std::vector<Citation> citations_in(std::string_view line, int number) {
     for (Citation& one : found) {
       if (one.end <= word.begin) owner = &one;
     }
-    if (owner != nullptr) owner->symbols.push_back(word.name);
+    if (owner != nullptr && word.of == CodeWord::Of::file) owner->symbols.push_back(word.name);
   }
   return found;
 }
@@ -89,7 +96,7 @@ std::vector<CodeWord> code_words_in(std::string_view line) {
     std::string_view inside = line.substr(begin, close - begin);
     std::string_view name = inside.substr(0, inside.find_first_of("(=: \t["));
     const bool plain = name.size() == inside.size() || inside[name.size()] == '(' || inside[name.size()] == '=';
-    if (plain && !inside.starts_with("-") && is_symbol(name)) words.push_back({std::string(name), begin});
+    if (plain && !inside.starts_with("-") && is_symbol(name)) words.push_back({std::string(name), begin, owner_of(line.substr(0, open))});
     open = line.find('`', close + 1);
   }
   return words;

@@ -23,9 +23,12 @@ struct Citation {
 std::vector<Citation> citations_in(std::string_view line, int number);
 
 // Code words of a line: what stands in `backticks` and is a name. `f()` and `x=1` count as f and x, `a.b` stays whole.
+// A word behind "switch" or "span" is a name of this project, and no name of the file that is cited.
 struct CodeWord {
+  enum class Of { file, our_switch, our_span };
   std::string name;
   std::size_t begin = 0;   // of the name, in the line
+  Of of = Of::file;
 };
 std::vector<CodeWord> code_words_in(std::string_view line);
 

@@ -29,7 +29,8 @@ const FileFacts* Facts::file(std::string_view repository, std::string_view commi
 base::Result<Facts> read_facts(const std::string& json) {
   Facts facts;
   try {
-    for (const Json& project : Json::parse(json).at("projects")) {
+    const Json table = Json::parse(json);
+    for (const Json& project : table.at("projects")) {
       Project one{project.at("repository"), project.at("commit"), project.at("what"), {}};
       for (const Json& file : project.at("files")) {
         FileFacts known{file.at("path"), file.at("sha256"), file.at("lines"), {}};

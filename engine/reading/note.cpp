@@ -127,7 +127,9 @@ Choice choice_of(const Note& note, const Part& part) {
   for (std::size_t i = part.begin; i < part.end; ++i) {
     if (note.in_fence[i]) continue;
     for (Citation& one : citations_in(note.lines[i], static_cast<int>(i) + 1)) choice.citations.push_back(std::move(one));
-    for (const CodeWord& word : code_words_in(note.lines[i])) choice.code_words.push_back(word.name);
+    for (const CodeWord& word : code_words_in(note.lines[i])) {
+      (word.of == CodeWord::Of::file ? choice.code_words : word.of == CodeWord::Of::our_switch ? choice.switches : choice.spans).push_back(word.name);
+    }
   }
   return choice;
 }

@@ -31,7 +31,8 @@ struct Choice {
   std::string title;
   int line = 0, last_line = 0;              // of the note, both included
   std::vector<Citation> citations;
-  std::vector<std::string> code_words;      // all of it, in order
+  std::vector<std::string> code_words;      // all of it that names something in the file, in order
+  std::vector<std::string> switches, spans; // of this project
   int words = 0;                            // of its prose
 };
 
@@ -50,7 +51,7 @@ struct Note {
 
 Note parse_note(std::string name, std::vector<std::string> lines);
 
-// Words of a line of prose: code in backticks is one, a citation and a figure's run none.
+// Words of a line of prose: code in backticks is one, a citation none.
 int prose_words(std::string_view line);
 
 }  // namespace shardbook::reading

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "engine/base/nearest.hpp"
 #include "engine/book/project.hpp"
 #include "engine/reading/pasted.hpp"
 #include "engine/reading/places.hpp"
@@ -126,6 +127,25 @@ void check_choices(const Note& note, Report& report) {
   }
   if (note.words > most_note_words) {
     warn(report, note.name, 0, "words", text("has ", note.words, " words; beyond ", most_note_words, " it copies more than it sums up"));
+  }
+}
+
+void check_ties(const Note& note, const CheckOptions& options, Report& report) {
+  const auto look = [&](const Choice& choice, const char* kind, const std::vector<std::string>& named, const std::vector<std::string>& known, const char* command) {
+    if (known.empty()) return;
+    for (const std::string& name : named) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      add(report, note.name, choice.line, "tie", text("there is no ", kind, " `", name, "` here; the nearest is `", base::nearest(name, known), "` (", command, ")"));
+    }
+  };
+  int tied = 0;
+  for (const Choice& choice : note.choices) {
+    look(choice, "switch", choice.switches, options.switches, "`shardbook switches` lists them");
+    look(choice, "span", choice.spans, options.spans, "they begin with `//@ name:` in engine/");
+    tied += choice.switches.empty() && choice.spans.empty() ? 0 : 1;
+  }
+  if (tied == 0 && !note.choices.empty()) {
+    warn(report, note.name, 0, "tie", "ties no choice to this engine: name the switch that makes it otherwise (switch `fsdp.prefetch`), or the span that does the same (span `fsdp.gather`)");
   }
 }
 
