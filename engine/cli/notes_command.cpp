@@ -7,6 +7,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "engine/base/nearest.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/book/excerpts.hpp"
 #include "engine/book/project.hpp"
@@ -15,6 +16,7 @@
 #include "engine/config/switches.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/reading/check.hpp"
+#include "engine/reading/compare.hpp"
 #include "engine/timeline/output.hpp"
 
 namespace shardbook::cli {
@@ -119,6 +121,81 @@ int check(const Places& places, const Line& line, Console& console) {
   return failed == 0 ? exit_ok : exit_failed;
 }
 
+// ---- compare -----------------------------------------------------------------------------------
+
+base::Result<std::vector<reading::NoteAt>> notes_in(const std::string& folder) {
+  std::vector<reading::NoteAt> found;
+  for (const reading::Asked& asked : reading::asked_notes()) {
+    base::Result<std::string> bytes = book::read_text((fs::path(folder) / asked.file).string());
+    if (!bytes) return bytes.as_error();
+    base::Result<reading::Words> words = reading::words_of(bytes.value());
+    if (!words) return base::Error{text(asked.file, " ", words.error())};
+    found.push_back({reading::parse_note(asked.file, std::move(words.value().lines)), reading::commit_of(folder, asked)});
+  }
+  return found;
+}
+
+// "2=missed": the row and its mark.
+base::Status set_mark(const std::string& words, const std::string& why, reading::Comparison& comparison) {
+  const std::size_t sign = words.find('=');
+  if (sign == std::string::npos) return base::Error{text("--mark takes N=had, N=missed or N=differs, not '", words, "'")};
+  base::Result<int> row = whole_number("mark", words.substr(0, sign), 1);
+  if (!row) return row.as_error();
+  base::Result<reading::Mark> mark = reading::mark_of(words.substr(sign + 1));
+  if (!mark) return mark.as_error();
+  if (row.value() > static_cast<int>(comparison.rows.size())) return base::Error{text("there is no choice ", row.value(), "; the reference has ", comparison.rows.size())};
+  comparison.rows[static_cast<std::size_t>(row.value() - 1)].mark = mark.value();
+  comparison.rows[static_cast<std::size_t>(row.value() - 1)].why = why;
+  return base::Done{};
+}
+
+void print(const reading::Comparison& comparison, Console& console) {
+  int number = 0, both = 0, marked = 0;
+  std::string note;
+  for (const reading::Row& row : comparison.rows) {
+    ++number;
+    both += row.mine.empty() ? 0 : 1;
+    marked += row.mark == reading::Mark::none ? 0 : 1;
+    if (row.note != note) console.out << (note.empty() ? "" : "\n") << row.note << "\n";
+    note = row.note;
+    const std::string mark = row.mark == reading::Mark::none ? "" : text("[", reading::name_of(row.mark), "] ");
+    console.out << pad_left(std::to_string(number), 3) << "  " << mark << base::printable(row.reference.title) << "\n     reference  " << base::printable(row.reference.place) << "\n";
+    for (const reading::Side& side : row.mine) console.out << "     yours      " << base::printable(side.place) << ", line " << side.line << ": " << base::printable(side.title) << "\n";
+    if (row.mine.empty()) console.out << "     yours      not cited\n";
+    if (!row.why.empty()) say(console, "     why        ", row.why);
+  }
+  if (!comparison.mine_alone.empty()) console.out << "\nCited by you alone\n";
+  for (const auto& [name, side] : comparison.mine_alone) console.out << "     " << base::printable(side.place) << ", " << name << ":" << side.line << ": " << base::printable(side.title) << "\n";
+  console.out << "\n" << both << " of " << comparison.rows.size() << " places of the reference are cited here too, " << comparison.mine_alone.size() << " are yours alone; " << marked << " marked.\n\n";
+  for (const std::string& sentence : reading::not_judged(comparison)) say(console, "", sentence);
+  console.out << "\nSay of each whether you had it:\n  ./shardbook notes compare --mark 2=missed --why \"I read the line and did not ask why\"\n";
+}
+
+int compare(const Places& places, const Line& line, Console& console) {
+  base::Result<std::vector<reading::NoteAt>> mine = notes_in(places.notes);
+  if (!mine) return refuse(console, mine.error());
+  base::Result<std::vector<reading::NoteAt>> reference = notes_in(places.reference);
+  if (!reference) return refuse(console, reference.error());
+  reading::Comparison comparison = reading::compare_notes(mine.value(), reference.value());
+  const std::string path = (fs::path(places.notes) / reading::marks_file).string();
+  std::vector<std::string> kept;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    base::Result<std::string> marks = book::read_text(path);
+    if (!marks) return refuse(console, marks.error());
+    if (base::Status read = reading::read_marks(marks.value(), comparison, kept); !read) return refuse(console, read.error());
+  }
+  if (line.has("why") && !line.has("mark")) return refuse(console, "--why belongs to a mark: --mark 2=missed --why \"...\"");
+  if (line.has("mark")) {
+    if (base::Status set = set_mark(line.value("mark"), line.value("why"), comparison); !set) return refuse(console, set.error());
+    timeline::Output file(path);
+    file << reading::marks_text(comparison, kept);
+    if (base::Status written = file.commit(); !written) return refuse(console, written.error());
+  }
+  print(comparison, console);
+  return exit_ok;
+}
+
 // ---- sources -----------------------------------------------------------------------------------
 
 // The table anew, from the files that are here: for whoever pins another commit.
@@ -143,14 +220,15 @@ int write_table(const Places& places, Console& console) {
   return exit_ok;
 }
 
+void say_failure(Console& console, const std::string& sentence) { console.err << "shardbook: " << base::printable(sentence) << "\n"; }
+
 int sources(const Places& places, const Line& line, Console& console) {
   if (line.has("write-table")) return write_table(places, console);
   const Fetched fetched = fetch_sources(places.facts, places.sources, clones_of(line), console);
-  for (const std::string& sentence : fetched.failed) console.err << "shardbook: " << base::printable(sentence) << "\n";
+  for (const std::string& sentence : fetched.failed) say_failure(console, sentence);
   const std::string folder = shown_folder(places, places.sources);
-  if (!fetched.failed.empty()) {
-    console.out << "\n" << fetched.failed.size() << " of " << fetched.failed.size() + static_cast<std::size_t>(fetched.here + fetched.fetched)
-                << " files are not in " << folder << ". Without a network:\n"
+  if (fetched.missing > 0) {
+    console.out << "\n" << fetched.missing << " of " << fetched.missing + fetched.here + fetched.fetched << " files are not in " << folder << ". Without a network:\n"
                 << "  ./shardbook notes sources --clone DIR...   a clone of Megatron-LM or PyTorch; or the folder\n"
                 << "                                             that holds torch/ of an installed torch 2.8.0\n";
     return exit_bad_input;
@@ -211,6 +289,8 @@ std::vector<Switch> notes_switches() {
   return {{"clone", "DIR...", "Clones of Megatron-LM and PyTorch to look in; nothing in them is changed.", "none", true},
           {"sources", "DIR", "Where the files that are cited are kept.", "sources"},
           {"reference", "DIR", "The notes to compare with.", "solutions/03_reading"},
+          {"mark", "N=MARK", "With compare: choice N of the reference you had, missed, or see differently (differs).", ""},
+          {"why", "WORDS", "Why, in your words; kept beside the mark.", ""},
           {"write-table", "", "With sources: write the lab's table of places anew, from the files.", ""},
           {"json", "", "Findings as JSON on standard output.", ""}};
 }
@@ -220,8 +300,9 @@ int notes(const Line& line, Console& console) {
   base::Result<Places> places = places_of(line);
   if (!places) return refuse(console, places.error());
   if (verb == "check") return check(places.value(), line, console);
+  if (verb == "compare") return compare(places.value(), line, console);
   if (verb == "sources") return sources(places.value(), line, console);
-  return refuse(console, text("notes can do `check` and `sources`, not '", verb, "'"));
+  return refuse(console, text("notes can do check, compare and sources, not '", verb, "'; the nearest is ", base::nearest(verb, {"check", "compare", "sources"})));
 }
 
 }  // namespace shardbook::cli

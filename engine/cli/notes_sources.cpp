@@ -101,7 +101,7 @@ Fetched fetch_sources(const reading::Facts& facts, const std::string& folder, co
         ++fetched.here;
         continue;
       }
-      std::string from, problem = text(file.path, ": in no clone that was named, and no network was reached");
+      std::string from, problem;
       std::optional<std::string> bytes;
       for (const std::string& clone : clones) {
         std::optional<std::string> candidate = from_clone(clone, project.commit, file.path);
@@ -117,16 +117,23 @@ Fetched fetch_sources(const reading::Facts& facts, const std::string& folder, co
         else is_reachable = false;
       }
       if (!bytes) {
-        fetched.failed.push_back(problem);
+        // Where nothing at all could be reached, one sentence says it for all files.
+        ++fetched.missing;
+        if (!problem.empty()) fetched.failed.push_back(problem);
         continue;
       }
       if (base::Status kept = keep(place, *bytes); !kept) {
+        ++fetched.missing;
         fetched.failed.push_back(kept.error());
         continue;
       }
       ++fetched.fetched;
       console.out << "  " << file.path << "  (" << from << ")\n" << std::flush;
     }
+  }
+  if (fetched.missing > 0 && fetched.failed.empty()) {
+    fetched.failed.push_back(clones.empty() ? "the files could not be had from GitHub (no network, or neither curl nor wget)"
+                                            : "the files are in none of the folders that were named, and could not be had from GitHub");
   }
   return fetched;
 }

@@ -15,8 +15,8 @@
 namespace shardbook::cli {
 
 struct Fetched {
-  int here = 0, fetched = 0;
-  std::vector<std::string> failed;   // one sentence a file
+  int here = 0, fetched = 0, missing = 0;   // files
+  std::vector<std::string> failed;          // why some are missing, a sentence each
 };
 
 // The files of the table at the pinned commits into `folder`. `clones`: folders to look in before the network.

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/book/project.hpp"
+#include "engine/reading/rules_diagrams.hpp"
 #include "engine/reading/rules_note.hpp"
 #include "engine/reading/words.hpp"
 
@@ -69,7 +70,11 @@ Report check_notes(const std::string& folder, const Sources& sources, const Chec
     check_pasted(note, asked.repository, commit, sources, report);
     check_figures(note, options, report);
   }
-  if (read_note(folder, synthesis_file, report)) check_fences(report.notes.back(), report);
+  if (read_note(folder, synthesis_file, report)) {
+    const Note note = report.notes.back();
+    check_fences(note, report);
+    check_diagrams(note, report);
+  }
 
   // By file in the order in which they were looked at, then by line; what fails before what warns.
   std::vector<std::string> order;

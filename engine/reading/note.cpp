@@ -29,7 +29,7 @@ std::string title_of(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of("#-*+ 0123456789.)"), line.size()));
   std::string title;
   for (const char letter : line.substr(0, line.find("**"))) {
-    if (letter != '`' && letter != '*') title += letter;
+    if (letter != '`' && letter != '*' && letter != '|') title += letter;
   }
   if (title.size() > 72) title = title.substr(0, title.rfind(' ', 72)) + " …";
   return title;
