@@ -13,6 +13,7 @@
 #include "engine/cli/figures.hpp"
 #include "engine/cli/help.hpp"
 #include "engine/cli/loop_command.hpp"
+#include "engine/cli/notes_command.hpp"
 #include "engine/cli/pack_command.hpp"
 #include "engine/cli/plan_command.hpp"
 #include "engine/cli/read_command.hpp"
@@ -181,6 +182,17 @@ std::vector<Command> make_commands() {
        "  ./shardbook read words\n"
        "  ./shardbook read labs/02_tensor_parallel\n",
        {{"lang", "en|es", "The language, where there is a translation.", "en"}}, read_note},
+      {"notes", "check|compare|sources [FOLDER]", 1, 2, "Check your notes of lab 03, compare them, fetch what they read.",
+       "check: files, commit, five choices a note with `path:L10-L20` that hold what they name, nothing pasted, two\n"
+       "diagrams, figures as their runs have them. Each finding has file, line and rule; it never judges a reason.\n"
+       "compare: your notes beside the reference by the places that both cite.\n"
+       "sources: the few files of Megatron-LM and PyTorch at the commits that the lab pins, into sources/.\n"
+       "FOLDER is experiments/35-reading-notes where none is named.\n\n"
+       "  ./shardbook notes sources\n"
+       "  ./shardbook notes check\n"
+       "  ./shardbook notes check solutions/03_reading --clone ../Megatron-LM ../pytorch\n"
+       "  ./shardbook notes compare\n",
+       notes_switches(), notes},
       {"switches", "[NAME]", 0, 1, "Design choices that can be made otherwise; with a name, all of one.",
        "A switch is a choice that Megatron-LM or PyTorch has made, and that --set KEY=VALUE makes otherwise in\n"
        "`train` and `run`. With a name: where it stands in the originals, how it is asked for there, what it needs,\n"

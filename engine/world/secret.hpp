@@ -12,18 +12,19 @@
 #include <string_view>
 
 #include "engine/base/result.hpp"
+#include "engine/base/sha256.hpp"
 #include "engine/world/launchers.hpp"
 
 namespace shardbook::world {
 
-// 32 bytes each. SHA-256 is FIPS 180-4's.
-std::string sha256(std::string_view text);
+using base::hex_of;
+using base::sha256;
+
+// 32 bytes each.
 std::string hmac(std::string_view key, std::string_view text);
 std::string random_bytes32();
 // Takes equally long wherever two strings of one length differ.
 bool equal_secretly(std::string_view left, std::string_view right);
-// "00ff…"
-std::string hex_of(std::string_view bytes);
 
 // What each side sends as proof, over the bytes of the hello (which hold the rank's random number) and the server's.
 std::string proof_of_server(std::string_view secret, std::string_view hello, std::string_view server_random);

@@ -6,9 +6,9 @@
 
 #include "page_support.hpp"
 #include "viewer/page/diagram_json.hpp"
-#include "viewer/page/diagram_limits.hpp"
-#include "viewer/page/diagram_source.hpp"
-#include "viewer/page/gantt_dates.hpp"
+#include "engine/diagram/diagram_limits.hpp"
+#include "engine/diagram/diagram_source.hpp"
+#include "engine/diagram/gantt_dates.hpp"
 
 namespace shardbook::page {
 namespace {

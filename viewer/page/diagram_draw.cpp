@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "viewer/page/diagram_layout.hpp"
-#include "viewer/page/diagram_source.hpp"
+#include "engine/diagram/diagram_source.hpp"
 
 namespace shardbook::page {
 

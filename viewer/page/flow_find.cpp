@@ -3,10 +3,12 @@
 #include <cctype>
 #include <limits>
 
-#include "viewer/page/diagram_source.hpp"
+#include "engine/diagram/diagram_source.hpp"
 #include "viewer/page/flow.hpp"
 
 namespace shardbook::page {
+
+using diagram::next_code_point;
 
 namespace {
 

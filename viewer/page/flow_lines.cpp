@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
-#include "viewer/page/diagram_source.hpp"
+#include "engine/diagram/diagram_source.hpp"
 
 namespace shardbook::page {
+
+using diagram::next_code_point;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "viewer/page/diagram_draw.hpp"
-#include "viewer/page/gantt_dates.hpp"
+#include "engine/diagram/gantt_dates.hpp"
 
 namespace shardbook::page {
 

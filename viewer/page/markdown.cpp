@@ -12,12 +12,15 @@
 
 #include "engine/base/check.hpp"
 #include "engine/base/nearest.hpp"
-#include "viewer/page/diagram_source.hpp"
+#include "engine/diagram/diagram_source.hpp"
 #include "viewer/page/formula.hpp"
 #include "viewer/page/highlight.hpp"
 #include "viewer/page/page_finish.hpp"
 
 namespace shardbook::page {
+
+using diagram::entity_text;
+using diagram::trimmed;
 
 namespace {
 

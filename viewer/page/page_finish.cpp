@@ -8,11 +8,15 @@
 
 #include "engine/base/check.hpp"
 #include "engine/base/nearest.hpp"
-#include "viewer/page/diagram_source.hpp"
+#include "engine/diagram/diagram_source.hpp"
 #include "viewer/page/highlight.hpp"
 #include "viewer/page/markdown.hpp"
 
 namespace shardbook::page {
+
+using diagram::append_utf8;
+using diagram::next_code_point;
+using diagram::trimmed;
 
 namespace {
 

@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "viewer/page/diagram_source.hpp"
+#include "engine/diagram/diagram_source.hpp"
 
 namespace shardbook::page {
+
+using diagram::trimmed;
 
 namespace {
 

@@ -1,0 +1,92 @@
+#include "engine/reading/check.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "engine/book/project.hpp"
+#include "engine/reading/rules_diagrams.hpp"
+#include "engine/reading/rules_note.hpp"
+#include "engine/reading/words.hpp"
+
+namespace shardbook::reading {
+
+namespace fs = std::filesystem;
+using base::text;
+
+const std::vector<Asked>& asked_notes() {
+  static const std::vector<Asked> asked = {{"megatron-tp-layers.md", "NVIDIA/Megatron-LM", "megatron-sha.txt"},
+                                           {"fsdp-prefetch.md", "pytorch/pytorch", "pytorch-sha.txt"}};
+  return asked;
+}
+
+bool Report::passed() const {
+  return std::all_of(findings.begin(), findings.end(), [](const Finding& one) { return one.is_warning; });
+}
+
+namespace {
+
+// The note, or false where it cannot be read: then a finding says why.
+bool read_note(const std::string& folder, const std::string& name, Report& report) {
+  const fs::path path = fs::path(folder) / name;
+  std::error_code ignored;
+  if (!fs::exists(path, ignored)) {
+    report.findings.push_back({name, 0, "file", "is missing", false});
+    return false;
+  }
+  base::Result<std::string> bytes = book::read_text(path.string());
+  if (!bytes) {
+    report.findings.push_back({name, 0, "file", bytes.error(), false});
+    return false;
+  }
+  base::Result<Words> words = words_of(bytes.value());
+  if (!words) {
+    report.findings.push_back({name, 0, "encoding", words.error(), false});
+    return false;
+  }
+  if (!words.value().remark.empty()) report.findings.push_back({name, 1, "encoding", words.value().remark, true});
+  report.notes.push_back(parse_note(name, std::move(words.value().lines)));
+  return true;
+}
+
+}  // namespace
+
+Report check_notes(const std::string& folder, const Sources& sources, const CheckOptions& options) {
+  Report report;
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored)) {
+    report.findings.push_back({folder, 0, "file", "is no folder: the lab asks for notes there", false});
+    return report;
+  }
+  for (const Asked& asked : asked_notes()) {
+    check_commit(folder, asked, sources, report);
+    if (!read_note(folder, asked.file, report)) continue;
+    const std::string commit = commit_of(folder, asked);
+    const Note note = report.notes.back();
+    check_fences(note, report);
+    check_choices(note, report);
+    check_citations(note, asked, commit, sources, report);
+    check_ties(note, options, report);
+    check_closing(note, report);
+    check_pasted(note, asked.repository, commit, sources, report);
+    check_figures(note, options, report);
+  }
+  if (read_note(folder, synthesis_file, report)) {
+    const Note note = report.notes.back();
+    check_fences(note, report);
+    check_diagrams(note, report);
+  }
+
+  // By file in the order in which they were looked at, then by line; what fails before what warns.
+  std::vector<std::string> order;
+  for (const Finding& one : report.findings) {
+    if (std::find(order.begin(), order.end(), one.file) == order.end()) order.push_back(one.file);
+  }
+  const auto rank = [&](const Finding& one) { return std::find(order.begin(), order.end(), one.file) - order.begin(); };
+  std::stable_sort(report.findings.begin(), report.findings.end(), [&](const Finding& left, const Finding& right) {
+    if (left.is_warning != right.is_warning) return right.is_warning;
+    return rank(left) != rank(right) ? rank(left) < rank(right) : left.line < right.line;
+  });
+  return report;
+}
+
+}  // namespace shardbook::reading
