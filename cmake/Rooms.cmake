@@ -30,7 +30,7 @@ function(shardbook_room ROOM)
   target_include_directories(shardbook_${ROOM} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(shardbook_${ROOM} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${SHARDBOOK_WARNINGS}>)
   # Instrumented code is compiled without optimisation, for that takes half the time; what loops over numbers is not.
-  if(SHARDBOOK_SANITIZE AND ROOM MATCHES "^(kernels|comm|data|tensor|device)$")
+  if(SHARDBOOK_SANITIZE AND ROOM MATCHES "^(kernels|comm|data|tensor|device|diagram|viewer_page|viewer_scene)$")
     target_compile_options(shardbook_${ROOM} PRIVATE -O1)
   endif()
   target_link_libraries(shardbook_${ROOM} PUBLIC ${below} ${ARG_LIBRARIES})

@@ -65,7 +65,7 @@ void step_until_stopped(World& world) {
   if (world.rank() == 0) std::printf("all stopped after the same step\n");
 }
 
-// A line a step, whether anybody reads it or not; ends with the code of a rank that was asked to stop.
+// A line a step, whether anybody reads it or not; its process ends with the code of a rank that was asked to stop.
 void chatter_until_stopped(World& world) {
   SignalGuard guard;
   std::int64_t step = 0;
@@ -74,8 +74,6 @@ void chatter_until_stopped(World& world) {
     std::this_thread::sleep_for(5ms);
     SHARDBOOK_CHECK(++step < 100000, "nobody stopped the run");
   }
-  world.barrier();
-  std::_Exit(3);
 }
 
 // The last rank is killed while rank 0 writes for longer than the parent's patience.
@@ -115,7 +113,8 @@ int run_role(const std::string& role) {
     if (role == "absent" && launch.value().place.rank == 1) return 0;
     const auto found = roles().find(role == "absent" ? "gather" : role);
     const auto status = run_process(launch.value(), found->second, options.value());
-    if (status.ok()) return 0;
+    // Not before the ranks have taken leave of each other: rank 0 serves the others' connections.
+    if (status.ok()) return role == "chatter" ? 3 : 0;
     problem = status.error();
   }
   std::fprintf(stderr, "%s\n", problem.c_str());

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Where do two GPUs begin to win, and from which batch on do gathers hide? Measured beside modelled.
+
+Runs each line of the tables of labs 01, 02 and 04 with `./shardbook train` on the GPUs of this node (tracing off; the
+run's own median step), in turns, and the same line with `--device meta`. Prints Markdown, and writes turning.json.
+
+    python3 experiments/turning/measure.py [--turns 2] [--out FOLDER] [--only lab02]
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# Title, option that is turned, its values, then the lines that are compared.
+WIDTHS = [128, 256, 512, 640, 768, 832, 896, 1024, 1280]
+TABLES = {
+    "lab02": ("The grammar tutor at other widths, 2048 tokens: one GPU and two",
+              [("width %d" % w, ["--width %d --heads %d --tp 1 --fsdp 1" % (w, w // 32), "--width %d --heads %d --tp 2 --fsdp 1" % (w, w // 32)]) for w in WIDTHS],
+              ["tp 1", "tp 2"]),
+    "lab02batch": ("The grammar tutor on one GPU, its batch and four times that",
+                   [("16 sequences", ["--tp 1 --fsdp 1"]), ("64 sequences", ["--tp 1 --fsdp 1 --sequences 64 --micro-batches 1"])], ["step"]),
+    "lab04": ("gpt-1.3b, fsdp 2, by the tokens on each GPU",
+              [("%d tokens" % (1024 * s), ["--model gpt-1.3b --fsdp 2 --tp 1 --sequences %d" % (2 * s), "--model gpt-1.3b --fsdp 2 --tp 1 --sequences %d --prefetch 0" % (2 * s)])
+               for s in (1, 2, 3, 4, 8)], ["prefetch 1", "prefetch 0"]),
+    "lab01": ("gpt-124m, dp 2, a sequence on each GPU",
+              [("gradients", ["--model gpt-124m --dp 2 --tp 1 --fsdp 1 --sequences 2 --set data_parallel.reduce=%s" % how for how in ("naive", "flat", "bucketed")])],
+              ["naive", "flat", "bucketed"]),
+}
+
+
+def step_ms(options, device):
+    """Median step of one run, ms; None and a sentence on stderr where it failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["./shardbook", "train", "--device", device, "--json", "--progress", "0", "--out", os.path.join(folder, "run")]
+        if device == "cuda":
+            words += ["--steps", "24", "--warmup-steps", "2", "--trace-steps", "0:0"]
+        done = subprocess.run(words + options.split(), cwd=ROOT, capture_output=True, text=True, timeout=300)
+        try:
+            return json.loads(done.stdout[done.stdout.index("{"):])["step_ns"] / 1e6
+        except (ValueError, KeyError):
+            print("failed:", options, (done.stderr or done.stdout)[-300:], file=sys.stderr)
+            return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--out", default=".")
+    parser.add_argument("--only", choices=sorted(TABLES))
+    asked = parser.parse_args()
+    kept = {}
+    for name, (title, rows, heads) in TABLES.items():
+        if asked.only and asked.only != name:
+            continue
+        print("\n" + title + "\n")
+        print("| | " + " | ".join("%s, measured" % head for head in heads) + " | " + " | ".join("%s, modelled" % head for head in heads) + " |")
+        print("|---" * (1 + 2 * len(heads)) + "|")
+        for label, lines in rows:
+            turns = [[] for _ in lines]
+            for _ in range(asked.turns):
+                for place, line in enumerate(lines):
+                    ms = step_ms(line, "cuda")
+                    if ms is not None:
+                        turns[place].append(ms)
+            modelled = [step_ms(line, "meta") for line in lines]
+            cells = ["%.3f (%.3f to %.3f)" % (statistics.median(t), min(t), max(t)) if t else "failed" for t in turns]
+            print("| %s | " % label + " | ".join(cells) + " | " + " | ".join("%.3f" % m if m else "failed" for m in modelled) + " |", flush=True)
+            kept[name + "/" + label] = {"lines": lines, "measured_ms": turns, "modelled_ms": modelled}
+            with open(os.path.join(asked.out, "turning.json"), "w", encoding="utf-8") as file:
+                json.dump(kept, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
