@@ -43,7 +43,19 @@ inline bool needs_gather(const Network& network, int layer) { return layer == 0 
 // Whether backward of this layer is the last that adds to its unit's gradient.
 inline bool completes_gradient(const Network& network, int layer) { return layer == 0 || unit_of(network, layer) != unit_of(network, 0); }
 
-// You write this: all of one step.
+// Part a. You write this: all of one step.
 Plan a_step(const Network& network);
+
+// Part b. One block on one of eight GPUs; all ns, each measured alone.
+struct Block {
+  double gather, reduce;                            // the all-gather of its parameters, the reduce-scatter of its gradient
+  double forward_per_token, backward_per_token;     // compute
+};
+// From how many tokens a GPU on does compute hide the gathers of the next block, in forward and in backward?
+double tokens_to_hide(const Block& block);
+
+// Part c. A step with two waits of the host, and what the one that costs takes from each step, in ms.
+Plan planted_step(const Network& network);
+double price_ms();
 
 }  // namespace shardbook::lab04

@@ -9,6 +9,12 @@
 
 namespace shardbook::labs {
 
+void Verdict::figure(const std::string& name, double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.5g", value);
+  figures_.emplace_back(name, std::strtod(digits, nullptr));
+}
+
 std::string Verdict::to_json() const {
   nlohmann::json json{{"passed", findings_.empty()}, {"findings", nlohmann::json::array()}, {"figures", nlohmann::json::object()}};
   for (const Finding& finding : findings_) {

@@ -30,7 +30,8 @@ class Verdict {
   void fail(Finding finding) { findings_.push_back(std::move(finding)); }
   bool failed() const { return !findings_.empty(); }
   const std::vector<Finding>& findings() const { return findings_; }
-  void figure(const std::string& name, double value) { figures_.emplace_back(name, value); }
+  // Five significant digits are kept, so that files of figures can be compared.
+  void figure(const std::string& name, double value);
   std::string to_json() const;
 
  private:

@@ -71,7 +71,9 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   const double faster_host = static_cast<double>(clock_two.step_ns(scaled(&simulate::Scale::host, 0.5)));
   const double faster_compute = static_cast<double>(clock_two.step_ns(scaled(&simulate::Scale::compute, 0.5)));
   const double no_beta = static_cast<double>(clock_two.step_ns(scaled(&simulate::Scale::bandwidth, 0)));
-  const std::string issued = text("the host issued for ", ms(static_cast<double>(clock_two.timing().host_ns)), " of ", ms(tp2), "; with a host of half the cost it takes ", ms(faster_host));
+  simulate::Change host_alone;
+  host_alone.scale = {.compute = 0, .communication = 0, .memory = 0, .launch = 0, .contention = 0};
+  const std::string issued = text("the host issues for ", ms(static_cast<double>(clock_two.step_ns(host_alone))), " of ", ms(tp2), "; with a host of half the cost it takes ", ms(faster_host));
   if (given.cause == Cause::latency) fail("cause", text("rank 0: not latency: with collectives that cost nothing your step still grows by ", us(grows), ": ", issued));
   if (given.cause == Cause::bandwidth) fail("cause", text("rank 0: not bandwidth: with bytes that cost nothing the step still takes ", ms(no_beta), ", and one GPU's ", ms(tp1), ": ", issued));
   if (given.cause == Cause::compute) fail("cause", text("rank 0: not compute: with kernels twice as fast the step still takes ", ms(faster_compute), ": ", issued));

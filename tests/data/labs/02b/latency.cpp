@@ -1,4 +1,4 @@
-// fails with: not latency: with collectives that cost nothing your step still grows by 212 µs: the host issued for 1.32 ms of 1.32 ms
+// fails with: not latency: with collectives that cost nothing your step still grows by 212 µs: the host issues for 1.32 ms of 1.32 ms
 #include "labs/02_tensor_parallel/lab.hpp"
 
 namespace shardbook::lab02 {
