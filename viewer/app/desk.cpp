@@ -186,7 +186,9 @@ void Desk::Impl::draw_steps(ImVec2 side, float page_height) {
   if (ui::splitter("text / steps", false, &upper, px(160), px(200), side.y)) settings.work_share = (side.y - upper) / side.y;
   ImGui::SetCursorPos({0, page_height + px(gap_units)});
   ui::begin_pane("steps", {side.x, side.y - page_height - px(gap_units)}, false);
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {px(6), px(5)});
   collect(views::draw_work(work));
+  ImGui::PopStyleVar();
   ui::end_pane();
 }
 

@@ -48,12 +48,26 @@ void draw_predictions(Work& work, Intents& intents) {
   }
 }
 
+// "metrics …/gpt-1.3b-fsdp4.tar.gz" of "./shardbook metrics experiments/captured/gpt-1.3b-fsdp4.tar.gz"; all of it comes by hover,
+// and above what it says.
+std::string brief(const std::string& command) {
+  std::string words = command.starts_with("./shardbook ") ? command.substr(12) : command;
+  for (std::size_t at = words.find("experiments/"); at != std::string::npos; at = words.find("experiments/", at + 1)) {
+    const std::size_t end = std::min(words.find(' ', at), words.size()), name = words.rfind('/', end - 1);
+    words.replace(at, name - at, "…");
+  }
+  return words;
+}
+
 void draw_commands(const Work& work, Intents& intents) {
   const std::string& id = work.parts[static_cast<std::size_t>(work.current)].id;
   bool first = true;
   for (const std::string& command : work.commands) {
-    if (flowing_button(command, "Runs this command", first)) intents.push_back({"work.do", command});
+    // The last step of each part is judged by the button below
+    if (command == "./shardbook check " + id) continue;
+    if (flowing_button(brief(command), command, first)) intents.push_back({"work.do", command});
   }
+  first = true;
   for (const auto& [label, verb, hint] : {std::tuple{"Check", "check", "Is it right?"}, {"Hint", "hint", "The next of three"},
                                           {"Card", "card", "What do you remember?"}, {"Solution", "solution", "After a pass, or three failed checks"}}) {
     const std::string command = std::string("./shardbook ") + verb + (std::string(verb) == "card" ? "" : " " + id);
