@@ -28,6 +28,19 @@ void draw_parts(const Work& work, Intents& intents) {
     first = false;
     if (ui::tab(label, static_cast<int>(i) == work.current)) intents.push_back({"work.part", std::to_string(i)});
   }
+  // The verbs stand beside the parts, always in sight
+  const std::string& id = work.parts[static_cast<std::size_t>(work.current)].id;
+  ImGui::SameLine(0, px(14));
+  const float line = ImGui::GetCursorPosY() + px(3);
+  first = true;
+  for (const auto& [label, verb, hint] : {std::tuple{"Check", "check", "is it right?"}, {"Hint", "hint", "the next of three"},
+                                          {"Card", "card", "what do you remember?"}, {"Solution", "solution", "after a pass, or three failed checks"}}) {
+    const std::string command = std::string("./shardbook ") + verb + (std::string(verb) == "card" ? "" : " " + id);
+    if (!first) ImGui::SameLine(0, px(5));
+    first = false;
+    ImGui::SetCursorPosY(line);
+    if (ui::small_button(label, command + ": " + hint)) intents.push_back({"work.do", command});
+  }
 }
 
 void draw_predictions(Work& work, Intents& intents) {
@@ -63,15 +76,9 @@ void draw_commands(const Work& work, Intents& intents) {
   const std::string& id = work.parts[static_cast<std::size_t>(work.current)].id;
   bool first = true;
   for (const std::string& command : work.commands) {
-    // The last step of each part is judged by the button below
+    // The last step of each part is judged by the button above
     if (command == "./shardbook check " + id) continue;
     if (flowing_button(brief(command), command, first)) intents.push_back({"work.do", command});
-  }
-  first = true;
-  for (const auto& [label, verb, hint] : {std::tuple{"Check", "check", "Is it right?"}, {"Hint", "hint", "The next of three"},
-                                          {"Card", "card", "What do you remember?"}, {"Solution", "solution", "After a pass, or three failed checks"}}) {
-    const std::string command = std::string("./shardbook ") + verb + (std::string(verb) == "card" ? "" : " " + id);
-    if (flowing_button(label, command + ": " + hint, first)) intents.push_back({"work.do", command});
   }
 }
 
