@@ -128,6 +128,14 @@ base::Result<Judged> judge_own(Course& course, const Place& place, const std::st
   if (!verdict.value().passed) {
     event.values["rule"] = verdict.value().findings.front().rule;
     event.said = verdict.value().findings.front().message.substr(0, longest_said);
+  } else {
+    // What was found stands beside what was predicted, so that predictions can be scored over the course.
+    workbook::Facts facts(course.root, *place.lab);
+    base::Result<std::vector<workbook::Compared>> compared = workbook::compared(facts, *place.part, course.state(place), verdict.value().figures);
+    if (!compared) return compared.as_error();
+    for (const workbook::Compared& one : compared.value()) {
+      if (!one.found.empty()) event.values[one.key] = one.found;
+    }
   }
   if (base::Status noted = workbook::append(course.root, event); !noted) return noted.as_error();
   base::Result<workbook::Progress> progress = workbook::read_progress(course.root);

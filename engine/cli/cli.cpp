@@ -9,6 +9,7 @@
 #include "engine/cli/calibrate_command.hpp"
 #include "engine/cli/check_command.hpp"
 #include "engine/cli/command.hpp"
+#include "engine/cli/diff_command.hpp"
 #include "engine/cli/doctor.hpp"
 #include "engine/cli/figures.hpp"
 #include "engine/cli/help.hpp"
@@ -152,12 +153,14 @@ std::vector<Command> make_commands() {
        "  ./shardbook whatif experiments/captured/gpt-1.3b-tp4.tar.gz comm=0\n"
        "  ./shardbook whatif RUN --drop wait=engine/fsdp/schedule.cpp:79\n",
        whatif_switches(), whatif},
-      {"diff", "A B", 2, 2, "What differs between two runs: what was changed, what it cost or gained, and where.",
+      {"diff", "[A B | NN[a]]", 0, 2, "What differs between two runs: what was changed, what it cost or gained, and where.",
        "One step of each, aligned op by op. Compute, exposed communication, exposed memory and idle are differences that\n"
        "sum to that of the step; then tables by kind, the largest loss first. Equal runs say that they are equal.\n\n"
        "  ./shardbook diff experiments/captured/gpt-1.3b-fsdp4.tar.gz \\\n"
-       "                   experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz\n",
-       diff_switches(), diff},
+       "                   experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz\n"
+       "  ./shardbook diff             the last two runs that you have made\n"
+       "  ./shardbook diff 00b         your file beside the solution, once that may be seen\n",
+       diff_switches(), diff_any},
       {"metrics", "DIR|FILE...", 1, -1, "Where the time of each rank went, exact to the nanosecond.",
        "compute + exposed communication + exposed memory + idle = the window, for each rank. Communication is\n"
        "exposed while no compute of its rank runs; overlap is the part of it that is not.\n"

@@ -252,6 +252,10 @@ int list_parts(const Line&, Console& console) {
                 << " min" << (what.empty() ? "" : "  ") << what << "\n";
   }
   console.out << "\n";
+  const workbook::Score score = workbook::score_of(course);
+  if (score.numbers > 0) console.out << "Your predictions: " << count_text(score.numbers, "figure") << ", the one in the middle off by " << workbook::shown({true, score.middle_ratio, ""}, 2) << " ×";
+  if (score.words > 0) console.out << (score.numbers > 0 ? "; " : "Your predictions: ") << score.right_words << " of " << score.words << " names right";
+  if (score.numbers + score.words > 0) console.out << "\n";
   point_to(console, "Next", current ? "./shardbook next" : "./shardbook card");
   return exit_ok;
 }

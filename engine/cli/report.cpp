@@ -141,6 +141,7 @@ std::string next_steps(const launch::Outcome& outcome, const std::optional<book:
     steps.emplace_back("./shardbook why " + shell_word(outcome.folder), "all causes, with what each costs");
   }
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
+  if (lab) steps.emplace_back("./shardbook next", "what the labs ask next");
   steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
   constexpr int command_columns = 56;
   std::string out;

@@ -74,6 +74,36 @@ base::Result<std::vector<Compared>> compared(Facts& facts, const Part& part, con
   return all;
 }
 
+Score score_of(const Course& course) {
+  Score score;
+  std::vector<double> ratios;
+  for (const Place& place : course.places()) {
+    const PartState state = course.state(place);
+    const Event* pass = nullptr;
+    for (const Event& event : course.progress.events) {
+      if (event.part == place.part->id && event.what == "passed") pass = &event;
+    }
+    if (pass == nullptr || !state.predicted) continue;
+    for (const Prediction& one : place.part->predict) {
+      const auto said = state.predicted->find(one.key), found = pass->values.find(one.key);
+      if (said == state.predicted->end() || found == pass->values.end()) continue;
+      const std::optional<double> left = number_in(said->second, one.unit), right = number_in(found->second, one.unit);
+      if (one.unit == "rank" || !left || !right) {
+        ++score.words;
+        score.right_words += plain_word(said->second) == plain_word(found->second);
+      } else if (*left > 0 && *right > 0) {
+        ratios.push_back(std::max(*left / *right, *right / *left));
+      }
+    }
+  }
+  score.numbers = static_cast<int>(ratios.size());
+  if (!ratios.empty()) {
+    std::sort(ratios.begin(), ratios.end());
+    score.middle_ratio = ratios[ratios.size() / 2];
+  }
+  return score;
+}
+
 std::string sentence(const Compared& one) {
   const bool rank = one.unit == "rank";
   const std::string unit = one.unit.empty() || rank ? "" : " " + one.unit;

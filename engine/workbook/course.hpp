@@ -45,6 +45,14 @@ base::Result<std::vector<Compared>> compared(Facts& facts, const Part& part, con
 // "you 1.5 ms, found 1.32: 1.14 x"; without what was found, where nothing is known of it.
 std::string sentence(const Compared& one);
 
+// All predictions of the course that were compared so far: numbers by their ratio, words by whether they were right.
+struct Score {
+  int numbers = 0;
+  double middle_ratio = 1;                     // the median
+  int words = 0, right_words = 0;
+};
+Score score_of(const Course& course);
+
 // Whether a prediction can be sealed as this text: a number where a unit asks for one. Its error says what is expected.
 base::Result<std::string> prediction_of(const Prediction& prediction, const std::string& given);
 

@@ -228,6 +228,7 @@ Finding first_error(const std::string& said, const std::string& root, const std:
     const char* advice;
   };
   static constexpr Advice known[] = {
+      {"or ';'", "the statement before it lacks its semicolon"},
       {"expected ';'", "the statement before it lacks its semicolon"},
       {"expected '}'", "a brace that was opened is not closed"},
       {"was not declared", "is the name spelt as in the header?"},

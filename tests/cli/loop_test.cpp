@@ -38,7 +38,7 @@ class Loop : public ::testing::Test {
     std::istringstream in(text), wanted(words);
     std::string all, part;
     for (std::string word; in >> word;) all += word + " ";
-    for (std::string word; wanted >> word;) part += word + " ";
+    for (std::string word; wanted >> word;) part += (part.empty() ? "" : " ") + word;
     return all.find(part) != std::string::npos;
   }
 
@@ -127,6 +127,19 @@ TEST_F(Loop, HintsComeOneByOneAndAreCounted) {
   EXPECT_TRUE(has(type({"hint", "00b"}).out, "Hint 2 of 3:"));
   EXPECT_TRUE(has(type({"hint", "00b"}).out, "Hint 3 of 3:"));
   EXPECT_TRUE(has(type({"hint", "00b"}).out, "after three failed checks: ./shardbook solution 00b --anyway"));
+}
+
+TEST_F(Loop, DiffShowsYourFileBesideTheSolutionOnceItMayBeSeen) {
+  EXPECT_TRUE(has(type({"diff", "00b"}).err, "the solution of 00b comes with a pass"));
+  EXPECT_TRUE(has(type({"diff"}).err, "there are fewer than two runs"));
+  pass_00b();
+  EXPECT_TRUE(has(type({"diff", "00b"}).out, "your file and the solution are equal"));
+}
+
+TEST_F(Loop, PredictionsAreScoredOverTheCourse) {
+  EXPECT_EQ(type({"list"}).out.find("Your predictions"), std::string::npos);
+  pass_00b();
+  EXPECT_TRUE(has(type({"list"}).out, "Your predictions: 1 figure, the one in the middle off by 1.72 ×")) << type({"list"}).out;
 }
 
 TEST_F(Loop, ResetKeepsWhatStoodThere) {
