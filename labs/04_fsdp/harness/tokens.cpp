@@ -61,6 +61,7 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   const double given = tokens_to_hide(block);
   verdict.figure("gather_us", block.gather / 1e3);
   verdict.figure("reduce_us", block.reduce / 1e3);
+  verdict.figure("gather_and_reduce_us", (block.gather + block.reduce) / 1e3);
   verdict.figure("forward_us_1024", block.forward_per_token * 1024 / 1e3);
   verdict.figure("backward_us_1024", block.backward_per_token * 1024 / 1e3);
   verdict.figure("predicted_tokens", given);
