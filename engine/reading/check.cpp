@@ -57,7 +57,9 @@ Report check_notes(const std::string& folder, const Sources& sources, const Chec
     report.findings.push_back({folder, 0, "file", "is no folder: the lab asks for notes there", false});
     return report;
   }
+  const auto is_asked = [&](const std::string& file) { return options.only.empty() || std::find(options.only.begin(), options.only.end(), file) != options.only.end(); };
   for (const Asked& asked : asked_notes()) {
+    if (!is_asked(asked.file)) continue;
     check_commit(folder, asked, sources, report);
     if (!read_note(folder, asked.file, report)) continue;
     const std::string commit = commit_of(folder, asked);
@@ -70,7 +72,7 @@ Report check_notes(const std::string& folder, const Sources& sources, const Chec
     check_pasted(note, asked.repository, commit, sources, report);
     check_figures(note, options, report);
   }
-  if (read_note(folder, synthesis_file, report)) {
+  if (is_asked(synthesis_file) && read_note(folder, synthesis_file, report)) {
     const Note note = report.notes.back();
     check_fences(note, report);
     check_diagrams(note, report);

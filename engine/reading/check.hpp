@@ -51,6 +51,9 @@ struct CheckOptions {
   std::function<base::Result<double>(const std::string& run)> step_ms;
   // The names of this project's switches and spans; empty: ties to them are not judged.
   std::vector<std::string> switches, spans;
+  // Only these files are looked at ("fsdp-prefetch.md"), with the commit that each reads: a part of the lab asks for
+  // one. Empty: all.
+  std::vector<std::string> only;
 };
 
 Report check_notes(const std::string& folder, const Sources& sources, const CheckOptions& options = {});
