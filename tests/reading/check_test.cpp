@@ -206,6 +206,23 @@ TEST(PlantedFaults, OfOtherPartsDoNotFailOne) {
   EXPECT_EQ(check_notes(notes.path(), world.sources(), options).findings.size(), 1u);
 }
 
+TEST(PlantedFaults, OfALaterPartAreNotThoseOfThisOne) {
+  const SmallWorld world;
+  Files files = small_notes();
+  std::string& note = files["megatron-tp-layers.md"];
+  note = note.substr(0, note.find("### Choice 30"));
+  files.erase("fsdp-prefetch.md");
+  const Folder notes(files);
+  CheckOptions options = small_options();
+  ASSERT_TRUE(ask_for_part("03a", options));
+  EXPECT_EQ(listed(check_notes(notes.path(), world.sources(), options)), "") << "two choices, and no more is asked for";
+  ASSERT_TRUE(ask_for_part("03b", options));
+  EXPECT_EQ(check_notes(notes.path(), world.sources(), options).findings.size(), 3u) << "choices, closing, figures";
+  ASSERT_TRUE(ask_for_part("03c", options));
+  EXPECT_EQ(check_notes(notes.path(), world.sources(), options).findings.size(), 1u) << "the file";
+  EXPECT_FALSE(ask_for_part("03e", options));
+}
+
 TEST(PlantedFaults, OfACloneAreFoundWhereItWasLookedAt) {
   const SmallWorld world;
   Files files = small_notes();
@@ -323,7 +340,8 @@ TEST(ReferenceSet, CitesLinesThatExist) {
   base::Result<std::string> page = book::read_text(std::string(SHARDBOOK_SOURCE_DIR) + "/solutions/03-reading-ref.md");
   ASSERT_TRUE(page) << page.error();
   int cited = 0, number = 0;
-  for (const std::string& line : words_of(page.value()).value().lines) {
+  const std::vector<std::string> lines = words_of(page.value()).value().lines;
+  for (const std::string& line : lines) {
     for (const Citation& one : citations_in(line, ++number)) {
       ++cited;
       const FileFacts* file = nullptr;
