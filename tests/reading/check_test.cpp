@@ -124,6 +124,19 @@ TEST(GoodNotes, AboutSourcesAtHandHaveNothingFoundAndNothingUnjudged) {
   EXPECT_EQ(report.figures, 4);
 }
 
+TEST(GoodNotes, WithWindowsLineEndsAndAByteOrderMarkPassWithAWarning) {
+  const SmallWorld world;
+  Files files = small_notes();
+  for (auto& [name, content] : files) {
+    for (std::size_t at = 0; (at = content.find('\n', at)) != std::string::npos; at += 2) content.insert(at, 1, '\r');
+  }
+  files["fsdp-prefetch.md"].insert(0, "\xEF\xBB\xBF");
+  const Report report = check_notes(Folder(files).path(), world.sources(), small_options());
+  EXPECT_TRUE(report.passed()) << listed(report);
+  EXPECT_EQ(report.findings.size(), 3u) << listed(report);
+  EXPECT_EQ(report.judged_by_file, 10);
+}
+
 struct Fault {
   const char* name;
   std::function<void(Files&)> plant;
@@ -392,6 +405,13 @@ TEST(Comparisons, LayChoicesSideBySideByPlace) {
   EXPECT_TRUE(comparison.rows[2].mine.empty()) << "six lines away";
   ASSERT_EQ(comparison.mine_alone.size(), 1u);
   EXPECT_EQ(comparison.mine_alone[0].second.title, "Other");
+}
+
+TEST(Comparisons, FindOneNameInTwoPlacesOfAFile) {
+  const Comparison comparison = compare_notes({note_at("### Mine\n`core/a.py:L500` `same_name`\n### Other\n`core/b.py:L10` `same_name`\n")}, {note_at("### One\n`a.py:L10-L20` `same_name`\n")});
+  ASSERT_EQ(comparison.rows.at(0).mine.size(), 1u);
+  EXPECT_EQ(comparison.rows[0].mine[0].title, "Mine");
+  EXPECT_EQ(comparison.mine_alone.size(), 1u) << "another file";
 }
 
 TEST(Comparisons, OfTwoCommitsGoByNames) {
