@@ -40,6 +40,12 @@ struct Places {
   Facts facts;
 };
 
+base::Result<Facts> facts_under(const std::string& root) {
+  base::Result<std::string> table = book::read_text((fs::path(root) / table_of_places).string());
+  if (!table) return table.as_error();
+  return reading::read_facts(table.value());
+}
+
 base::Result<Places> places_of(const Line& line) {
   Places places;
   places.root = book::project_root();
@@ -47,9 +53,7 @@ base::Result<Places> places_of(const Line& line) {
   places.notes = line.places.size() > 1 ? line.places[1] : (fs::path(places.root) / reading::notes_folder).string();
   places.sources = line.has("sources") ? line.value("sources") : (fs::path(places.root) / "sources").string();
   places.reference = line.has("reference") ? line.value("reference") : (fs::path(places.root) / "solutions/03_reading").string();
-  base::Result<std::string> table = book::read_text((fs::path(places.root) / table_of_places).string());
-  if (!table) return table.as_error();
-  base::Result<Facts> facts = reading::read_facts(table.value());
+  base::Result<Facts> facts = facts_under(places.root);
   if (!facts) return facts.as_error();
   places.facts = std::move(facts).value();
   return places;
@@ -86,19 +90,9 @@ nlohmann::json json_of(const Report& report) {
 }
 
 int check(const Places& places, const Line& line, Console& console) {
-  Sources sources(places.sources, places.facts);
-  take_cited(places.notes, clones_of(line), sources);
-  reading::CheckOptions options;
-  std::map<std::string, base::Result<double>> known;
-  options.step_ms = [&](const std::string& run) {
-    const auto found = known.find(run);
-    return found != known.end() ? found->second : known.emplace(run, step_ms_of(run)).first->second;
-  };
-  for (const config::Switch& one : config::switches()) options.switches.push_back(one.key);
-  base::Result<std::vector<book::Excerpt>> spans = book::all_excerpts(places.root);
-  if (!spans) return refuse(console, spans.error());
-  for (const book::Excerpt& one : spans.value()) options.spans.push_back(one.name);
-  const Report report = reading::check_notes(places.notes, sources, options);
+  base::Result<Report> made = notes_report(places.root, places.notes, line.value("part"), clones_of(line), places.sources);
+  if (!made) return refuse(console, made.error());
+  const Report& report = made.value();
   if (line.has("json")) {
     console.out << json_of(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return report.passed() ? exit_ok : exit_failed;
@@ -251,6 +245,27 @@ base::Result<double> step_of_folder(const std::string& folder) {
 
 }  // namespace
 
+base::Result<Report> notes_report(const std::string& root, const std::string& folder, const std::string& part, const std::vector<std::string>& clones,
+                                  const std::string& sources_folder) {
+  base::Result<Facts> facts = facts_under(root);
+  if (!facts) return facts.as_error();
+  reading::CheckOptions options;
+  if (base::Status asked = reading::ask_for_part(part, options); !asked) return asked.as_error();
+  base::Result<std::vector<book::Excerpt>> spans = book::all_excerpts(root);
+  if (!spans) return spans.as_error();
+  for (const book::Excerpt& one : spans.value()) options.spans.push_back(one.name);
+  for (const config::Switch& one : config::switches()) options.switches.push_back(one.key);
+  // A run that two figures name is made once.
+  std::map<std::string, base::Result<double>> known;
+  options.step_ms = [&](const std::string& run) {
+    const auto found = known.find(run);
+    return found != known.end() ? found->second : known.emplace(run, step_ms_of(run)).first->second;
+  };
+  Sources sources(sources_folder.empty() ? (fs::path(root) / "sources").string() : sources_folder, std::move(facts).value());
+  take_cited(folder, clones, sources);
+  return reading::check_notes(folder, sources, options);
+}
+
 base::Result<double> step_ms_of(const std::string& run) {
   std::error_code ignored;
   for (const std::string& folder : {run, (fs::path(book::project_root()) / run).string()}) {
@@ -289,6 +304,7 @@ std::vector<Switch> notes_switches() {
   return {{"clone", "DIR...", "Clones of Megatron-LM and PyTorch to look in; nothing in them is changed.", "none", true},
           {"sources", "DIR", "Where the files that are cited are kept.", "sources"},
           {"reference", "DIR", "The notes to compare with.", "solutions/03_reading"},
+          {"part", "03a|03b|03c|03d", "With check: only what this part of the lab asks for.", "all"},
           {"mark", "N=MARK", "With compare: choice N of the reference you had, missed, or see differently (differs).", ""},
           {"why", "WORDS", "Why, in your words; kept beside the mark.", ""},
           {"write-table", "", "With sources: write the lab's table of places anew, from the files.", ""},

@@ -9,11 +9,18 @@
 
 #include "engine/base/result.hpp"
 #include "engine/cli/command.hpp"
+#include "engine/reading/check.hpp"
 
 namespace shardbook::cli {
 
 std::vector<Switch> notes_switches();
 int notes(const Line& line, Console& console);
+
+// The report of a folder for a part of lab 03 ("03c"; "" for all), with all that this program can hand in: the lab's
+// table, sources/ under `root`, runs on meta, switches and spans. What the workbook's `check 03` asks.
+// Errors: no table, a part that there is not.
+base::Result<reading::Report> notes_report(const std::string& root, const std::string& folder, const std::string& part, const std::vector<std::string>& clones = {},
+                                           const std::string& sources = "");
 
 // The step of the run that a note names, in ms: a folder of a run, or options of `train`, resolved on meta without
 // writing anything. Errors: one sentence.

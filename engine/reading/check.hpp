@@ -51,7 +51,17 @@ struct CheckOptions {
   std::function<base::Result<double>(const std::string& run)> step_ms;
   // The names of this project's switches and spans; empty: ties to them are not judged.
   std::vector<std::string> switches, spans;
+  // Only these files are looked at ("fsdp-prefetch.md"), with the commit that each reads: a part of the lab asks for
+  // one. Empty: all.
+  std::vector<std::string> only;
+  // How many choices a note needs; and whether it is finished, so that a closing and two figures are asked for.
+  int choices = least_choices;
+  bool finished = true;
 };
+
+// What one part of lab 03 asks for: "03a" two choices on Megatron, "03b" that note whole, "03c" the note on FSDP, "03d"
+// and "" everything. Sets only, choices and finished. Errors: another part (those that there are, are named).
+base::Status ask_for_part(const std::string& part, CheckOptions& options);
 
 Report check_notes(const std::string& folder, const Sources& sources, const CheckOptions& options = {});
 

@@ -40,7 +40,8 @@ bool share_a_name(const Citation& left, const Citation& right) {
 
 bool meet(const Citation& left, const Citation& right, bool by_name) {
   if (!same_file(left.path, right.path)) return false;
-  return by_name ? share_a_name(left, right) : left.first <= right.last + near_lines && right.first <= left.last + near_lines;
+  if (share_a_name(left, right)) return true;
+  return !by_name && left.first <= right.last + near_lines && right.first <= left.last + near_lines;
 }
 
 std::string short_place(const Citation& citation) {

@@ -20,9 +20,17 @@ bool holds_any(const std::string& words, std::initializer_list<const char*> part
   return std::any_of(parts.begin(), parts.end(), [&](const char* part) { return holds(words, part); });
 }
 
-bool is_gather(const std::string& words) { return holds_any(words, {"gather", "prefetch"}); }
+// Which word comes first says what a label is about: "gather 1, while layer 0 computes" is a gather.
+std::size_t first_of(const std::string& words, std::initializer_list<const char*> parts) {
+  std::size_t first = std::string::npos;
+  for (const char* part : parts) first = std::min(first, words.find(part));
+  return first;
+}
+std::size_t gather_at(const std::string& words) { return first_of(words, {"gather", "prefetch"}); }
+std::size_t compute_at(const std::string& words) { return first_of(words, {"compute", "forward", "fwd", "layer", "block"}); }
+bool is_gather(const std::string& words) { return gather_at(words) < compute_at(words); }
+bool is_compute(const std::string& words) { return compute_at(words) < gather_at(words); }
 bool is_sum(const std::string& words) { return holds_any(words, {"all-reduce", "allreduce", "all reduce", "all_reduce", "reduce-scatter", "reduce scatter"}); }
-bool is_compute(const std::string& words) { return !is_gather(words) && holds_any(words, {"compute", "forward", "fwd", "layer", "block"}); }
 bool is_column(const std::string& words) { return holds_any(words, {"column", "col-"}); }
 bool is_row(const std::string& words) { return holds_any(words, {"row"}); }
 bool is_activation(const std::string& words) { return holds_any(words, {"gelu", "swiglu", "silu", "activation"}); }

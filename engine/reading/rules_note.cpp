@@ -111,7 +111,7 @@ void check_citations(const Note& note, const Asked& asked, const std::string& co
   }
 }
 
-void check_choices(const Note& note, Report& report) {
+void check_choices(const Note& note, const CheckOptions& options, Report& report) {
   int choices = 0;
   for (const Choice& choice : note.choices) {
     const bool counts = std::any_of(choice.citations.begin(), choice.citations.end(), [](const Citation& one) { return !is_ours(one); });
@@ -122,8 +122,8 @@ void check_choices(const Note& note, Report& report) {
     }
   }
   report.choices += choices;
-  if (choices < least_choices) {
-    add(report, note.name, 0, "choices", text("has ", choices, choices == 1 ? " choice" : " choices", " with a place cited; ", least_choices, " are asked for, each under a heading or as an item of a list, with `path:L10-L20` and the name that stands there"));
+  if (choices < options.choices) {
+    add(report, note.name, 0, "choices", text("has ", choices, choices == 1 ? " choice" : " choices", " with a place cited; ", options.choices, " are asked for, each under a heading or as an item of a list, with `path:L10-L20` and the name that stands there"));
   }
   if (note.words > most_note_words) {
     warn(report, note.name, 0, "words", text("has ", note.words, " words; beyond ", most_note_words, " it copies more than it sums up"));
@@ -172,7 +172,7 @@ void check_pasted(const Note& note, const std::string& repository, const std::st
 }
 
 void check_figures(const Note& note, const CheckOptions& options, Report& report) {
-  if (static_cast<int>(note.figures.size()) < least_figures) {
+  if (options.finished && static_cast<int>(note.figures.size()) < least_figures) {
     add(report, note.name, 0, "figures", text("has ", note.figures.size(), " of ", least_figures, " figures: what a choice is worth, as `87.3 ms (", "`--model gpt-1.3b --tp 2`)`: a time, and in backticks the run that has it"));
   }
   for (const Figure& figure : note.figures) {

@@ -14,6 +14,7 @@
 #include "engine/book/project.hpp"
 #include "engine/reading/check.hpp"
 #include "engine/reading/compare.hpp"
+#include "engine/reading/places.hpp"
 #include "engine/reading/rules_diagrams.hpp"
 
 namespace shardbook::reading {
@@ -123,6 +124,19 @@ TEST(GoodNotes, AboutSourcesAtHandHaveNothingFoundAndNothingUnjudged) {
   EXPECT_EQ(report.figures, 4);
 }
 
+TEST(GoodNotes, WithWindowsLineEndsAndAByteOrderMarkPassWithAWarning) {
+  const SmallWorld world;
+  Files files = small_notes();
+  for (auto& [name, content] : files) {
+    for (std::size_t at = 0; (at = content.find('\n', at)) != std::string::npos; at += 2) content.insert(at, 1, '\r');
+  }
+  files["fsdp-prefetch.md"].insert(0, "\xEF\xBB\xBF");
+  const Report report = check_notes(Folder(files).path(), world.sources(), small_options());
+  EXPECT_TRUE(report.passed()) << listed(report);
+  EXPECT_EQ(report.findings.size(), 3u) << listed(report);
+  EXPECT_EQ(report.judged_by_file, 10);
+}
+
 struct Fault {
   const char* name;
   std::function<void(Files&)> plant;
@@ -160,7 +174,7 @@ const std::vector<Fault>& faults() {
       {"a run that there is not", [](Files& files) { replace(files[mg], "(`--fsdp 8`)", "(`--fsdp 9`)"); }, mg, 33, "figure", "there is no such run"},
       {"no figures", [](Files& files) { replace(files[mg], "100.0 ms (`--fsdp 8`)", "more"); }, mg, 0, "figures", "has 1 of 2 figures"},
       {"a switch that there is not", [](Files& files) { replace(files[mg], "`fsdp.prefetch`", "`fsdp.prefetsh`"); }, mg, 3, "tie", "the nearest is `fsdp.prefetch`"},
-      {"a diagram that does not parse", [](Files& files) { replace(files["synthesis.md"], "up --> gelu[GELU]", "up --> gelu[GELU"); }, "synthesis.md", 8, "mermaid", "this is no Mermaid"},
+      {"a diagram that does not parse", [](Files& files) { replace(files["synthesis.md"], "up --> gelu[GELU]", "up --> gelu[GELU"); }, "synthesis.md", 9, "mermaid", "this is no Mermaid"},
       {"one diagram", [](Files& files) { replace(files["synthesis.md"], timeline_picture, ""); }, "synthesis.md", 0, "diagrams", "has 1 of 2 diagrams"},
       {"one all-reduce", [](Files& files) { replace(files["synthesis.md"], "down -- all-reduce 92 us -->", "down -->"); }, "synthesis.md", 4, "block", "marks 1 sum over ranks"},
       {"a block without its middle", [](Files& files) { replace(files["synthesis.md"], "gelu --> down", "x --> down"); }, "synthesis.md", 4, "block", "column, GELU, row"},
@@ -190,6 +204,36 @@ TEST(PlantedFaults, AreEachFoundWithFileLineAndRule) {
       EXPECT_LE(std::count_if(report.findings.begin(), report.findings.end(), [](const Finding& one) { return !one.is_warning; }), fault.rule == std::string("commit") ? 2 : 1) << fault.name << "\n" << listed(report);
     }
   }
+}
+
+TEST(PlantedFaults, OfOtherPartsDoNotFailOne) {
+  const SmallWorld world;
+  Files files = small_notes();
+  files.erase("synthesis.md");
+  files["megatron-sha.txt"] = "main\n";
+  const Folder notes(files);
+  CheckOptions options = small_options();
+  options.only = {"fsdp-prefetch.md"};
+  EXPECT_EQ(listed(check_notes(notes.path(), world.sources(), options)), "");
+  options.only = {"synthesis.md"};
+  EXPECT_EQ(check_notes(notes.path(), world.sources(), options).findings.size(), 1u);
+}
+
+TEST(PlantedFaults, OfALaterPartAreNotThoseOfThisOne) {
+  const SmallWorld world;
+  Files files = small_notes();
+  std::string& note = files["megatron-tp-layers.md"];
+  note = note.substr(0, note.find("### Choice 30"));
+  files.erase("fsdp-prefetch.md");
+  const Folder notes(files);
+  CheckOptions options = small_options();
+  ASSERT_TRUE(ask_for_part("03a", options));
+  EXPECT_EQ(listed(check_notes(notes.path(), world.sources(), options)), "") << "two choices, and no more is asked for";
+  ASSERT_TRUE(ask_for_part("03b", options));
+  EXPECT_EQ(check_notes(notes.path(), world.sources(), options).findings.size(), 3u) << "choices, closing, figures";
+  ASSERT_TRUE(ask_for_part("03c", options));
+  EXPECT_EQ(check_notes(notes.path(), world.sources(), options).findings.size(), 1u) << "the file";
+  EXPECT_FALSE(ask_for_part("03e", options));
 }
 
 TEST(PlantedFaults, OfACloneAreFoundWhereItWasLookedAt) {
@@ -303,6 +347,27 @@ TEST(GoodNotes, PassWithTheRealFilesWhereTheyAreHere) {
   }
 }
 
+TEST(ReferenceSet, CitesLinesThatExist) {
+  const Facts facts = real_facts();
+  const Sources sources("nowhere", facts);
+  base::Result<std::string> page = book::read_text(std::string(SHARDBOOK_SOURCE_DIR) + "/solutions/03-reading-ref.md");
+  ASSERT_TRUE(page) << page.error();
+  int cited = 0, number = 0;
+  const std::vector<std::string> lines = words_of(page.value()).value().lines;
+  for (const std::string& line : lines) {
+    for (const Citation& one : citations_in(line, ++number)) {
+      ++cited;
+      const FileFacts* file = nullptr;
+      for (const Project& project : facts.projects) {
+        if (file == nullptr) file = facts.file(project.repository, project.commit, whole_path(sources, project.repository, project.commit, one.path));
+      }
+      ASSERT_NE(file, nullptr) << "line " << number << ": " << one.path;
+      EXPECT_TRUE(1 <= one.first && one.first <= one.last && one.last <= file->lines) << "line " << number << ": " << one.path << ":L" << one.first;
+    }
+  }
+  EXPECT_GE(cited, 30);
+}
+
 // ---- Diagrams -------------------------------------------------------------------------------------------------
 
 TEST(Diagrams, MayHoldTheBlockInSubgraphs) {
@@ -342,8 +407,15 @@ TEST(Comparisons, LayChoicesSideBySideByPlace) {
   EXPECT_EQ(comparison.mine_alone[0].second.title, "Other");
 }
 
+TEST(Comparisons, FindOneNameInTwoPlacesOfAFile) {
+  const Comparison comparison = compare_notes({note_at("### Mine\n`core/a.py:L500` `same_name`\n### Other\n`core/b.py:L10` `same_name`\n")}, {note_at("### One\n`a.py:L10-L20` `same_name`\n")});
+  ASSERT_EQ(comparison.rows.at(0).mine.size(), 1u);
+  EXPECT_EQ(comparison.rows[0].mine[0].title, "Mine");
+  EXPECT_EQ(comparison.mine_alone.size(), 1u) << "another file";
+}
+
 TEST(Comparisons, OfTwoCommitsGoByNames) {
-  const Comparison comparison = compare_notes({note_at("### Mine\n`core/a.py:L500` `x`\n### Near\n`core/a.py:L10` `q`\n", torch_commit)}, {note_at("### One\n`core/a.py:L10-L20` `x`\n")});
+  const Comparison comparison = compare_notes({note_at("### Mine\n`core/a.py:L500` `xx`\n### Near\n`core/a.py:L10` `qq`\n", torch_commit)}, {note_at("### One\n`core/a.py:L10-L20` `xx`\n")});
   ASSERT_EQ(comparison.rows.at(0).mine.size(), 1u);
   EXPECT_EQ(comparison.rows[0].mine[0].title, "Mine");
   EXPECT_EQ(comparison.by_name.size(), 1u);
