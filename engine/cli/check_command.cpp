@@ -11,6 +11,7 @@
 #include "engine/base/printable.hpp"
 #include "engine/book/project.hpp"
 #include "engine/cli/loop_command.hpp"
+#include "engine/cli/notes_command.hpp"
 #include "engine/workbook/answers.hpp"
 #include "engine/workbook/learner.hpp"
 
@@ -199,6 +200,7 @@ int check_solution(const Course& course, const Place& place, bool as_json, Conso
 workbook::TrialOptions trial_options(int seed) {
   workbook::TrialOptions options;
   options.seed = seed;
+  options.notes = judge_notes;
   return options;
 }
 

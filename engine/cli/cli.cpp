@@ -286,7 +286,7 @@ std::string meant_by(const std::vector<std::string>& words) {
       {"done", "check"},      {"answer", "check"},    {"exercise", "next"},  {"exercises", "list"},    {"ls", "list"},         {"labs", "list"},
       {"progress", "list"},   {"parts", "list"},      {"hints", "hint"},     {"clue", "hint"},         {"solve", "solution"},  {"sol", "solution"},
       {"solutions", "solution"}, {"answers", "solution"}, {"restart", "reset"}, {"undo", "reset"},     {"cards", "card"},      {"quiz", "card"},
-      {"recall", "card"},     {"open", "view"},       {"text", "read"},      {"note", "read"},         {"notes", "read"},      {"man", "read"},
+      {"recall", "card"},     {"open", "view"},       {"text", "read"},      {"note", "read"},         {"man", "read"},
       {"handin", "submit"},   {"hand-in", "submit"},  {"mark", "grade"},     {"lint", "lab lint"},     {"new", "lab new"},     {"figures", "lab figures"},
       {"compare", "diff"},    {"explain", "why"},     {"profile", "metrics"},
   };

@@ -266,6 +266,23 @@ base::Result<Report> notes_report(const std::string& root, const std::string& fo
   return reading::check_notes(folder, sources, options);
 }
 
+base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& asked) {
+  std::error_code ignored;
+  const std::string folder = fs::is_regular_file(asked, ignored) || fs::path(asked).has_extension() ? fs::path(asked).parent_path().string() : asked;
+  base::Result<Report> report = notes_report(root, folder, place.part->id);
+  if (!report) return report.as_error();
+  workbook::Verdict verdict;
+  verdict.passed = report.value().passed();
+  const std::string below = fs::relative(folder, root, ignored).generic_string();
+  for (const Finding& one : report.value().findings) {
+    if (verdict.passed) break;   // what is left are warnings, which `notes check` tells
+    verdict.findings.push_back({one.rule, text(one.file, one.sentence.starts_with("is ") || one.sentence.starts_with("has ") || one.sentence.starts_with("does ") ? " " : ": ", one.sentence),
+                                one.line > 0 ? below + "/" + one.file : "", one.line, "labs/03_reading/text.md#choice", ""});
+  }
+  verdict.figures = {{"choices", report.value().choices}, {"citations", report.value().citations}};
+  return verdict;
+}
+
 base::Result<double> step_ms_of(const std::string& run) {
   std::error_code ignored;
   for (const std::string& folder : {run, (fs::path(book::project_root()) / run).string()}) {

@@ -10,6 +10,8 @@
 #include "engine/base/result.hpp"
 #include "engine/cli/command.hpp"
 #include "engine/reading/check.hpp"
+#include "engine/workbook/lab.hpp"
+#include "engine/workbook/verdict.hpp"
 
 namespace shardbook::cli {
 
@@ -21,6 +23,10 @@ int notes(const Line& line, Console& console);
 // Errors: no table, a part that there is not.
 base::Result<reading::Report> notes_report(const std::string& root, const std::string& folder, const std::string& part, const std::vector<std::string>& clones = {},
                                            const std::string& sources = "");
+
+// The same as a verdict: what the workbook's `check` asks of a part of kind notes. `folder` is that of the notes, or a file
+// in it. The first finding leads; warnings are kept behind it.
+base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& folder);
 
 // The step of the run that a note names, in ms: a folder of a run, or options of `train`, resolved on meta without
 // writing anything. Errors: one sentence.
