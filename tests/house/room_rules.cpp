@@ -24,7 +24,7 @@ struct Room {
 using Rooms = std::map<std::string, Room>;
 
 // All that the viewer may use of the engine: what needs no CUDA, no NCCL, no threads of a run.
-const std::set<std::string> pure_rooms{"base",     "config", "mesh", "diagram", "program",  "shard",
+const std::set<std::string> pure_rooms{"base", "workbook",     "config", "mesh", "diagram", "program",  "shard",
                                        "timeline", "data",   "book", "metrics", "simulate", "check", "cause"};
 
 // "engine/fsdp/schedule.cpp" is of fsdp, "viewer/scene/rows.cpp" of viewer_scene; what is in no room is of "".
