@@ -254,6 +254,11 @@ int solution_of_part(const Line& line, Console& console) {
     if (!line.has("anyway")) return refuse(console, text("the solution of ", id, " comes with a pass; after ", state.failures, " failed checks you may see it with --anyway, which is noted"));
     if (base::Status noted = workbook::append(course.root, {"", id, "solution", {}, "anyway", 0}); !noted) return refuse(console, noted.error());
   }
+  if (place.part->kind == workbook::Kind::notes) {
+    point_to(console, "Next", "./shardbook notes compare", "the reference beside your notes");
+    console.out << "Files are in " << workbook::solution_of(place) << "\n";
+    return exit_ok;
+  }
   base::Result<std::string> content = book::read_text((fs::path(course.root) / workbook::solution_of(place)).string());
   if (!content) return refuse(console, content.error());
   console.out << dim(workbook::solution_of(place), console.out_is_terminal) << "\n\n" << base::printable(content.value(), base::Lines::kept) << "\n";

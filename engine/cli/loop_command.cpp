@@ -137,10 +137,8 @@ std::string shown_predictions(const Part& part, const std::map<std::string, std:
 int point_onward(const Course& course, const Place& place, const PartState& state, Console& console) {
   const Part& part = *place.part;
   bool made = false;
-  if (part.kind != workbook::Kind::notes) {
-    if (base::Result<std::string> own = workbook::provide_own_file(course.root, place, &made); !own) return refuse(console, own.error());
-    console.out << "File  " << workbook::own_file_of(place) << (made ? "   (new; the lab's own stays as it is)" : "") << "\n";
-  }
+  if (base::Result<std::string> own = workbook::provide_own_file(course.root, place, &made); !own) return refuse(console, own.error());
+  console.out << "File  " << workbook::own_file_of(place) << (made ? "   (new, and yours)" : "") << "\n";
   point_to(console, "Read", "./shardbook read " + part.id);
   const std::string check = "./shardbook check " + part.id;
   if (state.failures > 0) {

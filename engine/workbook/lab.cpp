@@ -190,7 +190,9 @@ std::string below(const char* folder, const Place& place) {
 }  // namespace
 
 std::string starter_of(const Place& place) { return below("labs", place); }
-std::string solution_of(const Place& place) { return below("solutions", place); }
+std::string solution_of(const Place& place) {
+  return place.part->kind == Kind::notes ? "solutions/" + place.lab->name : below("solutions", place);
+}
 std::string own_file_of(const Place& place) {
   const bool folder = place.part->kind == Kind::notes && !place.part->exercise.empty();
   return folder ? "experiments/" + place.part->exercise : below("experiments", place);

@@ -91,7 +91,7 @@ base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const 
 
 // Paths from the root.
 std::string starter_of(const Place& place);          // labs/00_timeline/fit.cpp
-std::string solution_of(const Place& place);         // solutions/00_timeline/fit.cpp; answers: solutions/00_timeline/00a.txt
+std::string solution_of(const Place& place);         // solutions/00_timeline/fit.cpp; answers: solutions/00_timeline/00a.txt; notes: their folder
 std::string own_file_of(const Place& place);         // experiments/00_timeline/fit.cpp; answers: experiments/00_timeline/00a.txt; notes: their folder
 
 }  // namespace shardbook::workbook

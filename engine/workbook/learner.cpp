@@ -67,6 +67,14 @@ base::Result<std::string> provide_own_file(const std::string& root, const Place&
   std::error_code ignored;
   if (made != nullptr) *made = false;
   if (fs::exists(path, ignored)) return path;
+  if (place.part->kind == Kind::notes) {
+    // Notes begin with nothing.
+    std::error_code failed;
+    fs::create_directories(path, failed);
+    if (failed) return Error{text("cannot make ", path, ": ", failed.message())};
+    if (made != nullptr) *made = true;
+    return path;
+  }
   base::Result<std::string> content = starting_text(root, place);
   if (!content) return content.as_error();
   if (base::Status written = write_whole(path, content.value()); !written) return written.as_error();
@@ -90,14 +98,13 @@ std::map<std::string, std::string> own_files(const std::string& root, const Plac
 
 std::string own_hash(const std::string& root, const Place& place) {
   const std::map<std::string, std::string> files = own_files(root, place);
-  if (files.size() == 1) return file_hash(files.begin()->second);
-  std::string all;
-  for (const auto& [path, content] : files) all += path + " " + file_hash(content) + "\n";
-  return files.empty() ? "" : file_hash(all);
+  if (place.part->kind == Kind::notes) return files.empty() ? "" : "notes";
+  return files.empty() ? "" : file_hash(files.begin()->second);
 }
 
 base::Result<std::string> reset_own_file(const std::string& root, const Place& place) {
   const fs::path path = fs::path(root) / own_file_of(place);
+  if (place.part->kind == Kind::notes) return Error{text("notes are not begun again for you: ", own_file_of(place), " is all yours")};
   base::Result<std::string> start = starting_text(root, place);
   if (!start) return start.as_error();
   std::error_code failed;

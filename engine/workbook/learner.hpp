@@ -12,11 +12,12 @@
 
 namespace shardbook::workbook {
 
-// The file's absolute path. Where it is not there yet, the starter is copied to it (for answers, the questions), and
+// The file's absolute path; of notes, that of their folder. Where it is not there yet, the starter is copied to it (for answers, the questions), and
 // `*made` says so. Errors: the starter is missing, the folder cannot be written.
 base::Result<std::string> provide_own_file(const std::string& root, const Place& place, bool* made = nullptr);
 
-// Its hash (progress.hpp), "" where it is not there; of a folder, that of all its files.
+// Its hash (progress.hpp), "" where it is not there. Notes of several parts grow in one folder, so their pass holds until a
+// check fails: their hash is "notes" as soon as there are any.
 std::string own_hash(const std::string& root, const Place& place);
 
 // The learner's files of a part by their paths from the root: one, or those of a folder. Files over 256 KiB are left out.

@@ -92,6 +92,25 @@ TEST(Progress, ALineAddedByHandWithoutItsEndStaysALineOfItsOwn) {
   EXPECT_EQ(project.progress().find("# note of mine\n"), 0u);
 }
 
+TEST(Progress, NotesOfSeveralPartsGrowInOneFolderAndKeepTheirPasses) {
+  const Project project;
+  Lab lab;
+  Part part;
+  part.id = "03a";
+  part.kind = Kind::notes;
+  part.exercise = "35-reading-notes";
+  const Place place{&lab, &part};
+  EXPECT_EQ(own_hash(project.root(), place), "");
+  EXPECT_EQ(provide_own_file(project.root(), place).value(), project / "experiments/35-reading-notes");
+  EXPECT_EQ(own_hash(project.root(), place), "");
+  project.write("experiments/35-reading-notes/megatron.md", "one");
+  const std::string hash = own_hash(project.root(), place);
+  project.write("experiments/35-reading-notes/fsdp.md", "two");
+  EXPECT_EQ(own_hash(project.root(), place), hash);
+  EXPECT_EQ(own_files(project.root(), place).size(), 2u);
+  EXPECT_NE(reset_own_file(project.root(), place).error().find("all yours"), std::string::npos);
+}
+
 TEST(Progress, ACheckThatRunsElsewhereIsWaitedForAndThenNamed) {
   const Project project;
   const base::Result<Lock> first = lock_checks(project.root(), "00b", 0);
