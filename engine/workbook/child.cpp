@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -24,6 +25,8 @@ namespace {
 
 constexpr std::size_t most_heard = 64 * 1024;
 constexpr int poll_ms = 20;
+// So many times its time a child may take that is not let run.
+constexpr double patience = 6;
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -74,6 +77,19 @@ long long ticks_of(pid_t process) {
     if (i >= 12) ticks += std::atoll(word.c_str());
   }
   return ticks;
+}
+
+// Whether a thread of the process runs, or would if it were let: on a busy machine that is not idleness.
+bool wants_to_run(pid_t process) {
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/task", ignored)) {
+    std::ifstream file(task.path() / "stat");
+    std::string line;
+    std::getline(file, line);
+    const std::size_t name_end = line.rfind(')');
+    if (name_end != std::string::npos && name_end + 2 < line.size() && (line[name_end + 2] == 'R' || line[name_end + 2] == 'D')) return true;
+  }
+  return false;
 }
 
 // Reads what is there; false at its end.
@@ -135,7 +151,10 @@ ChildEnd await(pid_t child, int output, const ChildOptions& options) {
       last_ticks = ticks;
       last_progress = Clock::now();
     }
-    const bool late = since(begin) > options.seconds;
+    // Where others keep the processors busy, a child has its time while it has used less than half of it.
+    const double cpu_seconds = last_ticks < 0 ? options.seconds : static_cast<double>(last_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+    const bool late = since(begin) > options.seconds && (cpu_seconds >= options.seconds / 2 || since(begin) > patience * options.seconds);
+    if (options.idle_seconds > 0 && since(last_progress) > options.idle_seconds && wants_to_run(child)) last_progress = Clock::now();
     const bool idle = options.idle_seconds > 0 && last_ticks >= 0 && since(last_progress) > options.idle_seconds;
     if (late || idle) {
       end.why = late ? ChildEnd::Why::out_of_time : ChildEnd::Why::idle;

@@ -15,7 +15,7 @@ namespace shardbook::workbook {
 
 struct ChildOptions {
   std::string folder;                                        // where it runs; "": here
-  double seconds = 20;                                       // then it is ended
+  double seconds = 20;                                       // then it is ended; later on a machine that is too busy to run it
   double idle_seconds = 0;                                   // ended when it has used no CPU for so long; 0: never
   long long address_space = 0;                               // bytes; 0: no limit
   std::vector<std::pair<std::string, std::string>> variables;   // beside those of this process
