@@ -76,6 +76,7 @@ else()
   endif()
   string(REPLACE "// fails with: " "" expected "${expected}")
 endif()
+string(REPLACE "\\;" ";" expected "${expected}")   # as file(STRINGS) reads it
 string(FIND "${message}" "${expected}" at)
 if(at EQUAL -1)
   message(FATAL_ERROR "${FILE} fails with another message than is meant for it.\nmeant: ${expected}\nfound: ${message}")
