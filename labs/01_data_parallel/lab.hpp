@@ -41,9 +41,29 @@ struct Replica {
   }
 };
 
-// You write these two. The first is called when the last op that writes parts[i].gradient has been issued to r.compute,
+// Part a. You write these two. The first is called when the last op that writes parts[i].gradient has been issued to r.compute,
 // for the last part first; the second after all of them, before the optimizer reads any gradient.
 void part_is_written(Replica& r, std::size_t i);
 void backward_is_over(Replica& r);
+
+// Part b. Each of eight GPUs updates an eighth of the parameters, and so keeps an eighth of what the optimizer needs.
+//
+//   s.group.reduce_scatter(stream, full, shard)   shard becomes this GPU's part of the sum of all GPUs' full
+//   s.group.all_gather(stream, shard, full)       full becomes the shards of all GPUs, end to end
+struct Sharded {
+  device::Device& device;
+  Stream& compute;                  // backward, the update and the next forward run here
+  Stream& comm;                     // yours
+  comm::Communicator& group;
+  Tensor gradients;                 // f32, of all parameters: this GPU's own, as backward leaves them
+  Tensor gradient_shard;            // this GPU's place in them: what the update reads
+  Tensor parameters;                // bf16, all: what forward reads
+  Tensor parameter_shard;           // this GPU's place in them: what the update writes
+  Event produced, arrived;          // two events for you to record
+};
+
+// You write these two. After the first the update is issued to s.compute; after the second the next step's forward.
+void backward_is_over(Sharded& s);
+void after_update(Sharded& s);
 
 }  // namespace shardbook::lab01

@@ -166,7 +166,6 @@ Timing Clock::timing(const simulate::Change& change) const {
     timing.took.push_back(span.length());
     timing.exposed_of.push_back(program::class_of(ops[op].desc.kind) == OpClass::communication ? span.length() - metrics::length_within(compute, span) : 0);
   }
-  for (const program::TimeSpan& call : last.issued) timing.host_ns += call.end - call.start;
   return timing;
 }
 

@@ -84,7 +84,6 @@ struct Timing {
   Nanoseconds compute_ns = 0;
   std::vector<Nanoseconds> exposed_of; // by op of rank 0
   std::vector<Nanoseconds> took;       // by op of rank 0
-  Nanoseconds host_ns = 0;             // what the host is busy for
   Nanoseconds exposed(const std::vector<program::OpIndex>& ops) const;
 };
 

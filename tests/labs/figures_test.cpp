@@ -234,8 +234,9 @@ TEST(Texts, QuoteNoFigureThatIsNotComputedAnew) {
       known.insert(known.end(), more.begin(), more.end());
     }
     ASSERT_GT(known.size(), 10u) << lab;
-    for (const fs::path& file : {root / "labs" / lab / "text.md", root / "labs" / lab / "lab.json", root / "solutions" / lab / "solution.md"}) {
+    for (const fs::path& file : {root / "labs" / lab / "text.md", root / "labs" / lab / "text.es.md", root / "labs" / lab / "lab.json", root / "solutions" / lab / "solution.md"}) {
       const std::string page = read(file);
+      if (page.empty() && file.filename() == "text.es.md") continue;   // not translated yet
       ASSERT_NE(page, "") << file;
       for (const Quoted& quoted : quoted_in(page)) {
         const bool is_known = std::any_of(known.begin(), known.end(), [&](double value) { return std::abs(value - quoted.value) <= quoted.half_digit * 1.001; });

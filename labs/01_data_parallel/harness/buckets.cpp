@@ -236,11 +236,13 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
 
   const Clock clock(issued);
   const Timing timing = clock.timing();
-  const Issued own_flat(labs::config_of(large("flat")), {}), own_buckets(labs::config_of(large("bucketed")), {});
+  const Issued own_naive(labs::config_of(large("naive")), {}), own_flat(labs::config_of(large("flat")), {}), own_buckets(labs::config_of(large("bucketed")), {});
   const Timing flat = Clock(own_flat).timing();
   const double solution = static_cast<double>(Clock(own_buckets).step_ns());
   verdict.figure("step_ms", static_cast<double>(timing.step_ns) / 1e6);
   verdict.figure("solution_step_ms", solution / 1e6);
+  verdict.figure("naive_step_ms", static_cast<double>(Clock(own_naive).step_ns()) / 1e6);
+  verdict.figure("flat_step_ms", static_cast<double>(flat.step_ns) / 1e6);
   verdict.figure("exposed_ms", static_cast<double>(timing.exposed_ns) / 1e6);
   verdict.figure("flat_exposed_ms", static_cast<double>(flat.exposed_ns) / 1e6);
   verdict.figure("collectives", static_cast<double>(sums.ops.size()));

@@ -201,14 +201,24 @@ const Command* awaited_at_once(const Issued& issued) {
   return nullptr;
 }
 
+double sums_of_block(const Issued& issued, int block) {
+  double sums = 0;
+  for (OpIndex op : issued.collectives()) sums += issued.program().ops[op].key.layer == block;
+  return sums;
+}
+
 void judge(const labs::Request& request, labs::Verdict& verdict) {
   const config::RunConfig config = labs::config_of(large());
-  const Issued issued(config, learners()), own(config, {});
+  labs::Options at_once = large();
+  at_once.push_back({"set", "tensor_parallel.input_gradient_sum=awaited"});
+  const Issued issued(config, learners()), own(config, {}), awaited(labs::config_of(at_once), {});
   const labs::Timing timing = labs::Clock(issued).timing();
   const labs::Timing solution = labs::Clock(own).timing();
   const Tried tried = try_on_host(request.seed);
   verdict.figure("step_ms", static_cast<double>(timing.step_ns) / 1e6);
   verdict.figure("solution_step_ms", static_cast<double>(solution.step_ns) / 1e6);
+  verdict.figure("awaited_step_ms", static_cast<double>(labs::Clock(awaited).step_ns()) / 1e6);
+  verdict.figure("sums_a_block", sums_of_block(own, 0));
   verdict.figure("exposed_ms", static_cast<double>(timing.exposed_ns) / 1e6);
   verdict.figure("loss", tried.found.losses.empty() ? 0 : tried.found.losses[0]);
   verdict.figure("norm", tried.found.norms.empty() ? 0 : tried.found.norms[0]);

@@ -128,6 +128,10 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
   const plan::Needs needs = plan::needs_of(issued.trainer().plan(), network);
   verdict.figure("step_ms", static_cast<double>(timing.step_ns) / 1e6);
   verdict.figure("solution_step_ms", solution / 1e6);
+  labs::Options forward_only = large();
+  forward_only.push_back({"set", "fsdp.backward_prefetch=none"});
+  const Issued in_forward(labs::config_of(forward_only), {});
+  verdict.figure("forward_only_step_ms", static_cast<double>(labs::Clock(in_forward).step_ns()) / 1e6);
   verdict.figure("exposed_ms", static_cast<double>(timing.exposed_ns) / 1e6);
   verdict.figure("buffers", needs.gathered);
 
