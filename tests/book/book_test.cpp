@@ -46,7 +46,8 @@ TEST(Lab, IsFoundByItsNumberInAnyForm) {
   for (const char* name : {"02", "2", "02_tensor_parallel"}) {
     EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, name).value().name, "02_tensor_parallel") << name;
   }
-  EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "0").ok(), false);
+  EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "0").value().name, "00_timeline");
+  EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "99").ok(), false);
 }
 
 }  // namespace
