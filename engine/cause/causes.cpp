@@ -76,6 +76,7 @@ class Search {
     for (const auto& [line, collectives] : lines_) find_late(line, collectives);
     for (const auto& [line, collectives] : lines_) add_line(line, collectives);
     add_edges();
+    add_late_sums();
     add_host_waits();
     add_rank();
     add_memory();
@@ -326,6 +327,29 @@ class Search {
     add(std::move(cause));
   }
 
+  // Sums of gradients over replicas, where nothing but the choice of when keeps them behind backward.
+  bool is_kept_late(const Line& line) const {
+    return remedies_.sums_await_backward() && std::string_view(line.where.file).find("data_parallel/") != std::string_view::npos;
+  }
+
+  void add_late_sums() {
+    for (const auto& [line, collectives] : lines_) {
+      if (collectives.edge == 0 || !is_kept_late(line)) continue;
+      Cause cause;
+      cause.gain_ns = gain_without(collectives.of_rank, &Members::edge, [](program::OpIndex) { return 0.0; });
+      // The last of them would lie open all the same
+      cause.is_bound = true;
+      cause.regime = regime_of(collectives, cause.gain_ns);
+      cause.count = collectives.edge;
+      cause.line = line_of_most(collectives);
+      cause.what = counted(cause.count, noun_of(line.kind)) + " of " + line.axis + (cause.count == 1 ? " begins" : " begin") + " only when backward is over";
+      cause.because = "none is issued while it runs";
+      cause.remedy = "--set data_parallel.reduce=bucketed";
+      cause.note = "04";
+      add(std::move(cause));
+    }
+  }
+
   // The gather before the first kernel, the reduction after the last.
   void add_edges() {
     std::map<Rank, Members> all;
@@ -333,6 +357,7 @@ class Search {
     std::string first_line;
     for (const auto& [line, collectives] : lines_) {
       if (collectives.edge == 0) continue;
+      if (is_kept_late(line)) continue;
       counts[noun_of(line.kind)] += collectives.edge;
       if (first_line.empty()) first_line = line_of_most(collectives);
       for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());

@@ -39,6 +39,12 @@ std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regim
   return remedy;
 }
 
+bool Remedies::sums_await_backward() const {
+  if (!recorded_.info || !recorded_.info->switches.is_object()) return false;
+  const auto asked = recorded_.info->switches.find("data_parallel.reduce");
+  return asked != recorded_.info->switches.end() && asked->is_string() && *asked != "bucketed";
+}
+
 std::string Remedies::fewer_calls() const {
   const int micro_batches = recorded_.number("micro-batches", 1);
   std::string remedy = more_sequences() + " (more work a call)";

@@ -21,6 +21,8 @@ class Remedies {
   std::string less_of(program::OpKind kind, const std::string& axis, Regime regime) const;
   std::string fewer_calls() const;
   std::string fewer_calls_of(const std::string& axis) const;
+  // Whether gradients of replicas are summed after backward only, as the run was asked to.
+  bool sums_await_backward() const;
 
  private:
   // "--sequences 64"

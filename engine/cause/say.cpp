@@ -87,7 +87,7 @@ std::string headline(const Why& why) {
   // Only where the change itself was resolved is its result known.
   if (cause->is_resolved) return sentence + "; " + cause->remedy + " would give " + then;
   sentence += "; without it the step takes " + std::string(cause->is_bound ? "at least " : "") + then;
-  return cause->remedy.empty() ? sentence : sentence + " (try " + cause->remedy + ")";
+  return cause->remedy.empty() ? sentence : sentence + (cause->remedy.starts_with("look ") ? " (" : " (try ") + cause->remedy + ")";
 }
 
 std::string to_text(const Why& why, std::size_t top) {

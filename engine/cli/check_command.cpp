@@ -125,6 +125,7 @@ base::Result<Judged> judge_own(Course& course, const Place& place, const std::st
   const std::string hash = workbook::own_hash(course.root, place);
   base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial_options(course.progress.seed));
   if (!verdict) return verdict.as_error();
+  if (!verdict.value().passed && verdict.value().findings.front().rule == workbook::starved_rule) return Error{verdict.value().findings.front().message};
   workbook::Event event{"", place.part->id, verdict.value().passed ? "passed" : "failed", {{"file", hash}}, "", 0};
   if (!verdict.value().passed) {
     event.values["rule"] = verdict.value().findings.front().rule;

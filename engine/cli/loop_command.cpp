@@ -165,7 +165,7 @@ int take_seed(Course& course, const std::string& value, Console& console) {
 }
 
 int refuse_to_guess(const Place& place, const std::map<std::string, std::string>& given, Console& console) {
-  std::string command = "./shardbook next";
+  std::string command = "./shardbook next " + place.part->id;
   for (const workbook::Prediction* one : missing(*place.part, {})) {
     const auto value = given.find(one->key);
     command += " " + one->key + "=" + (value == given.end() ? std::string("...") : value->second);

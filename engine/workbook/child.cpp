@@ -156,6 +156,7 @@ ChildEnd await(pid_t child, int output, const ChildOptions& options) {
     const bool late = since(begin) > options.seconds && (cpu_seconds >= options.seconds / 2 || since(begin) > patience * options.seconds);
     if (options.idle_seconds > 0 && since(last_progress) > options.idle_seconds && wants_to_run(child)) last_progress = Clock::now();
     const bool idle = options.idle_seconds > 0 && last_ticks >= 0 && since(last_progress) > options.idle_seconds;
+    end.cpu_seconds = cpu_seconds;
     if (late || idle) {
       end.why = late ? ChildEnd::Why::out_of_time : ChildEnd::Why::idle;
       ::kill(-child, SIGKILL);

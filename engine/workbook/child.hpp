@@ -27,6 +27,7 @@ struct ChildEnd {
   int code = 0;                                              // exited: the exit code; signalled: the signal
   std::string said;                                          // standard output and error, together; at most 64 KiB
   double seconds = 0;
+  double cpu_seconds = 0;                                    // of all its threads, as far as known
 };
 
 // `words` are the program (looked up in PATH) and its arguments; its standard input is empty.

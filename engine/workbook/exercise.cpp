@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -95,7 +96,11 @@ Finding misbehaviour(const ChildEnd& end, const std::string& file, const TrialOp
   finding.file = file;
   const bool memory = end.said.find("bad_alloc") != std::string::npos || end.said.find("Cannot allocate memory") != std::string::npos ||
                       end.said.find("out of memory") != std::string::npos;
-  if (end.why == ChildEnd::Why::out_of_time) {
+  if (end.why == ChildEnd::Why::out_of_time && end.cpu_seconds < options.seconds / 2) {
+    finding.rule = starved_rule;
+    finding.message = text("it got ", seconds_text(std::round(end.cpu_seconds)), " s of the processor in ", seconds_text(std::round(end.seconds)),
+                           " s, for the machine is busy with other work: nothing is noted, try again when it is not");
+  } else if (end.why == ChildEnd::Why::out_of_time) {
     finding.rule = "endless";
     finding.message = text("it did not end within ", seconds_text(options.seconds),
                            " s and was stopped: look for a loop whose condition never becomes false");

@@ -18,6 +18,9 @@ namespace shardbook::workbook {
 // Who judges notes: a room above this one, of the folder that holds them.
 using JudgeNotes = std::function<base::Result<Verdict>(const std::string& root, const Place& place, const std::string& folder)>;
 
+// The rule of a finding that is the machine's fault, and not the learner's: nothing follows from it.
+inline constexpr const char* starved_rule = "starved";
+
 struct TrialOptions {
   std::string build_folder;                       // "": that of this program
   double seconds = 20;                            // then it "never ends"

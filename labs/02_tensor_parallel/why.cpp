@@ -1,5 +1,5 @@
 // Lab 02b. What most would guess: two GPUs, half the time; and what slows it is the latency of the network.
-// Put in what the runs say. Five numbers and a word.
+// Put in what the runs say. Four numbers and a word.
 #include "labs/02_tensor_parallel/lab.hpp"
 
 namespace shardbook::lab02 {

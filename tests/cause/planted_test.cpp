@@ -255,6 +255,18 @@ TEST(Planted, ARunWithoutAProblemSaysSo) {
   }
 }
 
+TEST(Planted, GradientSumsThatAwaitTheEndOfBackwardByChoiceLeadAndNameTheChoice) {
+  for (const char* how : {"naive", "flat"}) {
+    const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}, {"set", std::string("data_parallel.reduce=") + how}}));
+    EXPECT_TRUE(why.has_problem) << headline(why);
+    EXPECT_NE(headline(why).find("only when backward is over"), std::string::npos) << headline(why);
+    EXPECT_NE(headline(why).find("--set data_parallel.reduce=bucketed"), std::string::npos) << headline(why);
+  }
+  // Without the choice, the effect is gone
+  const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}}));
+  EXPECT_EQ(cause_of(why, "only when backward is over"), nullptr) << headline(why);
+}
+
 TEST(Planted, WhatNothingCanHideIsNamedSoAndDoesNotLead) {
   const Why why = why_or_fail(run_of({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "64"}}));
   const Cause* edge = cause_of(why, "before the first kernel");

@@ -67,7 +67,7 @@ TEST_F(Loop, PredictionsAreAskedForAndSealedOnce) {
 TEST_F(Loop, WithoutAnswersTheQuestionsAndTheLineToTypeAreShown) {
   const Spoken asked = type({"next"});
   EXPECT_EQ(asked.code, 0);
-  EXPECT_TRUE(has(asked.out, "Next ./shardbook next shorter=... fault=...")) << asked.out;
+  EXPECT_TRUE(has(asked.out, "Next ./shardbook next 00a shorter=... fault=...")) << asked.out;
   EXPECT_EQ(progress().find("predicted"), std::string::npos);
   EXPECT_EQ(type({"next", "shorter=much"}).code, 2);
   EXPECT_TRUE(has(type({"next", "shoter=5"}).err, "'shoter=5' is no prediction of 00a: write shorter=VALUE"));
