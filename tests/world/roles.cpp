@@ -68,6 +68,7 @@ void step_until_stopped(World& world) {
 // A line a step, whether anybody reads it or not; its process ends with the code of a rank that was asked to stop.
 void chatter_until_stopped(World& world) {
   SignalGuard guard;
+  world.barrier();   // a rank that has no guard yet would be ended by the first signal
   std::int64_t step = 0;
   while (!world.step_ended(step)) {
     if (world.rank() == 0) std::printf("step %lld\n", static_cast<long long>(step)), std::fflush(stdout);
