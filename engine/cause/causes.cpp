@@ -9,6 +9,7 @@
 
 #include "engine/cause/remedies.hpp"
 #include "engine/cause/text.hpp"
+#include "engine/cause/without.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/timeline/from_program.hpp"
 
@@ -22,9 +23,6 @@ using program::OpKind;
 using simulate::Change;
 
 namespace {
-
-// A cause is named from this part of the step on.
-constexpr double worth_naming = 0.005;
 
 // Collectives that one line issues to groups of one axis.
 struct Line {
@@ -62,25 +60,20 @@ std::string line_of_most(const Collectives& collectives) {
   return most == collectives.lines.end() ? "" : most->first;
 }
 
-bool is(const program::Op& op, OpClass op_class) { return program::class_of(op.desc.kind) == op_class; }
-
 class Search {
  public:
-  Search(const Study& study, const Recorded& recorded) : study_(study), remedies_(recorded) {}
+  Search(const Study& study, const Recorded& recorded) : study_(study), without_(study), remedies_(recorded) {}
 
   Findings run() {
     find_collectives();
     measure_regimes();
-    add_host();
+    add(cause_of_host(without_, remedies_, out_));
     // What begins too late comes first: the others are what they are once that is mended.
     for (const auto& [line, collectives] : lines_) find_late(line, collectives);
     for (const auto& [line, collectives] : lines_) add_line(line, collectives);
     add_edges();
     add_late_sums();
-    add_host_waits();
-    add_rank();
-    add_memory();
-    add_contention();
+    for (Cause& cause : causes_of_machines(without_, remedies_, out_)) add(std::move(cause));
     std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
       return a.avoidable != b.avoidable ? a.avoidable : a.gain_ns > b.gain_ns;
     });
@@ -88,17 +81,9 @@ class Search {
   }
 
  private:
-  // What the step would gain; 0 where that cannot be resolved.
-  Nanoseconds gain(const Change& change) const {
-    const base::Result<simulate::Replayed> changed = study_.replay.resolve(change);
-    return changed ? study_.replayed_ns - changed.value().step_ns() : 0;
-  }
-  Nanoseconds gain_of(double simulate::Scale::*factor) const {
-    Change change;
-    change.scale.*factor = 0;
-    return gain(change);
-  }
-  bool is_worth(Nanoseconds ns) const { return static_cast<double>(ns) >= worth_naming * static_cast<double>(study_.step_ns()); }
+  Nanoseconds gain(const Change& change) const { return without_.gain(change); }
+  Nanoseconds gain_of(double simulate::Scale::*factor) const { return without_.gain_of(factor); }
+  bool is_worth(Nanoseconds ns) const { return without_.is_worth(ns); }
   void add(Cause cause) {
     if (is_worth(cause.gain_ns)) out_.causes.push_back(std::move(cause));
   }
@@ -235,7 +220,7 @@ class Search {
     if (!is_worth(earlier_ns) || 4 * earlier_ns <= free_ns) return;
     late_.insert(line);
     Cause cause;
-    cause.regime = regime_of(collectives, free_ns);
+    cause.regime = regime_of(collectives, &Members::inside, free_ns);
     cause.count = collectives.inside;
     cause.gain_ns = earlier_ns;
     cause.line = line_of_most(collectives);
@@ -252,9 +237,9 @@ class Search {
     add(std::move(cause));
   }
 
-  Regime regime_of(const Collectives& collectives, Nanoseconds free_ns) const {
-    const Nanoseconds latency_ns =
-        gain_without(collectives.of_rank, &Members::inside, [&](program::OpIndex op) { return beyond_latency(op); });
+  // Of those that `which` names: is it their number or their bytes?
+  Regime regime_of(const Collectives& collectives, std::set<program::OpIndex> Members::*which, Nanoseconds free_ns) const {
+    const Nanoseconds latency_ns = gain_without(collectives.of_rank, which, [&](program::OpIndex op) { return beyond_latency(op); });
     return 2 * latency_ns > free_ns ? Regime::latency : Regime::bandwidth;
   }
 
@@ -269,7 +254,7 @@ class Search {
     cause.line = line_of_most(collectives);
     cause.count = collectives.inside;
     cause.gain_ns = free_ns;
-    cause.regime = regime_of(collectives, free_ns);
+    cause.regime = regime_of(collectives, &Members::inside, free_ns);
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
     if (at_once && just_made) {
@@ -339,7 +324,7 @@ class Search {
       cause.gain_ns = gain_without(collectives.of_rank, &Members::edge, [](program::OpIndex) { return 0.0; });
       // The last of them would lie open all the same
       cause.is_bound = true;
-      cause.regime = regime_of(collectives, cause.gain_ns);
+      cause.regime = regime_of(collectives, &Members::edge, cause.gain_ns);
       cause.count = collectives.edge;
       cause.line = line_of_most(collectives);
       cause.what = counted(cause.count, noun_of(line.kind)) + " of " + line.axis + (cause.count == 1 ? " begins" : " begin") + " only when backward is over";
@@ -377,117 +362,8 @@ class Search {
     add(std::move(cause));
   }
 
-  // --- The host, ranks, copies ------------------------------------------------------------------------
-
-  void add_host() {
-    const simulate::RankSteps& rank = study_.replay.steps().front();
-    const simulate::Step& step = rank.steps.back();
-    Nanoseconds all_ns = step.costs->step_ns;
-    std::map<std::string, Nanoseconds> of_line;
-    for (std::size_t at = 0; at < step.program->commands.size(); ++at) {
-      const Command& command = step.program->commands[at];
-      all_ns += step.costs->issue_ns[at];
-      of_line[line_of(command.kind == CommandKind::op ? step.program->ops[command.op].where : command.where)] += step.costs->issue_ns[at];
-    }
-    Cause cause;
-    cause.regime = Regime::host;
-    cause.count = static_cast<std::int64_t>(step.program->commands.size());
-    cause.gain_ns = out_.host_ns;
-    cause.what = text("the host takes ", metrics::duration_text(all_ns), " to issue ", cause.count, " calls, and the device waits for it");
-    cause.because = "each call does too little work";
-    cause.remedy = remedies_.fewer_calls();
-    cause.note = "02";
-    const auto most = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (most != of_line.end()) cause.line = most->first;
-    add(std::move(cause));
-  }
-
-  void add_host_waits() {
-    std::map<std::string, std::pair<program::SourceLine, std::int64_t>> lines;
-    const simulate::Step& step = study_.replay.steps().front().steps.back();
-    for (const Command& command : step.program->commands) {
-      if (command.kind != CommandKind::host_wait && command.kind != CommandKind::read_back) continue;
-      auto& [where, count] = lines[line_of(command.where)];
-      where = command.where;
-      ++count;
-    }
-    for (const auto& [name, found] : lines) {
-      Change change;
-      change.without_waits = {found.first};
-      Cause cause;
-      cause.regime = Regime::host;
-      cause.count = found.second;
-      cause.gain_ns = gain(change);
-      cause.line = name;
-      cause.what = "the host waits for the device " + (cause.count == 1 ? std::string("once") : text(cause.count, " times")) + " a step";
-      cause.because = "nothing is issued meanwhile, so the device runs dry";
-      cause.remedy = "take the wait out, or let a stream wait instead of the host";
-      cause.note = "04";
-      add(std::move(cause));
-    }
-  }
-
-  void add_rank() {
-    if (!is_worth(out_.rank_ns)) return;
-    // Whose kernels, or whose host, take longest beside the one in the middle?
-    const std::vector<simulate::RankSteps>& ranks = study_.replay.steps();
-    std::vector<std::pair<Nanoseconds, Rank>> compute, host;
-    for (const simulate::RankSteps& rank : ranks) {
-      const simulate::Step& step = rank.steps.back();
-      Nanoseconds compute_ns = 0, host_ns = step.costs->step_ns + rank.start_ns;
-      for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
-        if (!is(step.program->ops[op], OpClass::communication)) compute_ns += step.costs->op_ns[op];
-      }
-      for (Nanoseconds ns : step.costs->issue_ns) host_ns += ns;
-      compute.emplace_back(compute_ns, rank.rank);
-      host.emplace_back(host_ns, rank.rank);
-    }
-    std::sort(compute.begin(), compute.end());
-    std::sort(host.begin(), host.end());
-    const auto excess = [](const auto& of) { return of.back().first - of[(of.size() - 1) / 2].first; };
-    const bool by_host = excess(host) > excess(compute);
-    const auto& slow = by_host ? host : compute;
-    const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
-    Cause cause;
-    cause.regime = Regime::rank;
-    cause.gain_ns = out_.rank_ns;
-    char times[32];
-    std::snprintf(times, sizeof times, "%.2f", static_cast<double>(slow.back().first) / static_cast<double>(usual));
-    cause.what = text("all wait for rank ", slow.back().second, ", ", by_host ? "whose host takes " : "whose kernels take ", times,
-                      " times as long as those of the rank in the middle");
-    cause.because = by_host ? "it comes late to every collective" : "every collective begins with the last rank";
-    cause.remedy = by_host ? "look for what else runs on that rank's CPU" : "look for what else runs on that GPU, for its clocks, or an uneven cut";
-    add(std::move(cause));
-  }
-
-  void add_memory() {
-    const simulate::Step& step = study_.replay.steps().front().steps.back();
-    std::map<std::string, Nanoseconds> of_line;
-    Cause cause;
-    for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
-      if (!is(step.program->ops[op], OpClass::memory)) continue;
-      ++cause.count;
-      of_line[line_of(step.program->ops[op].where)] += step.costs->op_ns[op];
-    }
-    if (cause.count == 0) return;
-    cause.regime = Regime::memory;
-    cause.gain_ns = out_.memory_ns;
-    cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", " that nothing hides");
-    cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
-    add(std::move(cause));
-  }
-
-  void add_contention() {
-    Cause cause;
-    cause.regime = Regime::bandwidth;
-    cause.avoidable = false;
-    cause.gain_ns = gain_of(&simulate::Scale::contention);
-    cause.what = "kernels and collectives slow each other where they run together";
-    cause.because = "they share multiprocessors and memory: hidden is not free";
-    add(std::move(cause));
-  }
-
   const Study& study_;
+  const Without without_;
   const Remedies remedies_;
   std::map<Line, Collectives> lines_;
   std::set<Line> late_;            // those that would hide if they began earlier

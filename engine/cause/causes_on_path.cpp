@@ -5,6 +5,7 @@
 
 #include "engine/cause/causes.hpp"
 #include "engine/cause/text.hpp"
+#include "engine/cause/without.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/timeline/links.hpp"
 
@@ -16,8 +17,6 @@ using timeline::Class;
 using timeline::CollectiveOp;
 
 namespace {
-
-constexpr double worth_naming = 0.005;
 
 struct Sum {
   Nanoseconds ns = 0;

@@ -43,6 +43,14 @@ Numbers on_host(const config::RunConfig& config, const Written& written, std::ui
 // Equal to `digits` significant ones or so: losses and norms of all steps.
 bool agree(const Numbers& a, const Numbers& b, double relative = 1e-5);
 
+// The numbers of three drain orders against the engine's own: the first that differs, or the last.
+struct Tried {
+  Numbers expected, found;
+  std::uint64_t seed = 0;   // of the drain order
+  bool right = true;
+};
+Tried tried_on_host(const config::RunConfig& config, const Written& written);
+
 // What all ranks issued in a step, on no device.
 class Issued {
  public:

@@ -144,26 +144,7 @@ bool covers(const Issued& issued, const Sums& sums, labs::Verdict& verdict) {
   return true;
 }
 
-// The numbers of three drain orders against the engine's own; the first that differs, or none.
-struct Tried {
-  Numbers expected, found;
-  std::uint64_t seed = 0;
-  bool right = true;
-};
-Tried try_on_host(std::uint64_t seed) {
-  Tried tried;
-  const config::RunConfig config = labs::config_of(small(seed));
-  tried.expected = labs::on_host(config, {}, 0);
-  for (std::uint64_t drain : {0, 3, 7}) {
-    tried.found = labs::on_host(config, learners(), drain);
-    tried.seed = drain;
-    tried.right = tried.found.error.empty() && labs::agree(tried.found, tried.expected);
-    if (!tried.right) return tried;
-  }
-  return tried;
-}
-
-std::string numbers_text(const Tried& tried) {
+std::string numbers_text(const labs::Tried& tried) {
   if (tried.right) return "the numbers came out right here, by luck";
   if (!tried.found.error.empty()) return tried.found.error;
   // The first step's norm, where that is right the second step's loss
@@ -174,7 +155,7 @@ std::string numbers_text(const Tried& tried) {
   return text(shown, ", drain seed ", tried.seed);
 }
 
-bool orders(const Issued& issued, const Timing& timing, const Tried& tried, labs::Verdict& verdict) {
+bool orders(const Issued& issued, const Timing& timing, const labs::Tried& tried, labs::Verdict& verdict) {
   const std::vector<check::Race> races = issued.races();
   if (races.empty()) return true;
   const check::Race& race = races.front();
@@ -247,7 +228,7 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
   verdict.figure("flat_exposed_ms", static_cast<double>(flat.exposed_ns) / 1e6);
   verdict.figure("collectives", static_cast<double>(sums.ops.size()));
 
-  const Tried tried = try_on_host(request.seed);
+  const labs::Tried tried = labs::tried_on_host(labs::config_of(small(request.seed)), learners());
   verdict.figure("norm", tried.found.norms.empty() ? 0 : tried.found.norms[0]);
   if (!orders(issued, timing, tried, verdict)) return;
   const Op& first = issued.program().ops[sums.ops.front()];

@@ -99,26 +99,7 @@ labs::Finding about(const char* rule, const Op& op, std::string message, program
   return {rule, std::move(message), 0, op.key.layer, program::name_of(op.key.phase), op.desc.name, where, page};
 }
 
-// The numbers of three drain orders against the engine's own; the first that differs.
-struct Tried {
-  Numbers expected, found;
-  std::uint64_t seed = 0;
-  bool right = true;
-};
-Tried try_on_host(std::uint64_t seed) {
-  Tried tried;
-  const config::RunConfig config = labs::config_of({{"device", "host"}, {"tp", "2"}, {"sequences", "4"}, {"seed", std::to_string(seed)}});
-  tried.expected = labs::on_host(config, {}, 0);
-  for (std::uint64_t drain : {0, 3, 7}) {
-    tried.found = labs::on_host(config, learners(), drain);
-    tried.seed = drain;
-    tried.right = tried.found.error.empty() && labs::agree(tried.found, tried.expected);
-    if (!tried.right) return tried;
-  }
-  return tried;
-}
-
-std::string numbers_text(const Tried& tried) {
+std::string numbers_text(const labs::Tried& tried) {
   if (tried.right) return "on the tutor the numbers came out right, by luck";
   if (!tried.found.error.empty()) return tried.found.error;
   char shown[128];
@@ -150,7 +131,7 @@ std::vector<Linear> linears_of(const Issued& issued) {
   return all;
 }
 
-bool sums_are_right(const Issued& issued, const Tried& tried, labs::Verdict& verdict) {
+bool sums_are_right(const Issued& issued, const labs::Tried& tried, labs::Verdict& verdict) {
   const std::vector<Op>& ops = issued.program().ops;
   for (const Linear& linear : linears_of(issued)) {
     const Op& matmul = ops[linear.matmul];
@@ -171,7 +152,7 @@ bool sums_are_right(const Issued& issued, const Tried& tried, labs::Verdict& ver
   return true;
 }
 
-bool orders(const Issued& issued, const Tried& tried, labs::Verdict& verdict) {
+bool orders(const Issued& issued, const labs::Tried& tried, labs::Verdict& verdict) {
   const std::vector<check::Race> races = issued.races();
   if (races.empty()) return true;
   const check::Race& race = races.front();
@@ -214,7 +195,7 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
   const Issued issued(config, learners()), own(config, {}), awaited(labs::config_of(at_once), {});
   const labs::Timing timing = labs::Clock(issued).timing();
   const labs::Timing solution = labs::Clock(own).timing();
-  const Tried tried = try_on_host(request.seed);
+  const labs::Tried tried = labs::tried_on_host(labs::config_of({{"device", "host"}, {"tp", "2"}, {"sequences", "4"}, {"seed", std::to_string(request.seed)}}), learners());
   verdict.figure("step_ms", static_cast<double>(timing.step_ns) / 1e6);
   verdict.figure("solution_step_ms", static_cast<double>(solution.step_ns) / 1e6);
   verdict.figure("awaited_step_ms", static_cast<double>(labs::Clock(awaited).step_ns()) / 1e6);

@@ -1,0 +1,165 @@
+// cause/causes_of_machines: the host, its waits, a late rank, copies, contention; see without.hpp.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+
+#include "engine/cause/remedies.hpp"
+#include "engine/cause/text.hpp"
+#include "engine/cause/without.hpp"
+#include "engine/metrics/exposure.hpp"
+
+namespace shardbook::cause {
+
+using base::text;
+using program::Command;
+using program::CommandKind;
+using program::OpClass;
+using simulate::Change;
+
+namespace {
+
+class Machines {
+ public:
+  Machines(const Without& without, const Remedies& remedies, const Findings& found) : without_(without), remedies_(remedies), found_(found) {}
+
+  std::vector<Cause> run() {
+    add_host_waits();
+    add_rank();
+    add_memory();
+    add_contention();
+    return std::move(causes_);
+  }
+
+ private:
+  void add_host_waits() {
+    std::map<std::string, std::pair<program::SourceLine, std::int64_t>> lines;
+    const simulate::Step& step = without_.study().replay.steps().front().steps.back();
+    for (const Command& command : step.program->commands) {
+      if (command.kind != CommandKind::host_wait && command.kind != CommandKind::read_back) continue;
+      auto& [where, count] = lines[line_of(command.where)];
+      where = command.where;
+      ++count;
+    }
+    for (const auto& [name, found] : lines) {
+      Change change;
+      change.without_waits = {found.first};
+      Cause cause;
+      cause.regime = Regime::host;
+      cause.count = found.second;
+      cause.gain_ns = without_.gain(change);
+      cause.line = name;
+      cause.what = "the host waits for the device " + (cause.count == 1 ? std::string("once") : text(cause.count, " times")) + " a step";
+      cause.because = "nothing is issued meanwhile, so the device runs dry";
+      cause.remedy = "take the wait out, or let a stream wait instead of the host";
+      cause.note = "04";
+      causes_.push_back(std::move(cause));
+    }
+  }
+
+  void add_rank() {
+    if (!without_.is_worth(found_.rank_ns)) return;
+    // Whose kernels, or whose host, take longest beside the one in the middle?
+    const std::vector<simulate::RankSteps>& ranks = without_.study().replay.steps();
+    std::vector<std::pair<Nanoseconds, Rank>> compute, host;
+    for (const simulate::RankSteps& rank : ranks) {
+      const simulate::Step& step = rank.steps.back();
+      Nanoseconds compute_ns = 0, host_ns = step.costs->step_ns + rank.start_ns;
+      for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
+        if (!is(step.program->ops[op], OpClass::communication)) compute_ns += step.costs->op_ns[op];
+      }
+      for (Nanoseconds ns : step.costs->issue_ns) host_ns += ns;
+      compute.emplace_back(compute_ns, rank.rank);
+      host.emplace_back(host_ns, rank.rank);
+    }
+    std::sort(compute.begin(), compute.end());
+    std::sort(host.begin(), host.end());
+    const auto excess = [](const auto& of) { return of.back().first - of[(of.size() - 1) / 2].first; };
+    const bool by_host = excess(host) > excess(compute);
+    const auto& slow = by_host ? host : compute;
+    const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
+    Cause cause;
+    cause.regime = Regime::rank;
+    cause.gain_ns = found_.rank_ns;
+    char times[32];
+    std::snprintf(times, sizeof times, "%.2f", static_cast<double>(slow.back().first) / static_cast<double>(usual));
+    cause.what = text("all wait for rank ", slow.back().second, ", ", by_host ? "whose host takes " : "whose kernels take ", times,
+                      " times as long as those of the rank in the middle");
+    cause.because = by_host ? "it comes late to every collective" : "every collective begins with the last rank";
+    cause.remedy = by_host ? "look for what else runs on that rank's CPU" : "look for what else runs on that GPU, for its clocks, or an uneven cut";
+    causes_.push_back(std::move(cause));
+  }
+
+  void add_memory() {
+    const simulate::Step& step = without_.study().replay.steps().front().steps.back();
+    std::map<std::string, Nanoseconds> of_line;
+    Cause cause;
+    for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
+      if (!is(step.program->ops[op], OpClass::memory)) continue;
+      ++cause.count;
+      of_line[line_of(step.program->ops[op].where)] += step.costs->op_ns[op];
+    }
+    if (cause.count == 0) return;
+    cause.regime = Regime::memory;
+    cause.gain_ns = found_.memory_ns;
+    cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", " that nothing hides");
+    cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+    causes_.push_back(std::move(cause));
+  }
+
+  void add_contention() {
+    Cause cause;
+    cause.regime = Regime::bandwidth;
+    cause.avoidable = false;
+    cause.gain_ns = without_.gain_of(&simulate::Scale::contention);
+    cause.what = "kernels and collectives slow each other where they run together";
+    cause.because = "they share multiprocessors and memory: hidden is not free";
+    causes_.push_back(std::move(cause));
+  }
+
+  const Without& without_;
+  const Remedies& remedies_;
+  const Findings& found_;
+  std::vector<Cause> causes_;
+};
+
+}  // namespace
+
+Nanoseconds Without::gain(const Change& change) const {
+  const base::Result<simulate::Replayed> changed = study_.replay.resolve(change);
+  return changed ? study_.replayed_ns - changed.value().step_ns() : 0;
+}
+
+Nanoseconds Without::gain_of(double simulate::Scale::*factor) const {
+  Change change;
+  change.scale.*factor = 0;
+  return gain(change);
+}
+
+Cause cause_of_host(const Without& without, const Remedies& remedies, const Findings& found) {
+  const simulate::RankSteps& rank = without.study().replay.steps().front();
+  const simulate::Step& step = rank.steps.back();
+  Nanoseconds all_ns = step.costs->step_ns;
+  std::map<std::string, Nanoseconds> of_line;
+  for (std::size_t at = 0; at < step.program->commands.size(); ++at) {
+    const Command& command = step.program->commands[at];
+    all_ns += step.costs->issue_ns[at];
+    of_line[line_of(command.kind == CommandKind::op ? step.program->ops[command.op].where : command.where)] += step.costs->issue_ns[at];
+  }
+  Cause cause;
+  cause.regime = Regime::host;
+  cause.count = static_cast<std::int64_t>(step.program->commands.size());
+  cause.gain_ns = found.host_ns;
+  cause.what = text("the host takes ", metrics::duration_text(all_ns), " to issue ", cause.count, " calls, and the device waits for it");
+  cause.because = "each call does too little work";
+  cause.remedy = remedies.fewer_calls();
+  cause.note = "02";
+  const auto most = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != of_line.end()) cause.line = most->first;
+  return cause;
+}
+
+std::vector<Cause> causes_of_machines(const Without& without, const Remedies& remedies, const Findings& found) {
+  return Machines(without, remedies, found).run();
+}
+
+}  // namespace shardbook::cause
