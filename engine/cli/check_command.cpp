@@ -80,6 +80,7 @@ base::Status say_pass(const Course& course, const Place& place, const PartState&
     say(console, text(due->card.question, " (from ", due->part, "; ./shardbook card)"), bold("Recall  ", console.out_is_terminal), "        ");
   }
   console.out << "\n";
+  point_to(console, "Read", "./shardbook read " + part.id + " --found", "the figures that there were to find");
   point_to(console, "Look", "./shardbook solution " + part.id, "one way to do it, and answers to the questions");
   point_to(console, "Next", "./shardbook next");
   return base::Done{};

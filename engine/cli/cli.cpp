@@ -182,9 +182,11 @@ std::vector<Command> make_commands() {
        "they stand in your working copy.\n\n"
        "  ./shardbook read 03\n"
        "  ./shardbook read 00a                         the chapter of a lab's part\n"
+       "  ./shardbook read 00a --found                 what there was to find in it\n"
        "  ./shardbook read words\n"
        "  ./shardbook read labs/02_tensor_parallel\n",
-       {{"lang", "en|es", "The language, where there is a translation.", "en"}}, read_note},
+       {{"lang", "en|es", "The language, where there is a translation.", "en"},
+        {"found", "", "What there is to find in this part of a lab: for when you have your own numbers.", ""}}, read_note},
       {"notes", "check|compare|sources [FOLDER]", 1, 2, "Check your notes of lab 03, compare them, fetch what they read.",
        "check: files, commit, five choices a note with `path:L10-L20` that hold what they name, nothing pasted, two\n"
        "diagrams, figures as their runs have them. Each finding has file, line and rule; it never judges a reason.\n"

@@ -93,15 +93,23 @@ std::string lab_of_part(const std::string& root, const std::string& name) {
   return "";
 }
 
-// From "## 00a Title" to the next chapter of a part; all of the page where that is not there.
+// From "## 00a Title" to the next chapter; all of the page where that is not there.
 std::string chapter_of(const std::string& page, const std::string& part) {
   const std::size_t begin = page.find("## " + part + " ");
   if (begin == std::string::npos) return page;
-  const std::string next = "\n## " + part.substr(0, 2);
-  std::size_t end = page.find(next, begin);
+  std::size_t end = page.find("\n## ", begin);
   // The anchor before the next chapter is that chapter's.
   if (const std::size_t anchor = page.rfind("\n<a id=", end); end != std::string::npos && anchor != std::string::npos && anchor > begin && page.find("\n", anchor + 1) + 1 == end + 1) end = anchor;
   return page.substr(begin, end == std::string::npos ? end : end - begin + 1);
+}
+
+// "### 00a" of the last chapter: what this part has to find. "" where there is none.
+std::string found_in(const std::string& page, const std::string& part) {
+  const std::string heading = "\n### " + part + "\n";
+  const std::size_t begin = page.find(heading);
+  if (begin == std::string::npos) return "";
+  const std::size_t end = page.find("\n### ", begin + heading.size());
+  return page.substr(begin + 1, end == std::string::npos ? end : end - begin);
 }
 
 }  // namespace
@@ -137,7 +145,13 @@ int read_note(const Line& line, Console& console) {
   if (!path) return refuse(console, path.error());
   base::Result<std::string> content = book::read_text(path.value());
   if (!content) return refuse(console, content.error());
-  if (!lab.empty()) content.value() = chapter_of(content.value(), asked);
+  if (line.has("found")) {
+    if (lab.empty()) return refuse(console, text("--found is of a lab's part, as in `./shardbook read 00a --found`; '", base::printable(asked), "' is none"));
+    content.value() = found_in(content.value(), asked);
+    if (content.value().empty()) return refuse(console, text("labs/", lab, "/text.md says nowhere what ", asked, " has to find: it has no heading '### ", asked, "'"));
+  } else if (!lab.empty()) {
+    content.value() = chapter_of(content.value(), asked);
+  }
   base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());
 

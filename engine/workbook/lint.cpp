@@ -1,7 +1,10 @@
 #include "engine/workbook/lint.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -32,6 +35,27 @@ int words_in(const std::string& content) {
   int count = 0;
   for (std::string word; words >> word;) ++count;
   return count;
+}
+
+// The number with three digits or more that a text gives and that is `value`, as it stands there; "" where none is.
+std::string number_told(const std::string& page, double value) {
+  const auto part_of_number = [](char c) { return (c >= '0' && c <= '9') || c == '.'; };
+  for (std::size_t at = 0; at < page.size();) {
+    if (!part_of_number(page[at])) {
+      ++at;
+      continue;
+    }
+    std::size_t end = at;
+    while (end < page.size() && part_of_number(page[end])) ++end;
+    std::string number = page.substr(at, end - at);
+    at = end;
+    while (!number.empty() && number.back() == '.') number.pop_back();
+    const std::size_t point = number.find('.');
+    const std::size_t decimals = point == std::string::npos ? 0 : number.size() - point - 1;
+    const bool is_exact = std::count_if(number.begin(), number.end(), [](char c) { return c != '.'; }) >= 3;
+    if (is_exact && std::abs(std::strtod(number.c_str(), nullptr) - value) <= 0.5 * std::pow(10, -static_cast<double>(decimals)) * 1.001) return number;
+  }
+  return "";
 }
 
 class Linter {
@@ -112,8 +136,37 @@ class Linter {
     else if (words_in(why.value()) > most_words_of_why) say(where, text("its \"why\" has ", words_in(why.value()), " words; at most ", most_words_of_why));
     if (content(folder_ + "/text.md").find("## " + part.id + " " + part.title + "\n") == std::string::npos) say(folder_ + "/text.md", text("has no chapter '## ", part.id, " ", part.title, "'"));
     if (content("solutions/" + lab_.name + "/solution.md").find("## " + part.id) == std::string::npos) say("solutions/" + lab_.name + "/solution.md", "has no chapter '## " + part.id + "'");
+    of_text(part);
     if (part.kind == Kind::exercise) of_exercise(part);
     if (part.kind == Kind::answers) of_answers(part);
+  }
+
+  // What is to be predicted stands in the last chapter, and not where one reads before the check.
+  void of_text(const Part& part) {
+    const std::string page = content(folder_ + "/text.md");
+    if (page.find("\n### " + part.id + "\n") == std::string::npos) say(folder_ + "/text.md", text("its last chapter, of what there is to find, has no '### ", part.id, "'"));
+    const std::size_t begin = page.find("\n## " + part.id + " ");
+    if (begin == std::string::npos) return;
+    const std::string head = page.substr(0, page.find("\n## ")) + "\n" + lab_.stakes + "\n" + part.question + "\n" + part.produce + "\n";
+    const std::string chapter = page.substr(begin + 1, page.find("\n## ", begin + 1) - begin - 1);
+    for (const Prediction& one : part.predict) {
+      if (const std::optional<double> found = found_by(part, one)) {
+        if (const std::string number = number_told(head + chapter, *found); !number.empty()) {
+          say(folder_ + "/text.md", text("says ", number, ", which ", part.id, " asks to predict ('", one.key, "')"));
+        }
+      }
+    }
+  }
+
+  // What a prediction is compared with, as the solution finds it.
+  std::optional<double> found_by(const Part& part, const Prediction& one) {
+    if (const std::optional<double> number = number_in(one.found, one.unit)) return number;
+    // cmake/CheckExercise.cmake holds this file to what the solution writes
+    const std::string figures = content("solutions/" + lab_.name + "/" + part.id + ".figures.json"), name = "\"" + one.found + "\"";
+    if (const std::size_t at = figures.find(name); at != std::string::npos) return std::strtod(figures.c_str() + figures.find(':', at) + 1, nullptr);
+    const base::Result<Value> fact = part.kind == Kind::answers ? facts_.value(one.found) : Error{""};
+    if (fact && fact.value().is_number) return fact.value().number;
+    return std::nullopt;
   }
 
   void of_exercise(const Part& part) {

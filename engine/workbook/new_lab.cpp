@@ -69,6 +69,15 @@ TODO: what is given, what to write, what to see, and a counterfactual for each "
 **In PyTorch** you would write: TODO.
 
 **Transfer.** TODO?
+
+<a id="found"></a>
+## What there is to find
+
+For when you have your own numbers: `./shardbook read %Na --found` shows one part of this.
+
+### %Na
+
+TODO: the table of figures, and what the reader should have seen.
 )";
 
 constexpr const char* header_template = R"(// Lab %N: TODO: what you write, in one page.

@@ -14,3 +14,6 @@ void backward_is_over(Replica& r) {
 }
 
 }  // namespace shardbook::lab01
+
+// Explain, in at most 60 words:
+//

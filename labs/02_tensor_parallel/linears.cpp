@@ -14,3 +14,6 @@ void row_forward(Cut& c, const Tensor& x, const Tensor& y) { c.forward(x, y); }
 void row_input_gradient(Cut& c, const Tensor& dy, const Tensor& dx) { c.input_gradient(dy, dx); }
 
 }  // namespace shardbook::lab02
+
+// Explain, in at most 60 words:
+//

@@ -10,3 +10,6 @@ Why why() {
 }
 
 }  // namespace shardbook::lab02
+
+// Explain, in at most 60 words:
+//

@@ -9,3 +9,6 @@ double predict_ns(const Costs& costs) {
 }
 
 }  // namespace shardbook::lab02
+
+// Explain, in at most 60 words:
+//

@@ -35,3 +35,6 @@ Plan planted_step(const Network& network) {
 double price_ms() { return 0; }
 
 }  // namespace shardbook::lab04
+
+// Explain, in at most 60 words:
+//

@@ -26,3 +26,6 @@ Plan a_step(const Network& network) {
 }
 
 }  // namespace shardbook::lab04
+
+// Explain, in at most 60 words:
+//

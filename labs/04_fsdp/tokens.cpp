@@ -9,3 +9,6 @@ double tokens_to_hide(const Block& block) {
 }
 
 }  // namespace shardbook::lab04
+
+// Explain, in at most 60 words:
+//
