@@ -1,4 +1,6 @@
 // What holds of every explanation: its parts sum to the step, its words fit, its figures are those of whatif.
+#include <algorithm>
+#include <numeric>
 #include <sstream>
 
 #include "engine/cause/diff.hpp"
@@ -82,6 +84,73 @@ TEST(CapturedRuns, TheBusyNeighbourCostsWhatItsAbsenceGains) {
     const double really = static_cast<double>(why.step_ns - without.step_ns);
     EXPECT_NEAR(static_cast<double>(why.causes.front().gain_ns), really, 0.15 * really);
   }
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+
+double us(base::Nanoseconds ns) { return static_cast<double>(ns) / 1e3; }
+
+TEST(CapturedRuns, LongCollectivesOfTheBusyRunAreWaitingForItsLateRank) {
+  const PlantedRun busy = captured_run("gpt-1.3b-fsdp4-busy-neighbour"), alone = captured_run("gpt-1.3b-fsdp4");
+  // All ranks run the same program: op `at` of one is op `at` of all
+  const auto spans_of = [](const PlantedRun& run, base::Rank rank, program::OpKind kind, bool since_the_last_came) {
+    std::vector<double> all;
+    const program::Record& record = run.recorded.records[static_cast<std::size_t>(rank)];
+    const std::vector<program::Op>& ops = record.programs[record.steps[0].program]->ops;
+    for (std::size_t at = 0; at < ops.size(); ++at) {
+      if (ops[at].desc.kind != kind || ops[at].key.layer < 0) continue;
+      base::Nanoseconds begin = record.steps[0].ran[at].start;
+      for (const program::Record& other : run.recorded.records) begin = since_the_last_came ? std::max(begin, other.steps[0].ran[at].start) : begin;
+      all.push_back(us(record.steps[0].ran[at].end - begin));
+    }
+    return all;
+  };
+  const auto sum = [](const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); };
+  for (program::OpKind kind : {program::OpKind::reduce_scatter, program::OpKind::all_gather}) {
+    const double quiet = sum(spans_of(alone, 3, kind, false)), early = sum(spans_of(busy, 3, kind, false)), late = sum(spans_of(busy, 2, kind, false));
+    const double without_waiting = sum(spans_of(busy, 3, kind, true));
+    EXPECT_GT(early, 1.4 * quiet) << "rank 3's are long";
+    EXPECT_GT(early, 1.3 * late) << "those of the rank that comes last are not";
+    EXPECT_GT(early - without_waiting, 0.75 * (early - quiet)) << "of what they are longer than in the quiet run, three quarters and more are waiting";
+  }
+  // Rank 2 has nothing more to do: the same kernels, each longer
+  const auto kernels = [](const PlantedRun& run, base::Rank rank) {
+    const program::Record& record = run.recorded.records[static_cast<std::size_t>(rank)];
+    const std::vector<program::Op>& ops = record.programs[record.steps[0].program]->ops;
+    std::vector<double> all;
+    for (std::size_t at = 0; at < ops.size(); ++at) {
+      if (program::class_of(ops[at].desc.kind) == program::OpClass::compute) all.push_back(us(record.steps[0].ran[at].end - record.steps[0].ran[at].start));
+    }
+    return all;
+  };
+  EXPECT_EQ(kernels(busy, 2).size(), kernels(busy, 0).size());
+  EXPECT_GT(sum(kernels(busy, 2)), 1.2 * sum(kernels(busy, 0)));
+}
+
+// Note 03, "Beside it, or behind it?": the sum's span begins early, and what lies behind the weight gradient is a whole sum.
+TEST(CapturedRuns, ASumBehindAWeightGradientSendsNothingBeforeItsEnd) {
+  const PlantedRun run = captured_run("gpt-1.3b-tp4");
+  const program::Record& record = run.recorded.records.front();
+  const std::vector<program::Op>& ops = record.programs[record.steps[0].program]->ops;
+  const std::vector<program::TimeSpan>& ran = record.steps[0].ran;
+  std::vector<double> forward, behind, early;
+  for (std::size_t at = 0; at < ops.size(); ++at) {
+    if (ops[at].desc.kind != program::OpKind::all_reduce || ops[at].key.layer < 0) continue;
+    if (ops[at].key.phase == program::Phase::forward) forward.push_back(us(ran[at].end - ran[at].start));
+    if (ops[at].key.phase != program::Phase::backward) continue;
+    // The weight gradient that is issued after it, and had begun when it did
+    for (std::size_t next = at; next < std::min(at + 4, ops.size()); ++next) {
+      if (ops[next].desc.name != std::string("linear_weight_gradient") || ran[next].start > ran[at].start) continue;
+      behind.push_back(us(ran[at].end - ran[next].end));
+      early.push_back(us(ran[next].end - ran[at].start));
+    }
+  }
+  ASSERT_GT(behind.size(), 20u);
+  EXPECT_GT(median(early), 20) << "it seems to run beside it for so long";
+  EXPECT_NEAR(median(behind), median(forward), 0.1 * median(forward)) << "and takes a whole sum's time when that is over";
 }
 
 TEST(Traces, OfPyTorchAreExplainedByTheirTimeline) {

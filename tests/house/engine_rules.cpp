@@ -125,6 +125,14 @@ bool lab_or_note_exists(const Tree& tree, const std::string& command, const std:
   });
 }
 
+// "04a": a chapter of that lab's text.
+bool part_exists(const Tree& tree, const std::string& name) {
+  const auto has_it = [&](const auto& entry) {
+    return name.size() == 3 && entry.first.starts_with("labs/" + name.substr(0, 2) + "_") && entry.second.find("\n## " + name + " ") != std::string::npos;
+  };
+  return std::any_of(tree.texts.begin(), tree.texts.end(), has_it);
+}
+
 }  // namespace
 
 Problems unknown_commands(const Tree& tree) {
@@ -140,7 +148,7 @@ Problems unknown_commands(const Tree& tree) {
         if (name != "help" && !tree.options.contains(name) && !cli_says(tree, name)) problems.push_back(text(page, ": there is no option ", word));
       }
       const bool names_something = words.size() > 1 && !words[1].starts_with("--") && words[1] != "LAB" && words[1] != "NOTE";
-      if (names_something && (words[0] == "run" || words[0] == "read") && !lab_or_note_exists(tree, words[0], words[1])) {
+      if (names_something && (words[0] == "run" || words[0] == "read") && !lab_or_note_exists(tree, words[0], words[1]) && !part_exists(tree, words[1])) {
         problems.push_back(text(page, ": there is nothing to ", words[0], " named ", words[1]));
       }
     }

@@ -63,6 +63,32 @@ TYPED_TEST(Optimizer, AdamWFollowsPyTorchsFormula) {
   }
 }
 
+// Note 03: a gradient that is t times too large hides behind Adam, which divides by the gradient's size. Without its moments'
+// quotient (plain descent) the step would be t times as long.
+TYPED_TEST(Optimizer, AdamWMovesAsFarByFourTimesTheGradient) {
+  using T = TypeParam;
+  HostBench<T> bench;
+  const std::int64_t elements = 24;
+  const Numbers start = numbers(1, elements);
+  Shard<T> once(bench, start), four_times(bench, start);
+  const Tensor one = bench.tensor({1}, {1.0}), four = bench.tensor({1}, {4.0});
+  for (int step = 1; step <= 3; ++step) {
+    AdamWStep now = settings;
+    now.step = step;
+    const Tensor gradient = bench.tensor({elements}, numbers(10 + step, elements));
+    adam_w(bench.stream(), now, gradient, one, 0, 0, once.master, once.first_moment, once.second_moment, once.parameter);
+    adam_w(bench.stream(), now, gradient, four, 0, 0, four_times.master, four_times.first_moment, four_times.second_moment, four_times.parameter);
+  }
+  const Numbers a = bench.values(once.master), b = bench.values(four_times.master), moment = bench.values(once.first_moment), larger = bench.values(four_times.first_moment);
+  double moved = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_NEAR(b[i] - start[i], a[i] - start[i], 1e-4 * settings.learning_rate) << i;
+    EXPECT_NEAR(larger[i], 4 * moment[i], 1e-6 * std::abs(larger[i]) + 1e-12);
+    moved = std::max(moved, std::abs(a[i] - start[i]));
+  }
+  EXPECT_GT(moved, 0.5 * settings.learning_rate);
+}
+
 TYPED_TEST(Optimizer, AdamWIsTheSameBitForBitWhetherAUnitIsCutInOneOrFourShards) {
   using T = TypeParam;
   HostBench<T> bench;

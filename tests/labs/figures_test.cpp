@@ -14,7 +14,7 @@
 #include <iterator>
 #include <sstream>
 
-#include "labs/harness/bench.hpp"
+#include "tests/labs/modelled.hpp"
 
 namespace shardbook::labs {
 namespace {
@@ -22,34 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 using Figures = std::vector<std::pair<std::string, double>>;
 
-constexpr double ns_per_ms = 1e6;
-
-simulate::Change change(const simulate::Scale& scale) {
-  simulate::Change made;
-  made.scale = scale;
-  return made;
-}
 const simulate::Change no_communication = change({.communication = 0});
 const simulate::Change no_latency = change({.latency = 0});
 const simulate::Change half_host = change({.host = 0.5});
-
-// A run on no device, resolved: under a change, too.
-class Modelled {
- public:
-  explicit Modelled(Options options) : issued_([&options] {
-      options.insert(options.begin(), {"device", "meta"});
-      return config_of(options);
-    }(), {}), clock_(issued_) {}
-  double ms(const simulate::Change& change = {}) const { return static_cast<double>(clock_.step_ns(change)) / ns_per_ms; }
-  double exposed_ms() const { return static_cast<double>(clock_.timing().exposed_ns) / ns_per_ms; }
-  double exposed_percent() const { return 100 * exposed_ms() / ms(); }
-  double sums() const { return static_cast<double>(issued_.collectives().size()); }
-  const Clock& clock() const { return clock_; }
-
- private:
-  Issued issued_;
-  Clock clock_;
-};
 
 std::string read(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -1,0 +1,294 @@
+// Every "because" of the labs and of notes 03 and 04 is a claim: without its cause the effect must be gone.
+//
+// because.txt lists the sentences, each with the test that takes its cause away: a sentence with "because" or "since" that is
+// not listed fails here, and so does a row whose words stand nowhere or whose test there is not. The tests of this file are
+// those that no room has of its own; figures_test.cpp has more.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "tests/labs/modelled.hpp"
+
+namespace shardbook::labs {
+namespace {
+
+namespace fs = std::filesystem;
+using program::Command;
+using program::CommandKind;
+using program::Op;
+using program::OpIndex;
+using program::OpKind;
+using program::Phase;
+
+double mean_us(const Modelled& run, OpKind kind, Phase phase, const simulate::Change& changed = {}) {
+  const Timing timing = run.clock().timing(changed);
+  double sum = 0, count = 0;
+  const std::vector<Op>& ops = run.issued().program().ops;
+  for (OpIndex at = 0; at < ops.size(); ++at) {
+    if (ops[at].desc.kind != kind || ops[at].key.phase != phase || ops[at].key.layer < 0) continue;
+    sum += static_cast<double>(timing.took[at]) / 1e3;
+    ++count;
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+// Every collective of this kind takes `factor` times as long.
+simulate::Change slower(const Modelled& run, OpKind kind, double factor) {
+  simulate::Change made;
+  made.factor = [&run, kind, factor](base::Rank rank, OpIndex op) {
+    return run.issued().program(static_cast<int>(rank)).ops[op].desc.kind == kind ? factor : 1.0;
+  };
+  return made;
+}
+
+// ---- Lab 00, run 4; lab 02, part a ----------------------------------------------------------------
+
+TEST(Because, WhatComesNextNeedsAForwardSumSoNothingHidesIt) {
+  const Modelled run({{"model", "gpt-1.3b"}, {"tp", "4"}, {"sequences", "8"}});
+  const program::Program& program = run.issued().program();
+  std::vector<OpIndex> forward;
+  std::vector<program::SourceLine> awaiting;
+  for (std::size_t at = 0; at < program.commands.size(); ++at) {
+    const Command& command = program.commands[at];
+    if (command.kind != CommandKind::op || program.ops[command.op].desc.kind != OpKind::all_reduce || program.ops[command.op].key.phase != Phase::forward) continue;
+    forward.push_back(command.op);
+    // The next op's stream waits for what this one records
+    for (std::size_t next = at + 1; next < program.commands.size() && program.commands[next].kind != CommandKind::op; ++next) {
+      if (program.commands[next].kind == CommandKind::wait_event && program.commands[next].stream != command.stream) awaiting.push_back(program.commands[next].where);
+    }
+  }
+  ASSERT_GE(forward.size(), 48u);
+  ASSERT_FALSE(awaiting.empty());
+  const auto exposed = [&](const simulate::Change& changed) { return static_cast<double>(run.clock().timing(changed).exposed(forward)); };
+  EXPECT_GT(exposed({}), 0.95 * static_cast<double>(forward.size()) * 1e3 * mean_us(run, OpKind::all_reduce, Phase::forward)) << "each is exposed whole";
+  simulate::Change not_needed;
+  not_needed.without_waits = awaiting;
+  EXPECT_LT(exposed(not_needed), 0.1 * exposed({}));
+}
+
+TEST(Because, ABackwardSumTakesLongerThanAForwardOneForItSharesTheGpu) {
+  const Modelled run({{"model", "gpt-1.3b"}, {"tp", "4"}, {"sequences", "8"}, {"set", "tensor_parallel.input_gradient_sum=overlapped"}});
+  const Modelled alone({{"model", "gpt-1.3b"}, {"tp", "4"}, {"sequences", "8"}, {"set", "tensor_parallel.input_gradient_sum=awaited"}});
+  EXPECT_GT(mean_us(run, OpKind::all_reduce, Phase::backward), 1.3 * mean_us(run, OpKind::all_reduce, Phase::forward));
+  EXPECT_NEAR(mean_us(alone, OpKind::all_reduce, Phase::backward), mean_us(alone, OpKind::all_reduce, Phase::forward), 0.02 * mean_us(alone, OpKind::all_reduce, Phase::forward));
+}
+
+// ---- Lab 01 -----------------------------------------------------------------------------------------
+
+TEST(Because, BucketsRunBesideBackwardButForTheLastTwo) {
+  const auto run = [](const char* choice) { return Modelled({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}, {"set", choice}}); };
+  const Modelled buckets = run("data_parallel.bucket_mib=32"), flat = run("data_parallel.reduce=flat");
+  const std::vector<OpIndex> sums = buckets.issued().collectives();
+  ASSERT_EQ(sums.size(), 8u) << "seven buckets, and the norm's";
+  const Timing timing = buckets.clock().timing();
+  const auto open = [&](std::size_t at) { return static_cast<double>(timing.exposed({sums[at]})) / static_cast<double>(timing.took[sums[at]]); };
+  for (std::size_t at = 0; at < 5; ++at) EXPECT_LT(open(at), 0.1) << at;
+  EXPECT_GT(open(6), 0.99) << "the first layer's gradient comes last: nothing is left to run beside its sum";
+  // Backward is what hides: where it takes no time, every bucket lies open, and buckets save next to nothing
+  const simulate::Change no_compute = change({.compute = 0});
+  EXPECT_GT(flat.ms() - buckets.ms(), 1.1);
+  EXPECT_LT(flat.ms(no_compute) - buckets.ms(no_compute), 0.25);
+}
+
+// ---- Lab 02 -----------------------------------------------------------------------------------------
+
+TEST(Because, TwoAndFourGpusTakeTheTutorAsLongForTheirHostsIssueTheSameCalls) {
+  const Modelled two(Options{{"tp", "2"}}), four(Options{{"tp", "4"}});
+  EXPECT_EQ(two.issued().program().commands.size(), four.issued().program().commands.size());
+  EXPECT_DOUBLE_EQ(two.ms(), four.ms());
+  for (const simulate::Change& device : {change({.compute = 0.5}), change({.communication = 0.5})}) {
+    EXPECT_NEAR(two.ms(device), two.ms(), 0.01 * two.ms()) << "nothing that the device does decides";
+    EXPECT_NEAR(four.ms(device), four.ms(), 0.01 * four.ms());
+  }
+  EXPECT_GT(std::abs(two.ms(change({.host = 0})) - four.ms(change({.host = 0}))), 0.01) << "with a host that is free they differ";
+}
+
+TEST(Because, TheWidthTurnsLaterThanPredictedForEventsAreAwaitedWithAGap) {
+  const auto first_win = [](const simulate::Change& changed) {
+    for (int width = 640; width <= 1024; width += 64) {
+      const auto tutor = [width](int tp) { return Modelled({{"tp", std::to_string(tp)}, {"width", std::to_string(width)}, {"heads", std::to_string(width / 32)}}); };
+      if (tutor(2).ms(changed) < tutor(1).ms(changed)) return width;
+    }
+    return 0;
+  };
+  EXPECT_EQ(first_win({}), 832);
+  EXPECT_EQ(first_win(change({.launch = 0})), 768) << "what the rule predicts";
+  EXPECT_EQ(first_win(change({.contention = 0})), 832) << "what running together costs is not why";
+}
+
+TEST(Because, SumsOverMoreGpusCostMore) {
+  const Modelled run(Options{{"tp", "2"}});
+  const auto& over = run.clock().profile().collectives.at(OpKind::all_reduce);
+  for (base::Bytes bytes : {std::int64_t{0}, std::int64_t{32} << 20}) {
+    EXPECT_LT(simulate::at(over.at(2), bytes), simulate::at(over.at(4), bytes)) << bytes;
+    EXPECT_LT(simulate::at(over.at(4), bytes), simulate::at(over.at(8), bytes)) << bytes;
+  }
+}
+
+// ---- Lab 04 -----------------------------------------------------------------------------------------
+
+TEST(Because, OrderMattersMoreInBackwardForGathersAndReductionsShareAQueue) {
+  const auto run = [](Options more) {
+    more.insert(more.end(), {{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "16"}});
+    return Modelled(more);
+  };
+  const Modelled none = run({{"prefetch", "0"}}), forward = run({{"set", "fsdp.backward_prefetch=none"}}), both = run({});
+  const auto free_sums = [](const Modelled& of) { return of.ms(slower(of, OpKind::reduce_scatter, 0)); };
+  const double in_forward = none.ms() - forward.ms(), in_backward = forward.ms() - both.ms();
+  EXPECT_GT(in_backward, 2 * in_forward);
+  // Reductions that cost nothing hold no gather up: then asking early gives in backward what it gives in forward
+  EXPECT_NEAR(free_sums(forward) - free_sums(both), free_sums(none) - free_sums(forward), 0.1);
+}
+
+TEST(Because, TheBatchTurnsLaterThanPredictedForRunningTogetherCosts) {
+  const auto open = [](int tokens, const simulate::Change& changed) {
+    const Modelled run({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequence", "256"}, {"sequences", std::to_string(8 * tokens / 256)}, {"micro-batches", "1"}});
+    std::vector<OpIndex> gathers;
+    double all = 0;
+    const Timing timing = run.clock().timing(changed);
+    for (OpIndex op : run.issued().collectives()) {
+      const Op& one = run.issued().program().ops[op];
+      if (one.desc.kind != OpKind::all_gather || one.key.layer < 0) continue;
+      gathers.push_back(op);
+      all += static_cast<double>(timing.took[op]);
+    }
+    return static_cast<double>(timing.exposed(gathers)) / all;
+  };
+  EXPECT_GT(open(2560, {}), 0.1);
+  EXPECT_LT(open(2560, change({.contention = 0})), 0.1) << "the rule predicts 2495 tokens";
+}
+
+TEST(Because, BackwardIsTheTighterOfTheTwoForGradientsAreSummedInFp32) {
+  const Modelled run({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "64"}, {"micro-batches", "1"}});
+  const Timing timing = run.clock().timing(change({.contention = 0}));
+  double forward = 0, backward = 0;
+  const std::vector<Op>& ops = run.issued().program().ops;
+  for (OpIndex at = 0; at < ops.size(); ++at) {
+    if (ops[at].key.layer != 12 || program::class_of(ops[at].desc.kind) != program::OpClass::compute) continue;
+    (ops[at].key.phase == Phase::forward ? forward : backward) += static_cast<double>(timing.took[at]);
+  }
+  const base::Bytes parameters = 12 * 2048 * 2048;
+  const auto over_8 = [&](OpKind kind, base::Bytes bytes) { return simulate::at(run.clock().profile().collectives.at(kind).at(8), bytes); };
+  const double gather = over_8(OpKind::all_gather, 2 * parameters);
+  const auto tightness = [&](base::Bytes of_a_gradient) { return (gather + over_8(OpKind::reduce_scatter, of_a_gradient * parameters)) / backward; };
+  EXPECT_GT(tightness(4), 1.3 * gather / forward);
+  EXPECT_LT(tightness(2), 1.1 * gather / forward) << "in bf16: as tight as forward";
+}
+
+// ---- The list ---------------------------------------------------------------------------------------
+
+struct Row {
+  std::string file, words, test;
+};
+
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// One blank for every run of blanks and line ends; no code, no comments.
+std::string prose_of(const std::string& page) {
+  std::string out, rest = page;
+  for (const auto& [begin, end] : {std::pair<std::string, std::string>{"```", "```"}, {"<!--", "-->"}}) {
+    out.clear();
+    for (std::size_t at = 0; at < rest.size();) {
+      const std::size_t open = rest.find(begin, at), close = open == std::string::npos ? open : rest.find(end, open + begin.size());
+      out += rest.substr(at, open == std::string::npos ? open : open - at);
+      at = close == std::string::npos ? rest.size() : close + end.size();
+    }
+    rest = out;
+  }
+  std::istringstream words(rest);
+  out.clear();
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
+std::vector<fs::path> pages() {
+  const fs::path root = SHARDBOOK_SOURCE_DIR;
+  std::vector<fs::path> all = {"notes/03_tensor_parallel.md", "notes/04_fsdp.md"};
+  for (const fs::directory_entry& lab : fs::directory_iterator(root / "labs")) {
+    const fs::path name = lab.path().filename();
+    if (!fs::exists(lab.path() / "lab.json")) continue;
+    all.insert(all.end(), {fs::path("labs") / name / "text.md", fs::path("labs") / name / "lab.json", fs::path("solutions") / name / "solution.md"});
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::vector<Row> rows() {
+  std::vector<Row> all;
+  std::istringstream lines(read(fs::path(SHARDBOOK_SOURCE_DIR) / "tests/labs/because.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t first = line.find(" | "), last = line.rfind(" | ");
+    if (first == std::string::npos || first == last) {
+      ADD_FAILURE() << "not 'file | words | test': " << line;
+      continue;
+    }
+    all.push_back({line.substr(0, first), line.substr(first + 3, last - first - 3), line.substr(last + 3)});
+  }
+  return all;
+}
+
+// Where "because" and "since" stand, as words.
+std::vector<std::size_t> claims_in(const std::string& prose) {
+  std::vector<std::size_t> all;
+  for (const std::string word : {"because ", "since "}) {
+    for (std::size_t at = 0; (at = prose.find(word, at)) != std::string::npos; at += word.size()) {
+      if (at == 0 || std::isalpha(static_cast<unsigned char>(prose[at - 1])) == 0) all.push_back(at);
+    }
+  }
+  return all;
+}
+
+TEST(Because, EverySentenceIsListedWithTheTestThatTakesItsCauseAway) {
+  std::string sources;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(SHARDBOOK_SOURCE_DIR) / "tests")) {
+    if (entry.path().extension() == ".cpp") sources += read(entry.path());
+  }
+  const std::vector<Row> listed = rows();
+  int claims = 0;
+  for (const fs::path& page : pages()) {
+    const std::string prose = prose_of(read(fs::path(SHARDBOOK_SOURCE_DIR) / page));
+    ASSERT_NE(prose, "") << page;
+    for (std::size_t at : claims_in(prose)) {
+      ++claims;
+      const bool is_listed = std::any_of(listed.begin(), listed.end(), [&](const Row& row) {
+        for (std::size_t found = prose.find(row.words); row.file == page && found != std::string::npos; found = prose.find(row.words, found + 1)) {
+          if (found <= at && at < found + row.words.size()) return true;
+        }
+        return false;
+      });
+      EXPECT_TRUE(is_listed) << page << " claims '..." << prose.substr(at > 60 ? at - 60 : 0, 150) << "...': list it in tests/labs/because.txt with the test that takes the cause away";
+    }
+  }
+  EXPECT_GT(claims, 20);
+  for (const Row& row : listed) {
+    EXPECT_NE(prose_of(read(fs::path(SHARDBOOK_SOURCE_DIR) / row.file)).find(row.words), std::string::npos) << row.file << " says nowhere '" << row.words << "'";
+    EXPECT_FALSE(claims_in(row.words).empty()) << "no claim: " << row.words;
+    if (row.test.rfind("from ", 0) == 0) continue;   // what others' sources do, read at their pinned commits: "from PLACE"
+    if (row.test.rfind("tests/", 0) == 0) {
+      EXPECT_TRUE(fs::exists(fs::path(SHARDBOOK_SOURCE_DIR) / row.test)) << row.test;
+      continue;
+    }
+    const std::size_t dot = row.test.find('.');
+    const std::string suite = row.test.substr(0, dot), name = row.test.substr(dot + 1);
+    const bool is_there = sources.find("(" + suite + ", " + name + ")") != std::string::npos;
+    EXPECT_TRUE(dot != std::string::npos && is_there) << "there is no test " << row.test;
+  }
+}
+
+TEST(Because, IsFoundInProseAndNotInCode) {
+  EXPECT_EQ(claims_in(prose_of("It is late, because\nit waits.\n```\nbecause no\n```\n<!-- since then -->, since it must")).size(), 2u);
+  EXPECT_TRUE(claims_in("long sincere words").empty());
+}
+
+}  // namespace
+}  // namespace shardbook::labs
