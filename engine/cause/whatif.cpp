@@ -194,6 +194,7 @@ base::Result<WhatIf> what_if(const Study& study, const Asked& asked) {
   answer.after = partition_of(timeline, {changed.value().begin, changed.value().end});
   answer.rank = timeline.ranks.front().rank;
   answer.error = study.error;
+  answer.free_communication = change.value().scale.communication == 0;
   return answer;
 }
 
@@ -217,6 +218,9 @@ std::string to_text(const Study& study, const WhatIf& answer) {
   out += row("  exposed communication", answer.before.exposed_communication_ns, answer.after.exposed_communication_ns);
   out += row("  exposed memory", answer.before.exposed_memory_ns, answer.after.exposed_memory_ns);
   out += row("  idle", answer.before.idle_ns, answer.after.idle_ns);
+  if (answer.free_communication && answer.after.exposed_communication_ns > 0) {
+    out += "\n" + paragraph("What is exposed still is no transfer: a collective waits for the rank that comes last, whatever it costs.");
+  }
   return out;
 }
 

@@ -40,6 +40,7 @@ struct WhatIf {
   metrics::Partition before, after;    // of the first rank, as resolved
   Rank rank = 0;
   double error = 0;                    // of the resolver with nothing changed, as a part of before_ns
+  bool free_communication = false;     // that was asked: what is exposed still is waiting
   double change() const { return static_cast<double>(after_ns - before_ns) / static_cast<double>(before_ns); }
 };
 

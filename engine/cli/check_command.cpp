@@ -264,7 +264,7 @@ int solution_of_part(const Line& line, Console& console) {
   base::Result<std::string> content = book::read_text((fs::path(course.root) / workbook::solution_of(place)).string());
   if (!content) return refuse(console, content.error());
   console.out << dim(workbook::solution_of(place), console.out_is_terminal) << "\n\n" << base::printable(content.value(), base::Lines::kept) << "\n";
-  point_to(console, "Why", "./shardbook read solutions/" + place.lab->name + "/solution.md");
+  point_to(console, "Why", "./shardbook read solutions/" + place.lab->name + "/solution.md#" + id);
   return exit_ok;
 }
 
@@ -277,7 +277,7 @@ int reset_part(const Line& line, Console& console) {
   base::Result<std::string> kept = workbook::reset_own_file(course.root, meant.value());
   if (!kept) return refuse(console, kept.error());
   if (base::Status noted = workbook::append(course.root, {"", meant.value().part->id, "reset", {}, "", 0}); !noted) return refuse(console, noted.error());
-  console.out << workbook::own_file_of(meant.value()) << " is as at the beginning" << (kept.value().empty() ? "" : "; what stood there is kept in " + kept.value()) << "\n";
+  say(console, text(workbook::own_file_of(meant.value()), " is as at the beginning", kept.value().empty() ? "" : "; what stood there is kept in " + kept.value()));
   return exit_ok;
 }
 

@@ -18,7 +18,7 @@ struct Console {
   bool out_is_terminal = false;
   bool in_is_terminal = false;
   bool err_is_terminal = false;
-  int columns = 100;             // of the terminal behind `out`; 100 where there is none
+  int columns = 80;              // of the terminal behind `out`; 80 where there is none
   int rows = 0;                  // likewise; 0 where there is none
 
   // Text is never wider than this, however wide the terminal.

@@ -164,6 +164,7 @@ int take_seed(Course& course, const std::string& value, Console& console) {
   return exit_ok;
 }
 
+// What is to be predicted, all at once, and the line that says it.
 int refuse_to_guess(const Place& place, const std::map<std::string, std::string>& given, Console& console) {
   std::string command = "./shardbook next " + place.part->id;
   for (const workbook::Prediction* one : missing(*place.part, {})) {
@@ -216,7 +217,8 @@ int next_part(const Line& line, Console& console) {
     std::map<std::string, std::string> given;
     if (base::Status taken = take_words(part, words, given); !taken) return refuse(console, taken.error());
     std::istream* in = missing(part, given).empty() ? nullptr : answers();
-    if (in != nullptr) {
+    // A closed input answers nothing: then all is asked at once, below
+    if (in != nullptr && (answers_are_typed() || in->peek() != std::istream::traits_type::eof())) {
       console.out << "\nPredict first: a guess is enough, and it is sealed before you look.\n";
       ask(part, *in, given, console);
     }

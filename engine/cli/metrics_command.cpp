@@ -17,6 +17,7 @@ namespace shardbook::cli {
 
 using base::text;
 using metrics::Window;
+using timeline::Rank;
 using timeline::Timeline;
 
 namespace {
@@ -53,6 +54,20 @@ std::vector<metrics::RankRow> rows_of(const Timeline& timeline, const Line& line
     if (own) rows.push_back({rank.rank, metrics::partition(timeline, rank.rank, *own)});
   }
   return rows;
+}
+
+// "steps 10 to 11: the windows below are of 2 steps", where the table is of more than one; else "".
+std::string which_steps(const Timeline& timeline, const Line& line) {
+  if (line.has("window") || line.has("step") || timeline.steps.empty()) return "";
+  const Rank rank = timeline.steps.front().rank;
+  std::int32_t first = timeline.steps.front().number, last = first, count = 0;
+  for (const timeline::Step& step : timeline.steps) {
+    if (step.rank != rank) continue;
+    first = std::min(first, step.number);
+    last = std::max(last, step.number);
+    ++count;
+  }
+  return count < 2 ? "" : text("steps ", first, " to ", last, ": a window below is ", count, " steps long; --step ", first, " shows one\n");
 }
 
 // What bounds the step; none for a window.
@@ -96,7 +111,7 @@ int metrics_of(const Line& line, Console& console) {
     console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
     return exit_ok;
   }
-  console.out << metrics::table_text(timeline, rows);
+  console.out << which_steps(timeline, line) << metrics::table_text(timeline, rows);
   const std::string kinds = metrics::kinds_text(timeline, metrics::exposed_kinds(timeline, common), most_kinds);
   if (!kinds.empty()) console.out << "\nWhich communication was exposed, in sum over all ranks\n" << kinds << "\n";
   // A window that was cut out is no step: of it the longest exposure alone is told.

@@ -93,9 +93,9 @@ std::string lab_of_part(const std::string& root, const std::string& name) {
   return "";
 }
 
-// From "## 00a Title" to the next chapter; all of the page where that is not there.
+// From "## 00a Title" or "## 00a" to the next chapter; all of the page where that is not there.
 std::string chapter_of(const std::string& page, const std::string& part) {
-  const std::size_t begin = page.find("## " + part + " ");
+  const std::size_t begin = std::min(page.find("## " + part + " "), page.find("## " + part + "\n"));
   if (begin == std::string::npos) return page;
   std::size_t end = page.find("\n## ", begin);
   // The anchor before the next chapter is that chapter's.
@@ -139,7 +139,10 @@ int read_note(const Line& line, Console& console) {
   const std::string root = book::project_root();
   if (root.empty()) return refuse(console, "no notes here: start this from within the project's folder, the one that holds labs/ and notes/");
   if (line.places.empty()) return list_pages(root, console);
-  const std::string& asked = line.places.front();
+  // PAGE#00a: the chapter of that part, of a page that has several
+  const std::string& named = line.places.front();
+  const std::size_t mark = named.find('#');
+  const std::string asked = named.substr(0, mark), chapter = mark == std::string::npos ? "" : named.substr(mark + 1);
   const std::string lab = lab_of_part(root, asked);
   base::Result<std::string> path = find_page(root, lab.empty() ? asked : "labs/" + lab, line.value("lang"));
   if (!path) return refuse(console, path.error());
@@ -151,6 +154,8 @@ int read_note(const Line& line, Console& console) {
     if (content.value().empty()) return refuse(console, text("labs/", lab, "/text.md says nowhere what ", asked, " has to find: it has no heading '### ", asked, "'"));
   } else if (!lab.empty()) {
     content.value() = chapter_of(content.value(), asked);
+  } else if (!chapter.empty()) {
+    content.value() = chapter_of(content.value(), chapter);
   }
   base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());

@@ -20,7 +20,7 @@ using config::DeviceKind;
 
 namespace {
 
-constexpr int columns = 100;
+constexpr int columns = 80;
 constexpr std::size_t most_rows = 16;   // of a table in a report; `metrics` prints all
 constexpr std::size_t most_kinds = 5;
 
@@ -143,7 +143,7 @@ std::string next_steps(const launch::Outcome& outcome, const std::optional<book:
   if (lab) steps.emplace_back("./shardbook read labs/" + lab->name, "the lab's text, and its questions");
   if (lab) steps.emplace_back("./shardbook next", "what the labs ask next");
   steps.emplace_back("./shardbook read " + (lab && !lab->note.empty() ? lab->note : std::string("04")), "why it is so");
-  constexpr int command_columns = 56;
+  constexpr int command_columns = 40;
   std::string out;
   for (const auto& [command, reason] : steps) {
     const bool fits = width_of(command) <= command_columns;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 #include "engine/base/check.hpp"
 
@@ -35,13 +36,33 @@ std::vector<OneClock> by_clock(const Timeline& timeline, const std::vector<RankR
   return tables;
 }
 
-// Milliseconds with all six decimals, exact: "12.345678".
-std::string milliseconds(Nanoseconds ns) {
+// "2.345678" where the window is so short that all six decimals fit, "12.346" else.
+std::string milliseconds(Nanoseconds ns, bool exact) {
   char digits[48];
-  std::snprintf(digits, sizeof digits, "%lld.%06lld", static_cast<long long>(ns / 1'000'000),
-                static_cast<long long>(ns % 1'000'000));
+  if (exact) std::snprintf(digits, sizeof digits, "%lld.%06lld", static_cast<long long>(ns / 1'000'000), static_cast<long long>(ns % 1'000'000));
+  else std::snprintf(digits, sizeof digits, "%lld.%03lld", static_cast<long long>(ns / 1'000'000), static_cast<long long>(ns % 1'000'000 / 1000));
   return digits;
 }
+
+// The parts in whole microseconds, as ns: the ends of parts laid end to end are rounded, so that their sum is the window's.
+std::vector<Nanoseconds> rounded(const std::vector<Nanoseconds>& parts) {
+  const auto round = [](Nanoseconds ns) { return (ns + 500) / 1000 * 1000; };
+  std::vector<Nanoseconds> out;
+  Nanoseconds end = 0;
+  for (Nanoseconds part : parts) {
+    out.push_back(round(end + part) - round(end));
+    end += part;
+  }
+  return out;
+}
+
+// All but where the window begins.
+bool same_figures(const Partition& a, const Partition& b) {
+  return a.compute_ns == b.compute_ns && a.exposed_communication_ns == b.exposed_communication_ns && a.exposed_memory_ns == b.exposed_memory_ns &&
+         a.idle_ns == b.idle_ns && a.communication_ns == b.communication_ns && a.overlapped_ns == b.overlapped_ns;
+}
+
+std::string ranks_text(Rank first, Rank last) { return first == last ? std::to_string(first) : base::text(first, "-", last); }
 
 std::string percent(Nanoseconds part, Nanoseconds whole) {
   if (whole == 0) return "-";
@@ -74,7 +95,8 @@ std::vector<RankRow> rank_rows(const Timeline& timeline, Window window) {
 }
 
 std::string table_text(const Timeline& timeline, const std::vector<RankRow>& rows) {
-  constexpr std::size_t time_width = 12, share_width = 7;
+  constexpr std::size_t rank_width = 4, time_width = 9, share_width = 6;
+  constexpr Nanoseconds exact_below = 10'000'000;
   std::string out;
   for (const OneClock& table : by_clock(timeline, rows)) {
     if (!out.empty()) out += "\n";
@@ -83,15 +105,24 @@ std::string table_text(const Timeline& timeline, const std::vector<RankRow>& row
     out += " · times in ms\n";
     out += "rank" + right("compute", time_width + share_width) + right("exposed comm", time_width + share_width) +
            right("exposed memory", time_width + share_width) + right("idle", time_width + share_width) +
-           right("= window", time_width) + right("overlap", share_width + 1) + "\n";
-    for (const RankRow& row : table.rows) {
-      const Partition& parts = row.partition;
+           right("=window", time_width - 1) + right("overlap", share_width + 2) + "\n";
+    for (std::size_t at = 0; at < table.rows.size();) {
+      const Partition& parts = table.rows[at].partition;
+      std::size_t next = at + 1;
+      while (next < table.rows.size() && table.rows[next].rank == table.rows[next - 1].rank + 1 && same_figures(parts, table.rows[next].partition)) ++next;
       const Nanoseconds window = parts.window.length();
-      out += right(std::to_string(row.rank), 4);
-      for (Nanoseconds part : {parts.compute_ns, parts.exposed_communication_ns, parts.exposed_memory_ns, parts.idle_ns}) {
-        out += right(milliseconds(part), time_width) + right(percent(part, window), share_width);
+      const bool exact = window < exact_below;
+      const std::vector<Nanoseconds> ns = {parts.compute_ns, parts.exposed_communication_ns, parts.exposed_memory_ns, parts.idle_ns};
+      const std::vector<Nanoseconds> shown = exact ? ns : rounded(ns);
+      std::string label = ranks_text(table.rows[at].rank, table.rows[next - 1].rank);
+      if (label.size() < rank_width) label.insert(0, rank_width - label.size(), ' ');
+      out += label;
+      for (std::size_t part = 0; part < ns.size(); ++part) {
+        out += right(milliseconds(shown[part], exact), time_width) + right(percent(ns[part], window), share_width);
       }
-      out += right(milliseconds(window), time_width) + right(percent(parts.overlapped_ns, parts.communication_ns), share_width + 1) + "\n";
+      out += right(milliseconds(std::accumulate(shown.begin(), shown.end(), Nanoseconds{0}), exact), time_width) +
+             right(percent(parts.overlapped_ns, parts.communication_ns), share_width + 1) + "\n";
+      at = next;
     }
   }
   return out;

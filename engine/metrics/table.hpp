@@ -22,7 +22,9 @@ std::vector<RankRow> rank_rows(const Timeline& timeline);
 // A row a rank over one window.
 std::vector<RankRow> rank_rows(const Timeline& timeline, Window window);
 
-// Text, a line a rank: milliseconds to the nanosecond and percent of the window, then overlap.
+// Text of at most 80 columns, a line a rank, one for ranks in a row whose figures are equal: milliseconds and percent of the
+// window, then overlap. To the nanosecond where the window is under 10 ms, else to the microsecond, rounded so that the parts
+// still sum to the window as it is printed.
 std::string table_text(const Timeline& timeline, const std::vector<RankRow>& rows);
 
 // {"clock": "modelled", "profile": "h200x8", "clock_error_ns": 0, "ranks": [{"rank": 0, "window_ns": ...}]},

@@ -66,7 +66,7 @@ TEST(Plan, FitsTheTerminalAndFoldsWhatRepeats) {
   // The folded list is the whole one with lines left out
   std::istringstream lines(folded.out);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("--all shows them") == std::string::npos) EXPECT_NE(all.out.find(line), std::string::npos) << line;
+    if (line.find("--all shows them") == std::string::npos) { EXPECT_NE(all.out.find(line), std::string::npos) << line; }
   }
 }
 

@@ -1,5 +1,6 @@
 // What is printed: the table, the drawing, and the keys that move it; and what checks may ask.
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/predicates.hpp"
@@ -41,9 +42,25 @@ TEST(Table, HasARowARankAndNamesItsClock) {
   const Timeline timeline = two_ranks();
   EXPECT_EQ(table_text(timeline, rank_rows(timeline)),
             "clock: MODELLED h200x8 · ranks agree to 12 ns · times in ms\n"
-            "rank            compute       exposed comm     exposed memory               idle    = window overlap\n"
-            "   0    0.000500  50.0%    0.000300  30.0%    0.000100  10.0%    0.000100  10.0%    0.001000   25.0%\n"
-            "   1    0.000500  50.0%    0.000300  30.0%    0.000100  10.0%    0.000100  10.0%    0.001000   25.0%\n");
+            "rank        compute   exposed comm exposed memory           idle =window overlap\n"
+            " 0-1 0.000500 50.0% 0.000300 30.0% 0.000100 10.0% 0.000100 10.0% 0.001000  25.0%\n");
+}
+
+TEST(Table, OfALongWindowFitsATerminalAndStillSums) {
+  const Timeline timeline = two_ranks();
+  std::vector<RankRow> rows = rank_rows(timeline);
+  // 0.4 us at each border: rounded one by one, the parts would sum to 1234.566 ms
+  for (RankRow& row : rows) {
+    row.partition.compute_ns = 1000'000'400;
+    row.partition.exposed_communication_ns = 200'000'400 + row.rank * 1'000'000;
+    row.partition.exposed_memory_ns = 30'000'400;
+    row.partition.idle_ns = 4'565'800 - row.rank * 1'000'000;
+    row.partition.window = {0, 1234'567'000};
+  }
+  const std::string table = table_text(timeline, rows);
+  EXPECT_NE(table.find("\n   0 1000.000 81.0%  200.001 16.2%   30.000  2.4%    4.566  0.4% 1234.567  25.0%\n   1 1000.000"), std::string::npos) << table;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(columns(line), 80) << line;
 }
 
 TEST(Table, NeverMixesClocks) {
