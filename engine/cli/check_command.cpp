@@ -277,7 +277,8 @@ int reset_part(const Line& line, Console& console) {
   base::Result<std::string> kept = workbook::reset_own_file(course.root, meant.value());
   if (!kept) return refuse(console, kept.error());
   if (base::Status noted = workbook::append(course.root, {"", meant.value().part->id, "reset", {}, "", 0}); !noted) return refuse(console, noted.error());
-  say(console, text(workbook::own_file_of(meant.value()), " is as at the beginning", kept.value().empty() ? "" : "; what stood there is kept in " + kept.value()));
+  console.out << workbook::own_file_of(meant.value()) << " is as at the beginning\n";
+  if (!kept.value().empty()) console.out << "What stood there is kept in " << kept.value() << "\n";
   return exit_ok;
 }
 

@@ -114,9 +114,11 @@ bool hear(int pipe, std::string& said) {
   ::dup2(output, 2);
   const rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  if (options.address_space > 0) {
-    const rlimit space{static_cast<rlim_t>(options.address_space), static_cast<rlim_t>(options.address_space)};
-    ::setrlimit(RLIMIT_AS, &space);
+  if (options.memory > 0) {
+    // Of data, not of address space: libraries of CUDA map half a gibibyte of code that nobody calls here, and a BLAS that gets
+    // no buffer asks for ever
+    const rlimit space{static_cast<rlim_t>(options.memory), static_cast<rlim_t>(options.memory)};
+    ::setrlimit(RLIMIT_DATA, &space);
     // A thread's stack counts whole: eight mebibytes each would be most of it.
     const rlimit stack{2 << 20, 8 << 20};
     ::setrlimit(RLIMIT_STACK, &stack);

@@ -1,6 +1,6 @@
 // workbook/child: how is a program run that nobody has read?
 //
-// As a child in a process group of its own, in a folder of its own, with limits on time and address space. When it ends, or
+// As a child in a process group of its own, in a folder of its own, with limits on time and memory. When it ends, or
 // is ended, its whole group is, so nothing of it stays. What it says is kept up to a bound; a child that floods its
 // output goes on without being heard.
 #pragma once
@@ -17,7 +17,7 @@ struct ChildOptions {
   std::string folder;                                        // where it runs; "": here
   double seconds = 20;                                       // then it is ended; later on a machine that is too busy to run it
   double idle_seconds = 0;                                   // ended when it has used no CPU for so long; 0: never
-  long long address_space = 0;                               // bytes; 0: no limit
+  long long memory = 0;                                      // bytes of data that it may ask for, stacks included; 0: no limit
   std::vector<std::pair<std::string, std::string>> variables;   // beside those of this process
 };
 

@@ -111,7 +111,7 @@ Finding misbehaviour(const ChildEnd& end, const std::string& file, const TrialOp
                            "that is awaited recorded?");
   } else if (memory) {
     finding.rule = "memory";
-    finding.message = text("it asked for more than the ", options.address_space >> 20,
+    finding.message = text("it asked for more than the ", options.memory >> 20,
                            " MiB that an exercise may have: look for a buffer that grows, or a size in bytes where elements are meant");
   } else if (end.why == ChildEnd::Why::exited && end.code == guard_code && end.said.find(guard_words) != std::string::npos) {
     const std::size_t begin = end.said.rfind(guard_words) + std::string(guard_words).size();
@@ -322,7 +322,7 @@ base::Result<Verdict> try_exercise(const std::string& root, const Place& place, 
   running.variables = {{"TMPDIR", scratch / "run"},   {"HOME", scratch / "run"},       {"OPENBLAS_NUM_THREADS", "1"},
                        {"MALLOC_ARENA_MAX", "2"},     {"SHARDBOOK_ROOT", root},        {"SHARDBOOK_GUARDED", scratch / "run"}};
   if (!std::string(SHARDBOOK_GUARD).empty()) {
-    running.address_space = options.address_space;
+    running.memory = options.memory;
     running.variables.emplace_back("LD_PRELOAD", SHARDBOOK_GUARD);
   }
   base::Result<ChildEnd> end = run_child(words, running);

@@ -25,7 +25,7 @@ struct TrialOptions {
   std::string build_folder;                       // "": that of this program
   double seconds = 20;                            // then it "never ends"
   double idle_seconds = 5;                        // without any CPU: a deadlock
-  long long address_space = 1LL << 30;
+  long long memory = 2LL << 30;                   // bytes of data; two ranks of the tutor and a BLAS take two thirds of a gibibyte
   int seed = 0;                                   // passed on where it is not 0
   JudgeNotes notes;                               // for parts of kind notes
 };
