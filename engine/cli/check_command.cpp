@@ -12,6 +12,7 @@
 #include "engine/book/project.hpp"
 #include "engine/cli/loop_command.hpp"
 #include "engine/cli/notes_command.hpp"
+#include "engine/cli/trace_check.hpp"
 #include "engine/workbook/answers.hpp"
 #include "engine/workbook/learner.hpp"
 
@@ -209,10 +210,12 @@ workbook::TrialOptions trial_options(int seed) {
 std::vector<Switch> check_switches() {
   return {{"watch", "", "Check again whenever the file is saved, until it passes.", ""},
           {"solution", "", "Check the solution instead; nothing is noted.", ""},
+          {"trace", "TRACE...", "Ask your own torch.profiler traces, one a rank, what the lab (01, 02, 04) is about.", "", true},
           {"json", "", "What was found, as JSON on standard output.", ""}};
 }
 
 int check_part(const Line& line, Console& console) {
+  if (line.has("trace")) return check_trace(line, console);
   base::Result<Course> opened = course_here(console);
   if (!opened) return refuse(console, opened.error());
   Course& course = opened.value();

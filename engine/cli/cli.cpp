@@ -68,7 +68,8 @@ std::vector<Command> loop_commands() {
        "captured runs say. Exit code 0: passed; 1: not; 2: it cannot be judged.\n\n"
        "  ./shardbook check                       the part where you are\n"
        "  ./shardbook check 00b --watch           again whenever you save\n"
-       "  ./shardbook check 00a late_rank=3       an answer on the line\n",
+       "  ./shardbook check 00a late_rank=3       an answer on the line\n"
+       "  ./shardbook check 04 --trace FOLDER     your traces of PyTorch, all ranks\n",
        check_switches(), check_part},
       {"hint", "[NN[a]]", 0, 1, "The next of a part's three hints.", "", {}, hint_of},
       {"card", "[NN[a]]", 0, 1, "A question from a part that you have passed, then its answer.", "", {}, card_of},

@@ -54,7 +54,7 @@ bool is_digits(const std::string& word, const char* shape) {
 }
 
 const std::vector<std::string>& words_known() {
-  static const std::vector<std::string> all = {"opened", "predicted", "failed", "passed", "hint", "card", "solution", "reset", "seed"};
+  static const std::vector<std::string> all = {"opened", "predicted", "failed", "passed", "hint", "card", "solution", "reset", "seed", "traced"};
   return all;
 }
 
@@ -209,7 +209,7 @@ PartState state_of(const Progress& progress, const std::string& part, const std:
   bool current_passes = false;
   int last_minute = 0;
   for (const Event& event : progress.events) {
-    if (event.part != part) continue;
+    if (event.part != part || event.what == "traced") continue;
     const int minute = minutes_of(event.time);
     if (state.begun && !current_passes) state.minutes += std::clamp(minute - last_minute, 0, longest_break_minutes);
     last_minute = minute;

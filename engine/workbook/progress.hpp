@@ -37,7 +37,8 @@ struct Progress {
   int seed = 0;                                  // of the last `seed` event
 };
 
-// The words of an event are `opened`, `predicted`, `failed`, `passed`, `hint`, `card`, `solution`, `reset`, `seed`.
+// The words of an event are `opened`, `predicted`, `failed`, `passed`, `hint`, `card`, `solution`, `reset`, `seed`,
+// `traced` (a trace of one's own showed what its lab asks; nothing follows from it).
 bool is_sealed(const std::string& what);
 
 // `name` stands for the file in sentences.

@@ -4,6 +4,7 @@
 
 #include "engine/cli/console.hpp"
 #include "engine/cli/input.hpp"
+#include "engine/timeline/file_bytes.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -134,6 +135,33 @@ TEST_F(Loop, DiffShowsYourFileBesideTheSolutionOnceItMayBeSeen) {
   EXPECT_TRUE(has(type({"diff"}).err, "there are fewer than two runs"));
   pass_00b();
   EXPECT_TRUE(has(type({"diff", "00b"}).out, "your file and the solution are equal"));
+}
+
+TEST_F(Loop, ATraceOfOnesOwnIsAskedAndPassesNoPart) {
+  if (!timeline::can_gunzip()) GTEST_SKIP() << "built without zlib";
+  const std::string traces = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/data/labs/traces/04/";
+  const Spoken good = type({"check", "04a", "--trace", traces + "prefetch/rank0.json.gz", traces + "prefetch/rank1.json.gz"});
+  EXPECT_EQ(good.code, 0) << good.out << good.err;
+  EXPECT_TRUE(has(good.out, "04a · your trace: 2 ranks on NVIDIA H200, 2 steps ✓ All ranks make the same calls: 20 a step.")) << good.out;
+  EXPECT_NE(progress().find(" 04a traced ranks=2"), std::string::npos) << progress();
+  const std::string list = type({"list"}).out;
+  EXPECT_EQ(list.find("passed"), std::string::npos) << list;
+  EXPECT_EQ(list.find("opened"), std::string::npos) << list;
+  const Spoken bad = type({"check", "04", "--trace", traces + "prefetch-sync"});
+  EXPECT_EQ(bad.code, 1) << bad.err;
+  EXPECT_TRUE(has(bad.out, "✗ The host runs ahead: expected no wait for the device between the first call of a step and the last; found 6 waits in step 2 of rank 0.")) << bad.out;
+  EXPECT_TRUE(has(bad.out, "Where rank 0 · step 2 · cudaStreamSynchronize in aten::is_nonzero, for 99.9 ms Read ./shardbook read 04c")) << bad.out;
+  EXPECT_EQ(progress().find(" 04 traced"), std::string::npos);
+  EXPECT_NE(type({"check", "04", "--trace", traces + "prefetch-sync", "--json"}).out.find("\"host_waits\": 6.0"), std::string::npos);
+
+  // What is no trace is one sentence
+  EXPECT_EQ(type({"check", "04", "--trace", "nothing.json"}).code, 2);
+  EXPECT_EQ(type({"check", "04", "--trace", "nothing.json"}).err, "shardbook: cannot read nothing.json: No such file or directory\n");
+  EXPECT_TRUE(has(type({"check", "04", "--trace", folder.write("rank0.json", "no json")}).err, "does not begin JSON; expected a Chrome or Kineto trace"));
+  EXPECT_TRUE(has(type({"check", "04", "--trace", traces + "prefetch/rank0.json.gz"}).err, "is one rank of 2: name the traces of all ranks"));
+  EXPECT_TRUE(has(type({"check", "--trace", traces + "prefetch"}).err, "--trace needs one lab or part before it"));
+  EXPECT_TRUE(has(type({"check", "03", "--trace", traces + "prefetch"}).err, "nothing is asked of traces of 03"));
+  EXPECT_TRUE(has(type({"check", "04", "--watch", "--trace", traces + "prefetch"}).err, "goes with neither --watch nor --solution"));
 }
 
 TEST_F(Loop, PredictionsAreScoredOverTheCourse) {
