@@ -47,6 +47,29 @@ simulate::Change slower(const Modelled& run, OpKind kind, double factor) {
   return made;
 }
 
+std::string read(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// One blank for every run of blanks and line ends; no code, no comments.
+std::string prose_of(const std::string& page) {
+  std::string out, rest = page;
+  for (const auto& [begin, end] : {std::pair<std::string, std::string>{"```", "```"}, {"<!--", "-->"}}) {
+    out.clear();
+    for (std::size_t at = 0; at < rest.size();) {
+      const std::size_t open = rest.find(begin, at), close = open == std::string::npos ? open : rest.find(end, open + begin.size());
+      out += rest.substr(at, open == std::string::npos ? open : open - at);
+      at = close == std::string::npos ? rest.size() : close + end.size();
+    }
+    rest = out;
+  }
+  std::istringstream words(rest);
+  out.clear();
+  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word;
+  return out;
+}
+
 // ---- Lab 00, run 4; lab 02, part a ----------------------------------------------------------------
 
 TEST(Because, WhatComesNextNeedsAForwardSumSoNothingHidesIt) {
@@ -131,6 +154,68 @@ TEST(Because, SumsOverMoreGpusCostMore) {
   }
 }
 
+// The batch at which two GPUs begin to win on the tutor: predicted from what the kinds of work cost alone, and found.
+struct Parts {
+  double host = 0, compute = 0, forward_sums = 0, backward_sums = 0, weight_gradients = 0, sums = 0, found = 0;   // ns; sums: how many
+};
+
+Parts tutor_parts(int sequences, int tp) {
+  const Modelled run({{"tp", std::to_string(tp)}, {"sequences", std::to_string(sequences)}, {"micro-batches", "1"}});
+  Parts parts;
+  parts.found = static_cast<double>(run.clock().step_ns());
+  parts.host = static_cast<double>(run.clock().step_ns(change({.compute = 0, .communication = 0, .memory = 0, .launch = 0, .contention = 0})));
+  parts.compute = static_cast<double>(run.clock().step_ns(change({.communication = 0, .host = 0, .contention = 0})));
+  const Timing alone = run.clock().timing(change({.host = 0, .contention = 0}));
+  const std::vector<Op>& ops = run.issued().program().ops;
+  for (OpIndex at = 0; at < ops.size(); ++at) {
+    const double took = static_cast<double>(alone.took[at]);
+    if (ops[at].desc.kind == OpKind::gemm && std::string_view(ops[at].desc.name).find("weight_gradient") != std::string_view::npos) parts.weight_gradients += took;
+    if (program::class_of(ops[at].desc.kind) != program::OpClass::communication) continue;
+    ++parts.sums;
+    (ops[at].key.phase == Phase::backward ? parts.backward_sums : parts.forward_sums) += took;
+  }
+  return parts;
+}
+
+TEST(Because, TheTutorsBatchTurnsWhereSumsPayForGapsAndForHiding) {
+  const Modelled tutor(Options{{"tp", "2"}});
+  const simulate::Profile& profile = tutor.clock().profile();
+  const simulate::Contention& together = profile.contention.front();
+  ASSERT_EQ(together.ranks, 2);
+  const double gap_ns = profile.device.event_latency_ns;
+  // A weight gradient of w lasts w times the first factor beside a sum, which does that over the second meanwhile and the rest after it
+  const double hiding = together.gemm_by_collective * (1 - 1 / together.collective_by_gemm);
+  enum Rule { lab, with_gaps, with_hiding, rules };
+  const auto predicted = [&](const Parts& parts, Rule rule) {
+    double device = parts.compute + parts.forward_sums + std::max(0.0, parts.backward_sums - parts.weight_gradients);
+    if (rule >= with_gaps) device += 2 * gap_ns * parts.sums;
+    if (rule >= with_hiding) device += hiding * std::min(parts.backward_sums, parts.weight_gradients);
+    return std::max(parts.host, device);
+  };
+  // Tokens at which the difference of two steps changes its sign, between neighbours in a line
+  const int sequence = 128;
+  double turn[rules + 1] = {}, before[rules + 1] = {};
+  for (int sequences = 896; sequences <= 1664; sequences += 128) {
+    const Parts one = tutor_parts(sequences, 1), two = tutor_parts(sequences, 2);
+    for (int rule = lab; rule <= rules; ++rule) {
+      const double difference = rule == rules ? two.found - one.found : predicted(two, Rule(rule)) - (rule == lab ? predicted(one, lab) : one.compute);
+      if (turn[rule] == 0 && before[rule] > 0 && difference <= 0) turn[rule] = sequence * (sequences - 128 * -difference / (before[rule] - difference));
+      before[rule] = difference;
+    }
+  }
+  const double found = turn[rules];
+  EXPECT_LT(turn[lab], 0.8 * found) << "what the lab's rule leaves out";
+  EXPECT_LT(turn[with_gaps], 0.9 * found);
+  EXPECT_NEAR(turn[with_hiding], found, 0.15 * found);
+  // Note 03 has these figures
+  const std::string note = prose_of(read(fs::path(SHARDBOOK_SOURCE_DIR) / "notes/03_tensor_parallel.md"));
+  for (double tokens : turn) {
+    char shown[64];
+    std::snprintf(shown, sizeof shown, "| %.0f 000 |", tokens / 1000);
+    EXPECT_NE(note.find(shown), std::string::npos) << "note 03 lacks " << shown << ": " << tokens;
+  }
+}
+
 // ---- Lab 04 -----------------------------------------------------------------------------------------
 
 TEST(Because, OrderMattersMoreInBackwardForGathersAndReductionsShareAQueue) {
@@ -186,29 +271,6 @@ TEST(Because, BackwardIsTheTighterOfTheTwoForGradientsAreSummedInFp32) {
 struct Row {
   std::string file, words, test;
 };
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// One blank for every run of blanks and line ends; no code, no comments.
-std::string prose_of(const std::string& page) {
-  std::string out, rest = page;
-  for (const auto& [begin, end] : {std::pair<std::string, std::string>{"```", "```"}, {"<!--", "-->"}}) {
-    out.clear();
-    for (std::size_t at = 0; at < rest.size();) {
-      const std::size_t open = rest.find(begin, at), close = open == std::string::npos ? open : rest.find(end, open + begin.size());
-      out += rest.substr(at, open == std::string::npos ? open : open - at);
-      at = close == std::string::npos ? rest.size() : close + end.size();
-    }
-    rest = out;
-  }
-  std::istringstream words(rest);
-  out.clear();
-  for (std::string word; words >> word;) out += (out.empty() ? "" : " ") + word;
-  return out;
-}
 
 std::vector<fs::path> pages() {
   const fs::path root = SHARDBOOK_SOURCE_DIR;
