@@ -41,15 +41,7 @@ struct Modelled {
 Result<const Modelled*> modelled(const std::string& options) {
   static std::map<std::string, Modelled> known;
   if (const auto found = known.find(options); found != known.end()) return &found->second;
-  Command command;
-  command.switches = training_switches();
-  Result<Line> line = read_line(command, words_in("--device meta " + options));
-  if (!line) return line.as_error();
-  Result<TrainingConfig> config = training_config(line.value(), std::nullopt, 0);
-  if (!config) return config.as_error();
-  launch::LaunchOptions quiet;
-  quiet.write_run = false;
-  Result<launch::Outcome> outcome = launch::run(config.value().config, quiet);
+  Result<launch::Outcome> outcome = run_on_meta(words_in(options));
   if (!outcome) return outcome.as_error();
   Modelled made;
   made.step_ns = outcome.value().speed.step_ns;

@@ -5,8 +5,8 @@
 #include <iostream>
 
 #include "engine/base/printable.hpp"
-#include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/critical_path.hpp"
+#include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/partition.hpp"
 #include "engine/metrics/table.hpp"
 #include "engine/timeline/reader.hpp"

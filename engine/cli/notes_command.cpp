@@ -295,24 +295,7 @@ base::Result<double> step_ms_of(const std::string& run) {
     if (!words.empty() && words.front() == lead) words.erase(words.begin());
   }
   if (words.empty() || !words.front().starts_with("--")) return base::Error{"it is neither a folder of a run nor options of `shardbook train`"};
-  Command command;
-  command.name = "train";
-  command.switches = training_switches();
-  base::Result<Line> line = read_line(command, words);
-  if (!line) return line.as_error();
-  // Only shapes: the same program on every machine, and nothing is left behind.
-  if (line.value().has("device") && line.value().value("device") != "meta") return base::Error{"only runs with --device meta are made for a check: name the folder of the run instead"};
-  line.value().switches["device"] = {"meta"};
-  for (const auto& [name, value] : {std::pair{"steps", "4"}, std::pair{"trace-steps", "2:3"}}) {
-    if (!line.value().has(name)) line.value().switches[name] = {value};
-  }
-  base::Result<TrainingConfig> made = training_config(line.value(), std::nullopt, 0);
-  if (!made) return made.as_error();
-  constexpr int most_ranks = 64;
-  if (made.value().config.ranks > most_ranks) return base::Error{text("it has ", made.value().config.ranks, " ranks; a figure of a note names a run of at most ", most_ranks)};
-  launch::LaunchOptions options;
-  options.write_run = false;
-  base::Result<launch::Outcome> outcome = launch::run(made.value().config, options);
+  const base::Result<launch::Outcome> outcome = run_on_meta(words);
   if (!outcome) return outcome.as_error();
   return outcome.value().speed.step_ns / 1e6;
 }

@@ -129,4 +129,21 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
   return made;
 }
 
+base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words) {
+  Command command;
+  command.name = "train";
+  command.switches = training_switches();
+  base::Result<Line> line = read_line(command, words);
+  if (!line) return line.as_error();
+  if (line.value().has("device") && line.value().value("device") != "meta") return Error{"only runs with --device meta are made here: name the folder of the run instead"};
+  line.value().switches["device"] = {"meta"};
+  base::Result<TrainingConfig> made = training_config(line.value(), std::nullopt, 0);
+  if (!made) return made.as_error();
+  constexpr int most_ranks = 64;
+  if (made.value().config.ranks > most_ranks) return Error{text("it has ", made.value().config.ranks, " ranks; a figure names a run of at most ", most_ranks)};
+  launch::LaunchOptions quiet;
+  quiet.write_run = false;
+  return launch::run(made.value().config, quiet);
+}
+
 }  // namespace shardbook::cli

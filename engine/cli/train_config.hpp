@@ -12,6 +12,7 @@
 #include "engine/cli/command.hpp"
 #include "engine/book/project.hpp"
 #include "engine/config/config.hpp"
+#include "engine/launch/launch.hpp"
 
 namespace shardbook::cli {
 
@@ -27,5 +28,9 @@ struct TrainingConfig {
 // it runs on the host, unless --device cuda was asked for.
 // Errors: one sentence; those of a file name file, line and key.
 base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus);
+
+// What `train --device meta` with these words would give; nothing is written. `--device` may stand among them as meta only.
+// Errors: those of the words; another device.
+base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words);
 
 }  // namespace shardbook::cli

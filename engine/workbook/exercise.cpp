@@ -13,6 +13,7 @@
 #include "engine/base/printable.hpp"
 #include "engine/book/project.hpp"
 #include "engine/workbook/child.hpp"
+#include "engine/workbook/scratch.hpp"
 
 namespace shardbook::workbook {
 
@@ -28,28 +29,6 @@ constexpr int guard_code = 97;
 constexpr const char* guard_words = "shardbook-guard: ";
 
 constexpr double compile_seconds = 120;
-
-// A folder that goes with its owner.
-class Scratch {
- public:
-  Scratch() {
-    std::error_code failed;
-    std::string name = (fs::temp_directory_path(failed) / "shardbook-check-XXXXXX").string();
-    if (::mkdtemp(name.data()) != nullptr) path_ = name;
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  bool is_there() const { return !path_.empty(); }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 struct Recipe {
   std::string compiler;
@@ -287,7 +266,7 @@ base::Result<Verdict> try_exercise(const std::string& root, const Place& place, 
   const std::string folder = options.build_folder.empty() ? own_build_folder() : options.build_folder;
   const base::Result<Recipe> recipe = read_recipe((fs::path(folder) / "labs" / (place.part->id + ".json")).string());
   if (!recipe) return recipe.as_error();
-  const Scratch scratch;
+  const Scratch scratch("check");
   if (!scratch.is_there()) return Error{"cannot make a scratch folder: is the disk full, or TMPDIR wrong?"};
   const std::string header = "labs/" + place.lab->name + "/lab.hpp", shown = from_root(file, root);
 

@@ -13,6 +13,7 @@
 #include "engine/book/project.hpp"
 #include "engine/workbook/answers.hpp"
 #include "engine/workbook/learner.hpp"
+#include "engine/workbook/scratch.hpp"
 
 namespace shardbook::workbook {
 
@@ -35,22 +36,14 @@ std::string seal_of(const Submission& submission) {
 class Desk {
  public:
   explicit Desk(const std::string& root) {
+    if (!is_there()) return;
     std::error_code failed;
-    std::string name = (fs::temp_directory_path(failed) / "shardbook-grade-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return;
-    folder_ = name;
     for (const char* one : {"engine", "labs", "notes", "solutions"}) fs::create_directory_symlink(fs::path(root) / one, folder_ / one, failed);
     fs::create_directory(folder_ / "experiments", failed);
     fs::create_directory_symlink(fs::path(root) / "experiments/captured", folder_ / "experiments/captured", failed);
   }
-  ~Desk() {
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  }
-  Desk(const Desk&) = delete;
-  Desk& operator=(const Desk&) = delete;
-  bool is_there() const { return !folder_.empty(); }
-  std::string root() const { return folder_.string(); }
+  bool is_there() const { return folder_.is_there(); }
+  std::string root() const { return folder_.path().string(); }
 
   // Only below experiments/, whatever a path says.
   void lay(const std::string& path, const std::string& content) const {
@@ -59,12 +52,12 @@ class Desk {
                         std::find(plain.begin(), plain.end(), "captured") == plain.end();
     if (!inside) return;
     std::error_code ignored;
-    fs::create_directories((folder_ / plain).parent_path(), ignored);
-    std::ofstream(folder_ / plain, std::ios::binary) << content;
+    fs::create_directories((folder_.path() / plain).parent_path(), ignored);
+    std::ofstream(folder_.path() / plain, std::ios::binary) << content;
   }
 
  private:
-  fs::path folder_;
+  const Scratch folder_{"grade"};
 };
 
 std::string predictions_text(const std::vector<Compared>& all) {
