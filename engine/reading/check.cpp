@@ -99,6 +99,9 @@ Report check_notes(const std::string& folder, const Sources& sources, const Chec
     if (left.is_warning != right.is_warning) return right.is_warning;
     return rank(left) != rank(right) ? rank(left) < rank(right) : left.line < right.line;
   });
+  // Two citations of a line may have one fault.
+  const auto same = [](const Finding& left, const Finding& right) { return left.file == right.file && left.line == right.line && left.rule == right.rule && left.sentence == right.sentence; };
+  report.findings.erase(std::unique(report.findings.begin(), report.findings.end(), same), report.findings.end());
   return report;
 }
 
