@@ -1,6 +1,5 @@
 #include "engine/cli/check_command.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "engine/cli/notes_command.hpp"
 #include "engine/cli/trace_check.hpp"
 #include "engine/workbook/answers.hpp"
+#include "engine/workbook/child.hpp"
 #include "engine/workbook/learner.hpp"
 
 namespace shardbook::cli {
@@ -32,7 +32,9 @@ namespace {
 
 constexpr std::size_t longest_said = 160;
 constexpr int failures_before_anyway = 3;
-constexpr int watch_ms = 200;
+constexpr int watch_ms = 100;
+// Of a check that could not be made for want of a processor: to be made again, and no outcome.
+constexpr int not_judged = -1;
 
 // What `read` or an editor opens for this page.
 std::string page_command(const Place& place, const std::string& page) {
@@ -111,7 +113,21 @@ base::Status take_answers(const Place& place, const std::vector<std::string>& wo
   if (!given) return given.as_error();
   base::Result<std::string> content = book::read_text(file);
   if (!content) return content.as_error();
+  if (const std::string why = workbook::why_no_text(content.value(), workbook::own_file_of(place)); !why.empty()) return Error{why + ": save it as UTF-8; nothing was added"};
   return workbook::write_whole(file, workbook::with_answers(content.value(), given.value()));
+}
+
+// Alone on the learner's files; says so where it has to wait for another terminal.
+base::Result<workbook::Lock> alone(const Course& course, const Place& place, Console& console) {
+  constexpr int patience_s = 30;
+  return workbook::lock_checks(course.root, place.part->id, patience_s, [&] {
+    console.err << "shardbook: another terminal is in the middle of a check; this one waits for it, at most " << patience_s << " s\n" << std::flush;
+  });
+}
+
+int stopped(Console& console) {
+  console.err << "shardbook: stopped, as asked\n";
+  return exit_stopped;
 }
 
 struct Judged {
@@ -120,14 +136,14 @@ struct Judged {
 };
 
 // Judges the learner's file and notes what came of it.
-base::Result<Judged> judge_own(Course& course, const Place& place, const std::string& file) {
-  const base::Result<workbook::Lock> lock = workbook::lock_checks(course.root, place.part->id);
+base::Result<Judged> judge_own(Course& course, const Place& place, const std::string& file, Console& console) {
+  const base::Result<workbook::Lock> lock = alone(course, place, console);
   if (!lock) return lock.as_error();
   // The hash is of what is judged: a save in between shows in the next check.
   const std::string hash = workbook::own_hash(course.root, place);
   base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial_options(course.progress.seed));
   if (!verdict) return verdict.as_error();
-  if (!verdict.value().passed && verdict.value().findings.front().rule == workbook::starved_rule) return Error{verdict.value().findings.front().message};
+  if (!verdict.value().passed && verdict.value().findings.front().rule == workbook::starved_rule) return Judged{std::move(verdict).value(), {}};
   workbook::Event event{"", place.part->id, verdict.value().passed ? "passed" : "failed", {{"file", hash}}, "", 0};
   if (!verdict.value().passed) {
     event.values["rule"] = verdict.value().findings.front().rule;
@@ -149,9 +165,14 @@ base::Result<Judged> judge_own(Course& course, const Place& place, const std::st
 }
 
 int check_once(Course& course, const Place& place, const std::string& file, bool as_json, Console& console) {
-  base::Result<Judged> judged = judge_own(course, place, file);
+  base::Result<Judged> judged = judge_own(course, place, file, console);
+  if (workbook::Interrupt::asked_for() && !judged) return stopped(console);
   if (!judged) return refuse(console, judged.error());
   const auto& [verdict, state] = judged.value();
+  if (!verdict.passed && verdict.findings.front().rule == workbook::starved_rule) {
+    refuse(console, verdict.findings.front().message);
+    return not_judged;
+  }
   if (as_json) {
     workbook::Facts facts(course.root, *place.lab);
     base::Result<std::vector<workbook::Compared>> compared = workbook::compared(facts, *place.part, state, verdict.figures);
@@ -164,23 +185,28 @@ int check_once(Course& course, const Place& place, const std::string& file, bool
   return verdict.passed ? exit_ok : exit_failed;
 }
 
-// When a file was last written, in ns; 0 where it is not there (an editor may be replacing it).
-long long written_at(const std::string& file) {
-  struct stat about{};
-  return ::stat(file.c_str(), &about) == 0 ? about.st_mtim.tv_sec * 1000000000LL + about.st_mtim.tv_nsec : 0;
+// Until the learner's files look otherwise than `seen`, and the same twice: an editor has done with them then. False: asked
+// to stop.
+bool await_save(const Course& course, const Place& place, const std::string& seen, const Console& console) {
+  std::string before;
+  while (!workbook::Interrupt::asked_for() && console.out) {
+    ::usleep(watch_ms * 1000);
+    const std::string now = workbook::own_look(course.root, place);
+    if (!now.empty() && now != seen && now == before) return true;
+    before = now;
+  }
+  return false;
 }
 
 int watch(Course& course, const Place& place, const std::string& file, bool as_json, Console& console) {
   while (true) {
-    const long long seen = written_at(file);
+    const std::string seen = workbook::own_look(course.root, place);
     const int code = check_once(course, place, file, as_json, console);
-    if (code != exit_failed) return code;
-    console.out << dim("Checked. Watching " + workbook::own_file_of(place) + "; Ctrl-C ends.", console.out_is_terminal) << "\n" << std::flush;
-    while (written_at(file) == seen || written_at(file) == 0) {
-      ::usleep(watch_ms * 1000);
-      if (!console.out) return exit_failed;
-    }
-    console.out << "\n";
+    if (code != exit_failed && code != not_judged) return code;
+    std::ostream& words = as_json ? console.err : console.out;
+    words << dim("Watching " + workbook::own_file_of(place) + ": checked again when it is saved; Ctrl-C ends.", !as_json && console.out_is_terminal) << "\n" << std::flush;
+    if (!await_save(course, place, seen, console)) return stopped(console);
+    words << "\n";
   }
 }
 
@@ -234,8 +260,15 @@ int check_part(const Line& line, Console& console) {
   }
   base::Result<std::string> file = workbook::provide_own_file(course.root, place);
   if (!file) return refuse(console, file.error());
-  if (base::Status taken = take_answers(place, words, file.value()); !taken) return refuse(console, taken.error());
-  return line.has("watch") ? watch(course, place, file.value(), as_json, console) : check_once(course, place, file.value(), as_json, console);
+  const workbook::Interrupt interrupt;
+  if (!words.empty()) {
+    const base::Result<workbook::Lock> lock = alone(course, place, console);
+    if (!lock) return refuse(console, lock.error());
+    if (base::Status taken = take_answers(place, words, file.value()); !taken) return refuse(console, taken.error());
+  }
+  if (line.has("watch")) return watch(course, place, file.value(), as_json, console);
+  const int code = check_once(course, place, file.value(), as_json, console);
+  return code == not_judged ? exit_bad_input : code;
 }
 
 std::vector<Switch> solution_switches() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <iomanip>
 #include <iostream>
 #include <sstream>
@@ -22,6 +23,9 @@ Console own_console() {
     console.columns = size.ws_col;
     console.rows = size.ws_row;
   }
+  // The viewer reads what is written and says how wide it can show it.
+  const char* asked = console.out_is_terminal ? nullptr : std::getenv("SHARDBOOK_COLUMNS");
+  if (const int columns = asked == nullptr ? 0 : std::atoi(asked); columns > 0) console.columns = columns;
   return console;
 }
 

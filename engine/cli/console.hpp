@@ -25,7 +25,7 @@ struct Console {
   int text_columns() const { return columns < 40 ? 40 : columns > 100 ? 100 : columns; }
 };
 
-// The process' own streams.
+// The process' own streams. Without a terminal, SHARDBOOK_COLUMNS says how wide text may be.
 Console own_console();
 
 // Characters of a UTF-8 text; escape sequences (ESC [ ... m) count nothing.

@@ -1,6 +1,7 @@
 // cli/notes_command: what reading/ finds, printed; see notes_command.hpp.
 #include "engine/cli/notes_command.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -71,7 +72,7 @@ std::string shown_folder(const Places& places, const std::string& folder) {
 }
 
 void say(Console& console, const std::string& lead, const std::string& words) {
-  for (const std::string& part : wrap(lead + base::printable(words), columns, std::string(lead.empty() ? 0 : 2, ' '))) console.out << part << "\n";
+  for (const std::string& part : wrap(lead + base::printable(words), std::min(columns, console.text_columns()), std::string(lead.empty() ? 0 : 2, ' '))) console.out << part << "\n";
 }
 
 // ---- check -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #include "engine/book/project.hpp"
 #include "engine/workbook/answers.hpp"
 #include "engine/workbook/exercise.hpp"
+#include "engine/workbook/progress.hpp"
 
 namespace shardbook::workbook {
 
@@ -9,6 +10,12 @@ using base::Error;
 using base::text;
 
 base::Result<Verdict> judge(const std::string& root, const Place& place, const std::string& file, const TrialOptions& options) {
+  const std::string name = own_file_of(place);
+  if (place.part->kind != Kind::notes) {
+    const base::Result<std::string> content = book::read_text(file);
+    if (!content) return content.as_error();
+    if (const std::string why = why_no_text(content.value(), name); !why.empty()) return Verdict{false, {{"encoding", why + ": save it as UTF-8", name, 1, "", ""}}, {}, 0};
+  }
   switch (place.part->kind) {
     case Kind::exercise:
       if (base::Status there = provide_exercise(root, place, options.build_folder); !there) return there.as_error();
@@ -20,7 +27,6 @@ base::Result<Verdict> judge(const std::string& root, const Place& place, const s
   }
   base::Result<std::string> content = book::read_text(file);
   if (!content) return content.as_error();
-  const std::string name = own_file_of(place);
   base::Result<Answers> answers = answers_from(content.value(), *place.part, name);
   if (!answers) return Verdict{false, {{"unreadable", answers.error(), name, 0, "", ""}}, {}, 0};
   Facts facts(root, *place.lab);

@@ -2,16 +2,19 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "engine/book/project.hpp"
 #include "engine/workbook/answers.hpp"
+#include "engine/workbook/child.hpp"
 #include "engine/workbook/progress.hpp"
 
 namespace shardbook::workbook {
@@ -33,15 +36,22 @@ Lock::~Lock() {
   if (file_ >= 0) ::close(file_);
 }
 
-base::Result<Lock> lock_checks(const std::string& root, const std::string& part, double seconds) {
+base::Result<Lock> lock_checks(const std::string& root, const std::string& part, double seconds, const std::function<void()>& waits) {
   const fs::path path = fs::path(root) / "experiments" / ".check.lock";
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
   Lock lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   const int file = lock.file();
   if (file < 0) return Error{text("cannot write ", path.string(), ": ", std::strerror(errno))};
-  for (double waited = 0; ::flock(file, LOCK_EX | LOCK_NB) != 0; waited += 0.05) {
-    if (waited >= seconds) return Error{text("another terminal is in the middle of a check, so ", part, " was not checked: try again when it is done")};
+  bool said = false;
+  const auto begin = std::chrono::steady_clock::now();
+  while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (Interrupt::asked_for()) return Error{text("stopped, as asked, before ", part, " was checked")};
+    if (std::chrono::steady_clock::now() - begin >= std::chrono::duration<double>(seconds)) {
+      return Error{text("another terminal is in the middle of a check, so ", part, " was not checked: try again when it is done")};
+    }
+    if (!said && waits) waits();
+    said = true;
     ::usleep(50000);
   }
   return lock;
@@ -77,8 +87,17 @@ base::Result<std::string> provide_own_file(const std::string& root, const Place&
   }
   base::Result<std::string> content = starting_text(root, place);
   if (!content) return content.as_error();
-  if (base::Status written = write_whole(path, content.value()); !written) return written.as_error();
-  if (made != nullptr) *made = true;
+  // Written beside, and given its name only where nothing has it by now: another terminal may have been faster.
+  const std::string beside = path + "." + std::to_string(::getpid()) + ".new";
+  if (base::Status written = write_whole(beside, content.value()); !written) return written.as_error();
+  const bool is_new = ::link(beside.c_str(), path.c_str()) == 0;
+  const int why = is_new ? 0 : errno;
+  fs::remove(beside, ignored);
+  // A disk without links: as well as can be.
+  if (!is_new && why != EEXIST) {
+    if (base::Status written = write_whole(path, content.value()); !written) return written.as_error();
+  }
+  if (made != nullptr) *made = why != EEXIST;
   return path;
 }
 
@@ -94,6 +113,27 @@ std::map<std::string, std::string> own_files(const std::string& root, const Plac
   if (!fs::is_directory(path, ignored)) take(path);
   else for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) take(entry.path());
   return files;
+}
+
+std::string own_look(const std::string& root, const Place& place) {
+  const fs::path path = fs::path(root) / own_file_of(place);
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  if (place.part->kind != Kind::notes) {
+    files.push_back(path);
+  } else {
+    for (const fs::directory_entry& entry : fs::directory_iterator(path, ignored)) files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+  }
+  std::string look;
+  for (const fs::path& file : files) {
+    const std::string name = file.filename().string();
+    const bool passing = name.front() == '.' || name.front() == '#' || name.back() == '~' || name.ends_with(".tmp") || name.ends_with(".swp") || name == "4913";
+    struct stat about{};
+    if (passing || ::stat(file.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) continue;
+    look += text(name, " ", about.st_ino, " ", about.st_size, " ", about.st_mtim.tv_sec, ".", about.st_mtim.tv_nsec, "\n");
+  }
+  return look;
 }
 
 std::string own_hash(const std::string& root, const Place& place) {

@@ -4,6 +4,7 @@
 // ever overwritten without a copy beside it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 
@@ -23,6 +24,10 @@ std::string own_hash(const std::string& root, const Place& place);
 // The learner's files of a part by their paths from the root: one, or those of a folder. Files over 256 KiB are left out.
 std::map<std::string, std::string> own_files(const std::string& root, const Place& place);
 
+// How those files stand on the disk: another text as soon as one is saved, in place or beside and renamed, made or taken away.
+// What editors leave for a moment (hidden files, `x~`, `x.tmp`, vim's 4913) does not count.
+std::string own_look(const std::string& root, const Place& place);
+
 // Puts the starter in its place; what stood there is kept in experiments/NN_name/kept/. Returns the copy's path from the
 // root, "" where there was nothing. Errors: as above; the copy cannot be made (then nothing has changed).
 base::Result<std::string> reset_own_file(const std::string& root, const Place& place);
@@ -39,8 +44,9 @@ class Lock {
  private:
   int file_;
 };
-// Waits for a check in another terminal, at most `seconds`. Errors: it still runs then; the folder cannot be written.
-base::Result<Lock> lock_checks(const std::string& root, const std::string& part, double seconds = 30);
+// Waits for a check in another terminal, at most `seconds`, and calls `waits` once where it has to. Errors: it still runs
+// then; Ctrl-C (child.hpp); the folder cannot be written.
+base::Result<Lock> lock_checks(const std::string& root, const std::string& part, double seconds = 30, const std::function<void()>& waits = nullptr);
 
 // Writes beside and renames. Errors: the folder cannot be written.
 base::Status write_whole(const std::string& path, const std::string& content);

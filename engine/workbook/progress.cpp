@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -101,8 +102,15 @@ std::string progress_file(const std::string& root) { return (fs::path(root) / "e
 // The open file, locked until it is closed.
 class Locked {
  public:
-  explicit Locked(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644)) {
-    if (file_ >= 0) ::flock(file_, LOCK_EX);
+  Locked(const std::string& path, double seconds) : file_(::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644)) {
+    const auto begin = std::chrono::steady_clock::now();
+    while (file_ >= 0 && ::flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      // A disk that knows no locks: one call appends a line whole there, too
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      held_ = std::chrono::steady_clock::now() - begin >= std::chrono::duration<double>(seconds);
+      if (held_) return;
+      ::usleep(2000);
+    }
   }
   ~Locked() {
     if (file_ >= 0) ::close(file_);
@@ -110,12 +118,31 @@ class Locked {
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
   int file() const { return file_; }
+  bool held_by_another() const { return held_; }
 
  private:
   int file_;
+  bool held_ = false;
 };
 
+constexpr const char* shown_name = "experiments/progress.txt";
+
+// Why this is no progress file at all; "" where it is one. To it nothing is added: the next line would spoil what somebody
+// can perhaps still repair.
+std::string no_text(const std::string& content) {
+  const std::string why = why_no_text(content, shown_name);
+  return why.empty() ? why : why + ": save it as UTF-8, or move it away to begin anew; nothing was written to it";
+}
+
 }  // namespace
+
+std::string why_no_text(const std::string& content, const std::string& name) {
+  if (content.compare(0, 2, "\xFF\xFE") == 0 || content.compare(0, 2, "\xFE\xFF") == 0) return name + ":1 is UTF-16";
+  const std::size_t zero = content.find('\0');
+  if (zero == std::string::npos) return "";
+  const auto line = 1 + std::count(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(zero), '\n');
+  return text(name, ":", line, " holds a byte of zero, which no text does");
+}
 
 bool is_sealed(const std::string& what) { return what == "predicted" || what == "passed"; }
 
@@ -134,7 +161,8 @@ std::string line_of(const Event& event, int seed) {
 
 Progress progress_of(const std::string& content, const std::string& name) {
   Progress progress;
-  std::istringstream lines(content);
+  // Some editors put a byte order mark before the first line.
+  std::istringstream lines(content.compare(0, 3, "\xEF\xBB\xBF") == 0 ? content.substr(3) : content);
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
@@ -158,20 +186,23 @@ base::Result<Progress> read_progress(const std::string& root) {
   if (!fs::exists(path, ignored)) return Progress{};
   base::Result<std::string> content = book::read_text(path);
   if (!content) return content.as_error();
-  return progress_of(content.value(), "experiments/progress.txt");
+  if (const std::string why = no_text(content.value()); !why.empty()) return Error{why};
+  return progress_of(content.value(), shown_name);
 }
 
-base::Status append(const std::string& root, Event event, std::string (*unless)(const Progress&, const Event&)) {
+base::Status append(const std::string& root, Event event, std::string (*unless)(const Progress&, const Event&), double seconds) {
   const std::string path = progress_file(root);
   std::error_code failed;
   fs::create_directories(fs::path(path).parent_path(), failed);
-  const Locked locked(path);
+  const Locked locked(path, seconds);
   if (locked.file() < 0) return Error{text("cannot write ", path, ": ", std::strerror(errno), "; your progress is kept there")};
+  if (locked.held_by_another()) return Error{text("another program holds ", shown_name, ", so nothing was noted: end it, or try again")};
 
   // What stands there by now decides: another terminal may have written since.
   base::Result<std::string> before = book::read_text(path);
   if (!before) return before.as_error();
-  const Progress progress = progress_of(before.value(), "experiments/progress.txt");
+  if (const std::string why = no_text(before.value()); !why.empty()) return Error{why};
+  const Progress progress = progress_of(before.value(), shown_name);
   if (unless != nullptr) {
     if (const std::string why = unless(progress, event); !why.empty()) return Error{why};
   }

@@ -43,7 +43,8 @@ bool is_sealed(const std::string& what);
 
 // `name` stands for the file in sentences.
 Progress progress_of(const std::string& content, const std::string& name);
-// Of root/experiments/progress.txt; nothing yet where there is none. Errors: it cannot be read.
+// Of root/experiments/progress.txt; nothing yet where there is none. Errors: it cannot be read, it is no text, or UTF-16 (with
+// the line).
 base::Result<Progress> read_progress(const std::string& root);
 
 // The line of an event, without its line feed; sealed where that event is. Blanks in a value become '_', quotes in
@@ -51,10 +52,12 @@ base::Result<Progress> read_progress(const std::string& root);
 std::string line_of(const Event& event, int seed);
 
 // Appends, with today's date. `unless`, where given, is asked under the lock with what stands in the file by then: its
-// sentence, if not empty, is the error, and nothing is written.
-// Errors: the folder or file cannot be written.
-base::Status append(const std::string& root, Event event, std::string (*unless)(const Progress&, const Event&) = nullptr);
+// sentence, if not empty, is the error, and nothing is written. Waits for another terminal that is writing, at most `seconds`.
+// Errors: the folder or file cannot be written; another program holds it; read_progress's.
+base::Status append(const std::string& root, Event event, std::string (*unless)(const Progress&, const Event&) = nullptr, double seconds = 10);
 
+// "NAME:1 is UTF-16", "NAME:7 holds a byte of zero, which no text does"; "" where the content may be text.
+std::string why_no_text(const std::string& content, const std::string& name);
 // "2026-11-22 10:14", local time.
 std::string now();
 // Eight hex digits of a file's content: how a pass knows its file. Line ends and blanks at ends of lines do not count.

@@ -1,6 +1,9 @@
 // A learner's way through a part, as it is typed.
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <sstream>
+#include <thread>
 
 #include "engine/cli/console.hpp"
 #include "engine/cli/input.hpp"
@@ -175,7 +178,7 @@ TEST_F(Loop, ResetKeepsWhatStoodThere) {
   folder.write("experiments/00_timeline/fit.cpp", "mine\n");
   const Spoken reset = type({"reset", "00b"});
   EXPECT_EQ(reset.code, 0) << reset.err;
-  EXPECT_NE(reset.out.find("kept in experiments/00_timeline/kept/fit-"), std::string::npos) << reset.out;
+  EXPECT_TRUE(has(reset.out, "kept in experiments/00_timeline/kept/fit-")) << reset.out;
   int kept = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "experiments/00_timeline/kept")) kept += content_of(entry.path().string()) == "mine\n";
   EXPECT_EQ(kept, 1);
@@ -199,6 +202,105 @@ TEST_F(Loop, AnEditedProgressFileIsSaidInOneSentenceAndNothingStops) {
   EXPECT_EQ(next.code, 0);
   EXPECT_TRUE(has(next.err, "note: experiments/progress.txt:2 does not count: it was changed after it was sealed")) << next.err;
   EXPECT_EQ(lines_in(next.err), 1);
+}
+
+// Until the progress file has so many lines of a kind; then `asked` ends a watch that would never end.
+void await_lines(const std::string& file, const std::string& what, int count) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto there = [&] {
+    int found = 0;
+    const std::string all = content_of(file);
+    for (std::size_t at = all.find(what); at != std::string::npos; at = all.find(what, at + 1)) ++found;
+    return found >= count;
+  };
+  while (!there()) {
+    if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(120)) {
+      ADD_FAILURE() << "no " << count << " of '" << what << "' in\n" << content_of(file);
+      std::raise(SIGINT);
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+TEST_F(Loop, AWatchedFileIsCheckedAtEachSaveUntilItPasses) {
+  type({"next", "00b", "all_reduce_32MiB=100"});
+  const std::string file = folder / "experiments/00_timeline/fit.cpp", noted = folder / "experiments/progress.txt";
+  Spoken watched;
+  std::thread watch([&] { watched = shardbook({"check", "00b", "--watch"}); });
+  await_lines(noted, " failed ", 1);
+  std::ofstream(file, std::ios::app) << "// saved in place\n";
+  await_lines(noted, " failed ", 2);
+  // As many editors save: beside, and renamed.
+  std::filesystem::copy_file(std::string(SHARDBOOK_SOURCE_DIR) + "/solutions/00_timeline/fit.cpp", file + ".beside");
+  std::filesystem::rename(file + ".beside", file);
+  watch.join();
+  EXPECT_EQ(watched.code, 0) << watched.out << watched.err;
+  EXPECT_TRUE(has(watched.out, "✓ 00b passed"));
+  EXPECT_TRUE(has(watched.out, "Watching experiments/00_timeline/fit.cpp: checked again when it is saved; Ctrl-C ends."));
+  EXPECT_EQ(watched.out.find('\x1b'), std::string::npos) << "no terminal, no colours";
+
+  // Ctrl-C ends it, and what was not judged to its end is not noted.
+  std::ofstream(file, std::ios::app) << "#error\n";
+  std::thread second([&] { watched = shardbook({"check", "00b", "--watch"}); });
+  await_lines(noted, "rule=compile", 1);
+  std::raise(SIGINT);
+  second.join();
+  EXPECT_EQ(watched.code, 3);
+  EXPECT_EQ(watched.err, "shardbook: stopped, as asked\n");
+}
+
+TEST_F(Loop, TwoTerminalsAtOnceShowEachHintOnceAndLoseNoAnswer) {
+  Spoken one, other;
+  std::thread first([&] { one = shardbook({"hint", "00b"}); }), second([&] { other = shardbook({"hint", "00b"}); });
+  first.join();
+  second.join();
+  EXPECT_NE(one.out.find("Hint 1 of 3") == std::string::npos, other.out.find("Hint 1 of 3") == std::string::npos) << one.out << other.out;
+  EXPECT_NE(one.out.find("Hint 2 of 3") == std::string::npos, other.out.find("Hint 2 of 3") == std::string::npos) << one.err << other.err;
+  type({"next", "00a", "shorter=20", "fault=3"});
+  std::thread third([&] { one = shardbook({"check", "00a", "late_rank=2"}); }), fourth([&] { other = shardbook({"check", "00a", "busy_regime=rank"}); });
+  third.join();
+  fourth.join();
+  const std::string answers = content_of(folder / "experiments/00_timeline/00a.txt");
+  EXPECT_NE(answers.find("late_rank = 2\n"), std::string::npos) << answers << one.err << other.err;
+  EXPECT_NE(answers.find("busy_regime = rank\n"), std::string::npos) << answers;
+  std::istringstream lines(progress());
+  int failed = 0;
+  for (std::string line; std::getline(lines, line);) failed += line.find(" 00a failed ") != std::string::npos;
+  EXPECT_EQ(failed, 2) << progress();
+}
+
+TEST(OwnConsole, IsAsWideAsTheViewerSaysWhereThereIsNoTerminal) {
+  ::setenv("SHARDBOOK_COLUMNS", "57", 1);
+  const Console console = own_console();
+  ::unsetenv("SHARDBOOK_COLUMNS");
+  if (console.out_is_terminal) GTEST_SKIP() << "there is a terminal here";
+  EXPECT_EQ(console.text_columns(), 57);
+  EXPECT_NE(own_console().text_columns(), 57);
+}
+
+TEST_F(Loop, AFileInAnotherEncodingGetsOneSentenceAndStays) {
+  const std::string content("\xFF\xFE" "2\0" "0\0", 6);
+  type({"next", "00a", "shorter=20", "fault=3"});
+  type({"next", "00b", "all_reduce_32MiB=100"});
+  const std::string answers = folder.write("experiments/00_timeline/00a.txt", content);
+  folder.write("experiments/00_timeline/fit.cpp", "int a;\nint b;\n" + content.substr(2));
+  EXPECT_TRUE(has(type({"check", "00a"}).out, "✗ experiments/00_timeline/00a.txt:1 is UTF-16: save it as UTF-8."));
+  EXPECT_EQ(type({"check", "00a", "late_rank=2"}).err, "shardbook: experiments/00_timeline/00a.txt:1 is UTF-16: save it as UTF-8; nothing was added\n");
+  EXPECT_EQ(content_of(answers), content);
+  const Spoken exercise = type({"check", "00b"});
+  EXPECT_TRUE(has(exercise.out, "✗ experiments/00_timeline/fit.cpp:3 holds a byte of zero, which no text does: save it as UTF-8.")) << exercise.out;
+}
+
+TEST_F(Loop, AProgressFileThatIsNoTextStopsWithOneSentenceAndStays) {
+  const std::string content("\xFF\xFE" "2\0" "0\0", 6);
+  folder.write("experiments/progress.txt", content);
+  for (const char* verb : {"next", "list", "hint"}) {
+    const Spoken said = type({verb});
+    EXPECT_EQ(said.code, 2);
+    EXPECT_EQ(said.err, "shardbook: experiments/progress.txt:1 is UTF-16: save it as UTF-8, or move it away to begin anew; nothing was written to it\n");
+    EXPECT_EQ(progress(), content);
+  }
 }
 
 TEST_F(Loop, ASeedIsGivenOnce) {

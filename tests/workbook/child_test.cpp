@@ -42,6 +42,16 @@ TEST(Child, WhatItStartedEndsWithIt) {
   EXPECT_FALSE(std::filesystem::exists(file));
 }
 
+TEST(Child, CtrlCEndsItAndNotThisProgram) {
+  const Interrupt interrupt;
+  EXPECT_FALSE(Interrupt::asked_for());
+  // The signal comes from the child itself, so it surely runs.
+  const base::Result<ChildEnd> end = run_child({"sh", "-c", "kill -INT " + std::to_string(::getpid()) + "; exec sleep 60"}, {});
+  ASSERT_FALSE(end.ok());
+  EXPECT_EQ(end.error(), "sh was stopped, as asked");
+  EXPECT_TRUE(Interrupt::asked_for());
+}
+
 TEST(Child, AFloodOfWordsIsCutAndDoesNotHoldItUp) {
   const ChildEnd end = shell("yes | head -c 3000000; exit 3");
   EXPECT_EQ(end.code, 3);

@@ -1,4 +1,9 @@
 // The progress file: what its lines mean, what does not count, and who may write.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/wait.h>
+
+#include <set>
 #include <thread>
 
 #include "engine/workbook/learner.hpp"
@@ -84,6 +89,68 @@ TEST(Progress, TwoTerminalsAtOnceLoseNoLine) {
   EXPECT_TRUE(progress.problems.empty());
 }
 
+TEST(Progress, TwoProcessesAtOnceLoseNoLineAndTearNone) {
+  const Project project;
+  for (const char* who : {"a", "b"}) {
+    if (::fork() != 0) continue;
+    bool well = true;
+    for (int n = 0; n < 20; ++n) well &= append(project.root(), {"", "02b", "failed", {{"number", who + std::to_string(n)}}, std::string(120, who[0]), 0}).ok();
+    ::_exit(well ? 0 : 1);
+  }
+  for (int i = 0; i < 2; ++i) {
+    int status = 0;
+    ASSERT_GT(::wait(&status), 0);
+    EXPECT_EQ(status, 0);
+  }
+  const Progress progress = read_progress(project.root()).value();
+  EXPECT_TRUE(progress.problems.empty());
+  std::set<std::string> numbers;
+  for (const Event& one : progress.events) {
+    numbers.insert(one.values.at("number"));
+    EXPECT_EQ(one.said, std::string(120, one.values.at("number")[0]));
+  }
+  EXPECT_EQ(numbers.size(), 40u);
+  EXPECT_EQ(progress.events.size(), 40u);
+}
+
+TEST(Progress, AProgramThatHoldsTheFileIsWaitedForAndThenNamed) {
+  const Project project;
+  const std::string before = at("10:00", "opened"), path = project.write("experiments/progress.txt", before);
+  const int held = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(held, LOCK_EX), 0);
+  const base::Status noted = append(project.root(), {"", "02b", "hint", {}, "", 0}, nullptr, 0.05);
+  ::close(held);
+  ASSERT_FALSE(noted.ok());
+  EXPECT_EQ(noted.error(), "another program holds experiments/progress.txt, so nothing was noted: end it, or try again");
+  EXPECT_EQ(project.progress(), before);
+}
+
+TEST(Progress, AFileThatIsNoTextIsNamedWithItsLineAndLeftAsItIs) {
+  using namespace std::string_literals;
+  const Project project;
+  for (const auto& [content, where] : {std::pair{"\xFF\xFE" "2\0" "0\0"s, "experiments/progress.txt:1 is UTF-16"}, std::pair{"\xFE\xFF\0" "2"s, "experiments/progress.txt:1 is UTF-16"},
+                                       std::pair{"# mine\n\x7F" "ELF\0"s, "experiments/progress.txt:2 holds a byte of zero"}}) {
+    project.write("experiments/progress.txt", content);
+    const base::Result<Progress> read = read_progress(project.root());
+    ASSERT_FALSE(read.ok());
+    EXPECT_EQ(read.error().find(where), 0u) << read.error();
+    EXPECT_FALSE(append(project.root(), {"", "02b", "hint", {}, "", 0}).ok());
+    EXPECT_EQ(project.progress(), content);
+  }
+}
+
+TEST(Progress, WindowsEndsOfLineAndAByteOrderMarkCountAsTheSameLines) {
+  const Project project;
+  std::string sealed = at("10:14", "predicted", {{"step", "1.5"}});
+  sealed.insert(sealed.size() - 1, "\r");
+  project.write("experiments/progress.txt", "\xEF\xBB\xBF" + sealed);
+  ASSERT_TRUE(append(project.root(), {"", "02b", "hint", {{"number", "1"}}, "", 0}).ok());
+  const Progress progress = read_progress(project.root()).value();
+  EXPECT_TRUE(progress.problems.empty());
+  EXPECT_EQ(progress.events.size(), 2u);
+  EXPECT_EQ(project.progress().find("\xEF\xBB\xBF" + sealed), 0u);
+}
+
 TEST(Progress, ALineAddedByHandWithoutItsEndStaysALineOfItsOwn) {
   const Project project;
   project.write("experiments/progress.txt", "# note of mine");
@@ -111,11 +178,34 @@ TEST(Progress, NotesOfSeveralPartsGrowInOneFolderAndKeepTheirPasses) {
   EXPECT_NE(reset_own_file(project.root(), place).error().find("all yours"), std::string::npos);
 }
 
+TEST(OwnLook, ChangesWithEachSaveAndNotWithWhatEditorsLeaveForAMoment) {
+  const Project project;
+  Lab lab;
+  Part part;
+  part.kind = Kind::notes;
+  part.exercise = "35-reading-notes";
+  const Place place{&lab, &part};
+  std::set<std::string> looks{own_look(project.root(), place)};
+  const auto is_new = [&] { return looks.insert(own_look(project.root(), place)).second; };
+  const std::string note = project.write("experiments/35-reading-notes/a.md", "one");
+  EXPECT_TRUE(is_new());
+  project.write("experiments/35-reading-notes/a.md", "one, and more");   // in place
+  EXPECT_TRUE(is_new());
+  for (const char* passing : {".a.md.swp", "4913", "a.md~", "#a.md#", "a.md.123.tmp"}) project.write(std::string("experiments/35-reading-notes/") + passing, "x");
+  EXPECT_FALSE(is_new());
+  std::filesystem::rename(project.write("beside", "one, and more"), note);   // beside, and renamed: as long as before
+  EXPECT_TRUE(is_new());
+  std::filesystem::remove(note);
+  EXPECT_FALSE(is_new());   // as at the beginning
+}
+
 TEST(Progress, ACheckThatRunsElsewhereIsWaitedForAndThenNamed) {
   const Project project;
   const base::Result<Lock> first = lock_checks(project.root(), "00b", 0);
   ASSERT_TRUE(first.ok());
-  const base::Result<Lock> second = lock_checks(project.root(), "00b", 0.1);
+  int waits = 0;
+  const base::Result<Lock> second = lock_checks(project.root(), "00b", 0.1, [&] { ++waits; });
+  EXPECT_EQ(waits, 1);
   ASSERT_FALSE(second.ok());
   EXPECT_NE(second.error().find("another terminal is in the middle of a check"), std::string::npos);
 }
