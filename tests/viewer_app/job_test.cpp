@@ -46,6 +46,14 @@ TEST(Job, GivesItsWordsToTheProjectsProgramAndKeepsWhatThatSays) {
   EXPECT_NE(job.said().find(project.root + "\ncheck 04a\nwrong\n"), std::string::npos) << job.said();
 }
 
+TEST(Job, SaysHowWideItsLinesMayBe) {
+  const Project project("echo \"[$SHARDBOOK_COLUMNS]\"\n");
+  Job job;
+  ASSERT_TRUE(job.start(project.root, {"check", "04a"}, 57));
+  wait_for(job);
+  EXPECT_EQ(job.said(), "[57]\n");
+}
+
 TEST(Job, IsOneAtATime) {
   const Project project("sleep 60\n");
   Job job;

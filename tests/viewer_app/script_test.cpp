@@ -120,5 +120,29 @@ TEST_F(Scripts, a_run_that_is_named_beside_a_lab_is_the_only_one_that_opens) {
   fs::remove_all(folder);
 }
 
+TEST_F(Scripts, notes_of_the_reading_pane_are_read_again_when_an_editor_saves_them) {
+  const fs::path root = fs::temp_directory_path() / (std::to_string(::getpid()) + "-shardbook-reading-pane");
+  const fs::path note = root / "experiments/35-reading-notes/synthesis.md";
+  fs::create_directories(note.parent_path());
+  for (const char* part : {"engine", "labs", "notes"}) fs::create_directory_symlink(fs::path(SHARDBOOK_SOURCE_DIR) / part, root / part);
+  const auto save = [&](const std::string& content) {
+    std::ofstream(note.string() + "~", std::ios::binary) << content;
+    fs::rename(note.string() + "~", note);
+  };
+  DeskOptions options;
+  options.root = root.string();
+  options.remember = false;
+  desk = std::make_unique<Desk>(options);
+  EXPECT_EQ(run("key \"L\"\nexpect \"14 of these files are not here yet: ./shardbook notes sources fetches them\"\n"
+                "click \"synthesis.md\"\nexpect \"There is no synthesis.md yet\"\n"), "");
+  save("# Pictures\n\n```mermaid\nflowchart LR\n  a --> b\n```\n");
+  EXPECT_EQ(run("wait 2\nexpect reading.lines 6\nexpect \"a --> b\"\nrefuse \"There is no synthesis.md\"\n"), "");
+  save("# Pictures\n```\nopen\n");
+  EXPECT_EQ(run("wait 2\nexpect reading.lines 3\nexpect \"a fence opens here and does not close\"\nclick \"synthesis.md:2\"\nexpect reading.marked 2\n"), "");
+  save("\xFF\xFE#");
+  EXPECT_EQ(run("wait 2\nexpect reading.lines 0\nexpect \"synthesis.md is UTF-16: save it as UTF-8\"\n"), "");
+  fs::remove_all(root);
+}
+
 }  // namespace
 }  // namespace shardbook::app

@@ -27,5 +27,21 @@ if fonts=$(sed -n 's/^# fonts beside the viewer: *//p' "$script") && [ -n "$font
   for font in $fonts; do cp "$(dirname "$viewer")/fonts/$font" plain/fonts/; done
   viewer=$folder/plain/$(basename "$viewer")
 fi
+# A project of its own, with sources of another's and notes about them, where a script asks for it in a line
+# "# in a project of its own". The commit is none that the lab pins, so these files are judged as they are.
+if grep -q '^# in a project of its own' "$script"; then
+  commit=$(printf 'a%.0s' {1..40}) own=$folder/own
+  sources=$own/sources/NVIDIA+Megatron-LM/$commit/megatron/core/tensor_parallel
+  mkdir -p "$sources" "$own/experiments/35-reading-notes"
+  for part in engine labs notes solutions experiments/captured; do ln -s "$project/$part" "$own/$part"; done
+  # The program that stands beside the viewer, in this project.
+  printf '#!/bin/sh\nSHARDBOOK_ROOT=%s exec %s "$@"\n' "$own" "$(dirname "$viewer")/shardbook" > "$own/shardbook"
+  chmod +x "$own/shardbook"
+  for line in $(seq 1 300); do echo "def place_$line(): pass  # of layers"; done > "$sources/layers.py"
+  echo "y = 1" > "$sources/mappings.py"
+  echo "$commit" > "$own/experiments/35-reading-notes/megatron-sha.txt"
+  printf '# A note\r\n\r\n### One choice\r\n\r\n`layers.py:L120-L124` `place_122` `nowhere` and `layers.py:L290-L310` `place_300`\r\n\r\n## Connect the dots\r\n\r\nThe tutor.\r\n' > "$own/experiments/35-reading-notes/megatron-tp-layers.md"
+  project=$own
+fi
 export HOME=$folder XDG_CONFIG_HOME=$folder/config SHARDBOOK_ROOT=$project LP_NUM_THREADS=1
 "$viewer" view --size 1280x800 --script "$script"

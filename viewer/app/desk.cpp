@@ -38,6 +38,8 @@ Desk::Impl::Impl(DeskOptions given) : options(std::move(given)) {
   if (options.remember) settings = read_settings();
   if (options.dark) settings.dark = true;
   layout = !options.layout.empty() ? options.layout : !settings.layout.empty() ? settings.layout : "";
+  pane.notes_share = settings.notes_share;
+  pane.findings_share = settings.findings_share;
   drawer = false;                            // opens with the first selection, unless the user has closed it before
   show_library = true;
 
@@ -52,6 +54,8 @@ Desk::Impl::~Impl() {
   for (const auto& one : runs) remember(*one);
   if (!options.remember) return;
   settings.layout = layout;
+  settings.notes_share = pane.notes_share;
+  settings.findings_share = pane.findings_share;
   write_settings(settings);
 }
 
@@ -93,6 +97,7 @@ void Desk::Impl::draw() {
   ++frames;
   take_loaded();
   take_work();
+  look_at_reading();
   take_causes(false);
   turn_to_run();
   dress(settings.dark, settings.scale * screen_scale);
@@ -118,7 +123,7 @@ void Desk::Impl::draw() {
   views::TopBar bar;
   for (const auto& one : runs) bar.runs.push_back(one->title);
   bar.current = current;
-  bar.layout = layout;
+  bar.layout = show_reading ? "" : layout;
   bar.dark = settings.dark;
   if (loader) {
     bar.loading = loader->progress().fraction.load();
@@ -127,7 +132,9 @@ void Desk::Impl::draw() {
   collect(views::draw_top_bar(bar));
   const float height = whole.y - px(top_units + status_units);
   ImGui::SetCursorPos({0, px(top_units)});
-  if (!draw_page_side(whole, height)) {
+  if (show_reading) {
+    collect(views::draw_reading(pane, {whole.x, height}));
+  } else if (!draw_page_side(whole, height)) {
     const float left = ImGui::GetCursorPosX();
     ImGui::SetCursorPos({left, px(top_units)});
     draw_trace({whole.x - left, height});

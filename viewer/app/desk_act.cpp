@@ -15,6 +15,7 @@ namespace shardbook::app {
 void Desk::Impl::act(const ui::Intent& intent) {
   hint.clear();
   turn_to_run();
+  if (show_reading && act_in_reading(intent)) return;
   if (act_on_page(intent)) return;
   if (const auto found = desk_actions().find(intent.id); found != desk_actions().end()) {
     found->second(*this, intent.argument);
@@ -79,6 +80,23 @@ const Desk::Impl::DeskActions& Desk::Impl::desk_actions() {
       {"work.part", [](Impl& desk, Words place) { desk.choose_work(number_of(place)); }},
       {"work.do", [](Impl& desk, Words command) { desk.do_work(command); }},
       {"work.cancel", [](Impl& desk, Words) { desk.job.cancel(); }},
+
+      // --- Others' files beside notes -----------------------------------------------------------------
+      {"reading", [](Impl& desk, Words) { desk.turn_reading(); }},
+      {"reading.files", [](Impl& desk, Words) { desk.pane.choosing = true; }},
+      {"reading.file", [](Impl& desk, Words place) { desk.choose_file(number_of(place)); }},
+      {"reading.note", [](Impl& desk, Words place) { desk.choose_note(number_of(place)); }},
+      {"reading.cite", [](Impl& desk, Words words) { desk.show_citation(words); }},
+      {"reading.finding", [](Impl& desk, Words place) { desk.show_finding(number_of(place)); }},
+      {"reading.find", [](Impl& desk, Words direction) { desk.find_in_file(number_of(direction)); }},
+      {"reading.longer", [](Impl& desk, Words) { desk.move_lines(1, true); }},
+      {"reading.shorter", [](Impl& desk, Words) { desk.move_lines(-1, true); }},
+      {"reading.copy", [](Impl& desk, Words) { desk.copy_citation(); }},
+      {"reading.append", [](Impl& desk, Words) { desk.add_citation(); }},
+      {"reading.check", [](Impl& desk, Words) {
+         desk.seen_on_disk.clear();
+         desk.hint = desk.show_reading ? "the notes are checked again" : "L opens the notes; there they are checked";
+       }},
 
       // --- Text ---------------------------------------------------------------------------------------
       {"follow", [](Impl& desk, Words link) { desk.follow(link); }},

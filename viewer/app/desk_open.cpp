@@ -81,6 +81,8 @@ Settings read_settings() {
   settings.text_share = number("text_share", 0.2f, 0.7f, settings.text_share);
   settings.drawer_share = number("drawer_share", 0.15f, 0.7f, settings.drawer_share);
   settings.work_share = number("work_share", 0.2f, 0.8f, settings.work_share);
+  settings.notes_share = number("notes_share", 0.2f, 0.7f, settings.notes_share);
+  settings.findings_share = number("findings_share", 0.15f, 0.7f, settings.findings_share);
   if (json.contains("drawer") && json["drawer"].is_boolean()) settings.drawer = json["drawer"].get<bool>();
   return settings;
 }
@@ -93,7 +95,8 @@ void write_settings(const Settings& settings) {
   {
     std::ofstream file(beside);
     file << nlohmann::json{{"dark", settings.dark}, {"scale", settings.scale}, {"text_share", settings.text_share},
-                           {"drawer_share", settings.drawer_share}, {"work_share", settings.work_share}, {"drawer", settings.drawer}}
+                           {"drawer_share", settings.drawer_share}, {"work_share", settings.work_share}, {"drawer", settings.drawer},
+                           {"notes_share", settings.notes_share}, {"findings_share", settings.findings_share}}
                 .dump(2)
          << "\n";
     if (!file) return;                         // a home that cannot be written to keeps no settings; nothing else is lost

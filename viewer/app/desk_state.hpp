@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/book/excerpts.hpp"
+#include "engine/reading/sources.hpp"
 #include "viewer/app/desk.hpp"
 #include "viewer/app/job.hpp"
 #include "viewer/scene/link.hpp"
@@ -48,7 +49,7 @@ struct Settings {
   bool dark = false;
   float scale = 1;
   std::string layout;
-  float text_share = 0.36f, drawer_share = 0.34f, work_share = 0.45f;
+  float text_share = 0.36f, drawer_share = 0.34f, work_share = 0.45f, notes_share = 0.42f, findings_share = 0.3f;
   bool drawer = true;                        // a selection opens it
 };
 Settings read_settings();
@@ -133,6 +134,22 @@ struct Desk::Impl {
   void choose_work(int place);
   void turn_work();
 
+  // --- desk_reading.cpp: others' files beside the notes about them --------------------------------------
+  void turn_reading();
+  void look_at_reading();                    // in each frame: what has changed on the disk is read again
+  void read_files();
+  void read_note();
+  void check_note();
+  bool act_in_reading(const ui::Intent& intent);   // false: it is not for the pane that is in front
+  void choose_file(int place);
+  void choose_note(int place);
+  void show_citation(const std::string& words);    // "12 a/b.py:L3-L9": the note's line, and what it cites there
+  void show_finding(int place);
+  void move_lines(int by, bool longer);
+  void find_in_file(int direction);
+  void copy_citation();
+  void add_citation();
+
   // --- desk_pages.cpp: text and source --------------------------------------------------------------------
   void follow(const std::string& link);
   void show_page(const std::string& path, const std::string& anchor, bool into_history);
@@ -180,7 +197,13 @@ struct Desk::Impl {
   Job job;
   bool show_work = false, work_chosen = false;       // chosen: the part is the user's, not the first that is open
   std::string work_lab;
+  std::string work_asks_of;                  // the part whose predictions are being typed
   int work_read_at = -1000;                  // a frame
+  views::Reading pane;
+  bool show_reading = false;
+  std::unique_ptr<reading::Sources> sources;
+  std::map<std::string, std::string> commits;   // that the notes name, else the lab's own, by repository
+  std::string seen_on_disk;                  // of the notes and the files, when they were read
   views::Palette palette;
   views::Library library_;
   int library_read_at = -1000;               // a frame

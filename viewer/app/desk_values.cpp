@@ -83,6 +83,14 @@ std::optional<std::string> Desk::value(const std::string& name) const {
   if (name == "work.asks") return std::to_string(desk.work.asks.size());
   if (name == "work.output") return desk.work.output;
   if (name == "work.ended") return desk.work.ended;
+  if (name == "reading") return desk.show_reading ? "yes" : "no";
+  if (name == "reading.file") return desk.pane.shown < 0 ? "" : desk.pane.files[static_cast<std::size_t>(desk.pane.shown)].path;
+  if (name == "reading.citation") return desk.pane.citation;
+  if (name == "reading.note") return desk.pane.notes.empty() ? "" : desk.pane.notes[static_cast<std::size_t>(desk.pane.note)];
+  if (name == "reading.lines") return std::to_string(desk.pane.lines.size());
+  if (name == "reading.marked") return std::to_string(desk.pane.marked);
+  if (name == "reading.found") return std::to_string(desk.pane.findings.size());
+  if (name == "reading.verdict") return desk.pane.verdict;
   if (name == "library") return desk.show_library ? "yes" : "no";
   if (name == "page") return desk.page.path;
   if (name == "page.anchor") return desk.page.anchor;

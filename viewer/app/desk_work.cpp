@@ -27,6 +27,12 @@ std::string words_of(const workbook::Place& place, const workbook::PartState& st
   return text(place.part->id, " ", place.part->title, " · ", time);
 }
 
+// "0.4", "12"
+std::string seconds_words(double seconds) {
+  const int tenths = static_cast<int>(10 * seconds + 0.5);
+  return tenths < 100 ? text(tenths / 10, ".", tenths % 10) : text(tenths / 10);
+}
+
 std::string state_words(const workbook::Part& part, const workbook::PartState& state) {
   std::string words;
   if (state.predicted) {
@@ -37,7 +43,7 @@ std::string state_words(const workbook::Part& part, const workbook::PartState& s
     }
   }
   if (state.reopened) words += text(words.empty() ? "" : ". ", "Open again: what was passed has changed");
-  if (!state.passed && state.failures > 0) words += text(words.empty() ? "" : ". ", state.failures, state.failures == 1 ? " check" : " checks", " failed, ", state.hints, " hints seen");
+  if (!state.passed && state.failures > 0) words += text(words.empty() ? "" : ". ", state.failures, state.failures == 1 ? " check" : " checks", " failed, ", state.hints, state.hints == 1 ? " hint seen" : " hints seen");
   return words;
 }
 
@@ -51,7 +57,6 @@ void Desk::Impl::read_work() {
     work_lab = lab;
     work_chosen = false;
   }
-  const std::string before = work.parts.empty() ? "" : work.parts[static_cast<std::size_t>(work.current)].id;
   work.parts.clear();
   if (lab.empty() || options.root.empty()) return;
   const base::Result<workbook::Course> course = workbook::open_course(options.root);
@@ -76,7 +81,9 @@ void Desk::Impl::read_work() {
   work.state = state_words(*place.part, state);
   work.file = place.part->kind == workbook::Kind::notes || place.part->exercise.empty() ? "" : workbook::own_file_of(place);
   work.commands = place.part->run;
-  if (before != place.part->id || state.predicted) work.asks.clear();
+  work.reads = place.part->kind == workbook::Kind::notes;
+  if (work_asks_of != place.part->id || state.predicted) work.asks.clear();
+  work_asks_of = place.part->id;
   if (!state.predicted && work.asks.empty()) {
     for (const workbook::Prediction& one : place.part->predict) work.asks.push_back({one.key, one.text, one.unit, ""});
   }
@@ -94,7 +101,7 @@ void Desk::Impl::take_work() {
     work.ended = text("running for ", static_cast<int>(job.seconds()), " s", job.cancelled() ? ", told to stop" : "");
   } else if (ended) {
     work.failed = job.code() != 0;
-    work.ended = job.cancelled() ? std::string("stopped, as asked") : text(job.code() == 0 ? "done in " : text("exit code ", job.code(), " after "), static_cast<int>(job.seconds()), " s");
+    work.ended = job.cancelled() ? std::string("stopped, as asked") : text(job.code() == 0 ? "done in " : text("exit code ", job.code(), " after "), seconds_words(job.seconds()), " s");
     const std::string run = run_named_in(work.output);
     std::error_code ignored;
     work.run = !run.empty() && fs::exists(fs::path(options.root) / run, ignored) ? (fs::path(options.root) / run).string() : "";
@@ -106,7 +113,7 @@ void Desk::Impl::take_work() {
 void Desk::Impl::do_work(const std::string& command) {
   const std::vector<std::string> words = own_words(command);
   if (words.empty()) return fail(text("'", command, "' is none of the workbook's own commands; a terminal runs it"));
-  if (const base::Status started = job.start(options.root, words); !started) return fail(started.error());
+  if (const base::Status started = job.start(options.root, words, work.columns); !started) return fail(started.error());
   work.run.clear();
   take_work();
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t most_output = 256 << 10;
 constexpr std::chrono::seconds patience{2};   // between asking a child to stop and ending it
 
-[[noreturn]] void become(const std::string& program, const std::string& folder, const std::vector<std::string>& words, int output) {
+[[noreturn]] void become(const std::string& program, const std::string& folder, const std::vector<std::string>& words, char* const* variables, int output) {
   ::setpgid(0, 0);
   const int nothing = ::open("/dev/null", O_RDONLY);
   ::dup2(nothing, 0);
@@ -32,7 +32,7 @@ constexpr std::chrono::seconds patience{2};   // between asking a child to stop 
   std::vector<char*> arguments{const_cast<char*>(program.c_str())};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  ::execv(program.c_str(), arguments.data());
+  ::execve(program.c_str(), arguments.data(), variables);
   const std::string sentence = std::string("cannot start ") + program + ": " + std::strerror(errno) + "\n";
   if (::write(2, sentence.data(), sentence.size()) < 0) ::_exit(126);
   ::_exit(127);
@@ -47,7 +47,7 @@ Job::~Job() {
   ::close(output_);
 }
 
-base::Status Job::start(const std::string& root, const std::vector<std::string>& words) {
+base::Status Job::start(const std::string& root, const std::vector<std::string>& words, int columns) {
   if (running()) return base::Error{base::text("`", command_, "` still runs: wait for it, or cancel it")};
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return base::Error{base::text("no pipe can be had: ", std::strerror(errno))};
@@ -58,8 +58,15 @@ base::Status Job::start(const std::string& root, const std::vector<std::string>&
   code_ = 0;
   cancelled_ = false;
   began_ = Clock::now();
+  std::string width = base::text("SHARDBOOK_COLUMNS=", columns);
+  std::vector<char*> variables;
+  for (char** one = environ; *one != nullptr; ++one) {
+    if (columns == 0 || std::strncmp(*one, "SHARDBOOK_COLUMNS=", 18) != 0) variables.push_back(*one);
+  }
+  if (columns > 0) variables.push_back(width.data());
+  variables.push_back(nullptr);
   const pid_t child = ::fork();
-  if (child == 0) become(program, root, words, ends[1]);
+  if (child == 0) become(program, root, words, variables.data(), ends[1]);
   ::close(ends[1]);
   if (child < 0) {
     ::close(ends[0]);

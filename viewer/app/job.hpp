@@ -21,8 +21,9 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // Starts `root`/shardbook with these words. Errors: one is running; it cannot be started.
-  base::Status start(const std::string& root, const std::vector<std::string>& words);
+  // Starts `root`/shardbook with these words, which writes lines of `columns` letters; 0: as it likes. Errors: one is
+  // running; it cannot be started.
+  base::Status start(const std::string& root, const std::vector<std::string>& words, int columns = 0);
   // Takes what it has said since. True: it has ended now. Never waits.
   bool poll();
   // Asks it to stop, as Ctrl-C does; two seconds later poll() ends it.

@@ -24,8 +24,8 @@ struct CodeLines {
   std::string text, language;
   std::vector<std::vector<Piece>> lines;
   std::size_t longest = 0;             // bytes of the longest line
-  int first = -1, last = -1;           // selected lines, counted from 0; -1: none
   bool dragging = false;
+  float line_height = 0;               // when it was drawn last
 };
 
 namespace {
@@ -51,14 +51,44 @@ std::shared_ptr<CodeLines> cut(const std::string& text, const std::string& langu
   return made;
 }
 
-std::string selected_lines(const CodeLines& made) {
+std::string selected_lines(const CodeView& code, const CodeLines& made) {
   std::string out;
-  const auto [low, high] = std::minmax(made.first, made.last);
-  for (int i = std::max(low, 0); low >= 0 && i <= high && i < static_cast<int>(made.lines.size()); ++i) {
-    for (const CodeLines::Piece& piece : made.lines[i]) out.append(made.text, piece.begin, piece.end - piece.begin);
+  const int low = code.low() - code.first_line, high = code.high() - code.first_line;
+  for (int i = std::max(low, 0); code.low() > 0 && i <= high && i < static_cast<int>(made.lines.size()); ++i) {
+    for (const CodeLines::Piece& piece : made.lines[static_cast<std::size_t>(i)]) out.append(made.text, piece.begin, piece.end - piece.begin);
     out += '\n';
   }
   return out;
+}
+
+// What mouse and keys select. `top`: of the first line; `height`: of each.
+void select_lines(CodeView& code, CodeLines& made, float top, float height) {
+  const int count = static_cast<int>(made.lines.size());
+  const int under = static_cast<int>(std::floor((ImGui::GetMousePos().y - top) / height));
+  const bool inside = ImGui::IsWindowHovered() && under >= 0 && under < count;
+  const auto line_at = [&](int place) { return code.first_line + std::clamp(place, 0, count - 1); };
+  if (inside) ImGui::SetMouseCursor(ImGuiMouseCursor_TextInput);
+  if (inside && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
+    made.dragging = true;
+    if (code.picks && ImGui::GetIO().KeyShift && code.from > 0) code.to = line_at(under);
+    else code.from = code.to = code.picks ? line_at(under) : 0;
+  }
+  if (made.dragging && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
+    const bool longer = code.picks && ImGui::GetIO().KeyShift && code.from > 0;
+    if (!longer) code.from = line_at(static_cast<int>(std::floor((ImGui::GetIO().MouseClickedPos[0].y - top) / height)));
+    code.to = line_at(under);
+  }
+  if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) made.dragging = false;
+  if (!has_keys()) return;
+  for (const Pressed& pressed : pressed_commands()) {
+    const std::string_view id = pressed.command->id;
+    if (id == "text.select_all") code.from = line_at(0), code.to = line_at(count - 1);
+    if (id == "text.copy" && code.from > 0) ImGui::SetClipboardText(selected_lines(code, made).c_str());
+    if (id == "scroll.up" || id == "scroll.down") ImGui::SetScrollY(ImGui::GetScrollY() + (id == "scroll.up" ? -1 : 1) * height);
+    if (id == "scroll.page_up" || id == "scroll.page_down") {
+      ImGui::SetScrollY(ImGui::GetScrollY() + (id == "scroll.page_up" ? -0.9F : 0.9F) * ImGui::GetWindowHeight());
+    }
+  }
 }
 
 }  // namespace
@@ -80,45 +110,30 @@ void draw_code(CodeView& code, ImVec2 size) {
   const ImVec2 origin = ImGui::GetCursorScreenPos(), window = ImGui::GetWindowPos();
   const float width = ImGui::GetWindowWidth();
   ImGui::Dummy({gutter + static_cast<float>(made.longest + 1) * letter, height * static_cast<float>(count)});
-  const int marked = code.marked - code.first_line;
+  // Larger or smaller letters: the same lines stay in sight.
+  if (made.line_height > 0 && made.line_height != height) ImGui::SetScrollY(ImGui::GetScrollY() * height / made.line_height);
+  made.line_height = height;
+  const int marked = code.marked - code.first_line, moved = code.to - code.first_line;
+  // What the keys have moved to stays in sight.
+  if (code.reveal && moved >= 0 && moved < count) {
+    const float y = height * static_cast<float>(moved), page = ImGui::GetWindowHeight() - 3 * height;
+    if (y < ImGui::GetScrollY()) ImGui::SetScrollY(y);
+    else if (y > ImGui::GetScrollY() + page) ImGui::SetScrollY(y - page);
+  }
+  code.reveal = false;
   if (code.scroll && marked >= 0 && marked < count) {
     ImGui::SetScrollY(std::max(0.0F, height * static_cast<float>(marked) - ImGui::GetWindowHeight() / 3));
     ImGui::SetScrollX(0);
   }
   code.scroll = false;
 
-  // Selecting lines, and the commands for them.
-  const ImVec2 mouse = ImGui::GetMousePos();
-  const int under = static_cast<int>(std::floor((mouse.y - origin.y) / height));
-  const bool inside = ImGui::IsWindowHovered() && under >= 0 && under < count;
-  if (inside) ImGui::SetMouseCursor(ImGuiMouseCursor_TextInput);
-  if (inside && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-    made.dragging = true;
-    made.first = made.last = -1;
-  }
-  if (made.dragging && ImGui::IsMouseDragging(ImGuiMouseButton_Left)) {
-    const int from = static_cast<int>(std::floor((ImGui::GetIO().MouseClickedPos[0].y - origin.y) / height));
-    made.first = std::clamp(from, 0, count - 1);
-    made.last = std::clamp(under, 0, count - 1);
-  }
-  if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) made.dragging = false;
-  if (has_keys()) {
-    for (const Pressed& pressed : pressed_commands()) {
-      const std::string_view id = pressed.command->id;
-      if (id == "text.select_all") made.first = 0, made.last = count - 1;
-      if (id == "text.copy" && made.first >= 0) ImGui::SetClipboardText(selected_lines(made).c_str());
-      if (id == "scroll.up" || id == "scroll.down") ImGui::SetScrollY(ImGui::GetScrollY() + (id == "scroll.up" ? -1 : 1) * height);
-      if (id == "scroll.page_up" || id == "scroll.page_down") {
-        ImGui::SetScrollY(ImGui::GetScrollY() + (id == "scroll.page_up" ? -0.9F : 0.9F) * ImGui::GetWindowHeight());
-      }
-    }
-  }
+  select_lines(code, made, origin.y, height);
 
   // The lines in sight.
   ImDrawList* list = ImGui::GetWindowDrawList();
   const int first = std::max(0, static_cast<int>((window.y - origin.y) / height));
   const int last = std::min(count, static_cast<int>((window.y + ImGui::GetWindowHeight() - origin.y) / height) + 1);
-  const auto [low, high] = std::minmax(made.first, made.last);
+  const int low = code.low() - code.first_line, high = code.high() - code.first_line;
   const float down = std::floor((height - font(FontKind::mono)->FontSize) / 2);
   for (int i = first; i < last; ++i) {
     const float y = origin.y + height * static_cast<float>(i);
@@ -140,6 +155,7 @@ void draw_code(CodeView& code, ImVec2 size) {
     const float y = origin.y + height * static_cast<float>(i);
     const std::string number = std::to_string(code.first_line + i);
     if (i == marked) list->AddRectFilled({window.x, y}, {window.x + px(3), y + height}, colours.accent);
+    if (code.picks) note_spot("L" + number, {window.x, y}, {window.x + width, y + height});
     draw_text(list, FontKind::mono, {window.x + gutter - px(14) - letter * static_cast<float>(number.size()), y + down},
               i == marked ? colours.text : colours.dim, number);
   }

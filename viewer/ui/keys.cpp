@@ -81,6 +81,14 @@ const std::vector<Command>& commands() {
       {"library", "Ctrl+O", "Runs, labs and notes to open", "Text"},
       {"work", "K", "The lab's steps beside its text: predict, run, check, hint", "Text"},
 
+      // --- Lab 03's sources, beside notes ----------------------------------------------------------------
+      {"reading", "L", "Sources beside your notes, on or off", "Lab 03's sources"},
+      {"reading.longer", "Shift+Down", "A line more (Ctrl+Down: below)", "Lab 03's sources"},
+      {"reading.shorter", "Shift+Up", "A line less (Ctrl+Up: above)", "Lab 03's sources"},
+      {"reading.copy", "Ctrl+Shift+C", "Copy the citation of the lines", "Lab 03's sources"},
+      {"reading.append", "Ctrl+Shift+A", "Add it to your notes", "Lab 03's sources"},
+      {"reading.check", "F5", "Check the notes again", "Lab 03's sources"},
+
       // --- Window -------------------------------------------------------------------------------------
       {"help", "F1 or ?", "Keys and what they do", "Window"},
       {"palette", "Ctrl+Shift+P", "Any command, by its name", "Window"},

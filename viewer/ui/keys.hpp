@@ -16,7 +16,7 @@ struct Command {
   const char* id;         // "view.zoom_in"
   const char* keys;       // "W", "Ctrl+P", "Shift+N", "1..9", "F F" (twice); several by " or "; "" = by palette only
   const char* what;       // "Zoom in at the pointer"
-  const char* group;      // "Move", "Select", "Show", "Text", "Window"
+  const char* group;      // "Move", "Select", "Show", "Text", "Lab 03's sources", "Window"
   bool repeats = false;   // acts in every frame while held (pan, zoom)
 };
 

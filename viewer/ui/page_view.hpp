@@ -71,6 +71,11 @@ struct CodeView {
   int first_line = 1;
   int marked = 0;                 // line number, 0 = none
   bool scroll = false;            // to the marked line; reset when done
+  bool picks = false;             // a click selects its line, with Shift up to it; each line is a spot, "L142"
+  int from = 0, to = 0;           // selected lines, both included, in the order selected; 0: none
+  bool reveal = false;            // brings `to` in sight; reset when done
+  int low() const { return from < to ? from : to; }
+  int high() const { return from < to ? to : from; }
   std::shared_ptr<CodeLines> made;   // draw_code's own: the text cut into coloured pieces
 };
 void draw_code(CodeView& code, ImVec2 size);

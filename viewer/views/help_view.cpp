@@ -82,6 +82,7 @@ Intents draw_help(ImVec2 size) {
   ImGui::BeginChild("middle", {column, 0});
   draw_group("Move");
   draw_group("Show");
+  draw_group("Lab 03's sources");
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("right", {column, 0});

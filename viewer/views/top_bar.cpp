@@ -11,7 +11,7 @@ using ui::theme;
 
 Intents draw_top_bar(const TopBar& state) {
   Intents intents;
-  ui::begin_pane("top", {0, px(36)}, false);
+  ui::begin_pane("top", {0, px(36)}, false, "", false);
   // All stand on one line, whatever their own height is.
   const auto level = [](float height_units) { ImGui::SetCursorPosY(px((36 - height_units) / 2) - 1); };
   ImGui::SetCursorPosX(px(12));

@@ -155,13 +155,64 @@ struct Work {
   std::string question, state, file;  // of the current part: what it asks; "sealed, not run"; what one edits
   std::vector<Ask> asks;              // predictions that are not sealed yet
   std::vector<std::string> commands;  // what it says to run
+  bool reads = false;                 // its work is notes about others' sources
   std::string command, output;        // of the last one: "./shardbook check 02b", and what it said
   std::string ended;                  // "running for 3 s", "ended with exit code 1 after 2.1 s"; "" before the first
   std::string run;                    // the run that it has left, to be opened; "" if none
   bool running = false, failed = false;
+  int columns = 0;                    // letters of output that stand beside each other here; draw_work's
 };
 // Intents: work.part I, work.do COMMAND, work.cancel, open RUN, work.edit (opens the file's folder path as a hint).
 Intents draw_work(Work& work);
+
+// --- reading_view.cpp: a file of others beside the learner's notes about it ------------------------------------------------
+// Selected lines are a citation, a citation that is clicked shows its lines, and below the notes stands what their check
+// found. Notes are edited in the learner's own editor; here they are read again when they change.
+struct Reading {
+  struct File {
+    std::string repository, path;
+    bool here = true;                 // false: not fetched
+  };
+  std::vector<File> files;            // that the lab reads, and what else is here of their commits
+  std::string missing;                // one sentence with the command, where files are not here
+  bool choosing = true;               // the list of files stands in place of one
+  int shown = -1;                     // of `files`; -1: none
+  std::string commit;                 // of the shown one
+  ui::CodeView code;
+  std::string citation;               // of the selected lines, "a/b.py:L3-L9"; "" if there are none
+  std::string query;
+  bool searching = false, take_focus = false;
+
+  struct Place {
+    std::size_t begin, end;           // bytes of the line
+    std::string words;                // "a/b.py:L3-L9"
+  };
+  struct Line {
+    std::string text;
+    bool fenced = false;
+    std::vector<Place> places;
+  };
+  std::vector<std::string> notes;     // file names
+  int note = 0;
+  std::string folder;                 // of the notes, from the root
+  std::vector<Line> lines;            // of the note
+  std::string unread;                 // why there are none, one sentence
+  int marked = 0;                     // line of the note
+  bool scroll = false;                // to it; reset when done
+
+  struct Finding {
+    std::string file, rule, sentence;
+    int line = 0;
+    bool warning = false;
+  };
+  std::vector<Finding> findings;      // of the note
+  std::vector<std::string> unjudged;  // one sentence each
+  std::string verdict;                // "2 findings of what 03a asks for"
+  float notes_share = 0.42F, findings_share = 0.3F;
+};
+// Intents: reading.files, reading.file I, reading.note I, reading.cite WORDS, reading.finding I, reading.copy,
+// reading.append, reading.check, reading.find, reading.
+Intents draw_reading(Reading& reading, ImVec2 size);
 
 // --- marks_view.cpp: ranges and remarks that the user has made ---------------------------------------------------------
 struct MarksState {

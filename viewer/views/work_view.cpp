@@ -31,7 +31,7 @@ void draw_parts(const Work& work, Intents& intents) {
   // The verbs stand beside the parts, always in sight
   const std::string& id = work.parts[static_cast<std::size_t>(work.current)].id;
   ImGui::SameLine(0, px(14));
-  const float line = ImGui::GetCursorPosY() + px(3);
+  const float line = ImGui::GetCursorPosY();
   first = true;
   for (const auto& [label, verb, hint] : {std::tuple{"Check", "check", "is it right?"}, {"Hint", "hint", "the next of three"},
                                           {"Card", "card", "what do you remember?"}, {"Solution", "solution", "after a pass, or three failed checks"}}) {
@@ -47,13 +47,16 @@ void draw_predictions(Work& work, Intents& intents) {
   if (work.asks.empty()) return;
   ui::heading("Predict first");
   bool all = true;
+  // The button stands beside the last field, so that it is seen where the pane is low
+  const float button = ui::measure().width("Seal", page::FontKind::body) + px(32);
   for (Work::Ask& ask : work.asks) {
     ui::paragraph(ask.text);
     ImGui::PushID(ask.key.c_str());
-    ui::text_field(ask.unit.empty() ? ask.key : ask.key + " (" + ask.unit + ")", &ask.draft, std::min(px(220), ImGui::GetContentRegionAvail().x));
+    ui::text_field(ask.unit.empty() ? ask.key : ask.key + " (" + ask.unit + ")", &ask.draft, std::min(px(220), ImGui::GetContentRegionAvail().x - button));
     ImGui::PopID();
     all &= !ask.draft.empty() && ask.draft.find(' ') == std::string::npos;
   }
+  ImGui::SameLine(0, px(8));
   if (ui::button("Seal", all ? "A prediction is kept as it is now, and comes back beside what was found" : "Every field needs a guess, without blanks", all)) {
     std::string command = "./shardbook next " + work.parts[static_cast<std::size_t>(work.current)].id;
     for (const Work::Ask& ask : work.asks) command += " " + ask.key + "=" + ask.draft;
@@ -75,10 +78,14 @@ std::string brief(const std::string& command) {
 void draw_commands(const Work& work, Intents& intents) {
   const std::string& id = work.parts[static_cast<std::size_t>(work.current)].id;
   bool first = true;
+  if (work.reads && flowing_button("Sources and notes", "L: the files beside what you write about them", first)) intents.push_back({"reading", ""});
   for (const std::string& command : work.commands) {
     // The last step of each part is judged by the button above
     if (command == "./shardbook check " + id) continue;
-    if (flowing_button(brief(command), command, first)) intents.push_back({"work.do", command});
+    // All of a long one comes by hover
+    std::string label = brief(command);
+    while (label.size() > 8 && ui::measure().width(label, page::FontKind::small) + px(20) > ImGui::GetContentRegionAvail().x) label.replace(label.size() - (label.ends_with("…") ? 4 : 1), std::string::npos, "…");
+    if (flowing_button(label, command, first)) intents.push_back({"work.do", command});
   }
 }
 
@@ -110,6 +117,7 @@ Intents draw_work(Work& work) {
     ui::dim_line("This page has no steps: open a lab (Ctrl+O).");
     return intents;
   }
+  work.columns = static_cast<int>((ImGui::GetContentRegionAvail().x - px(14)) / ui::measure().width("0", page::FontKind::mono));
   draw_parts(work, intents);
   ui::words_line(work.parts[static_cast<std::size_t>(work.current)].words);
   if (!work.state.empty()) ui::dim_line(work.state);
