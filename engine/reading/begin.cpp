@@ -1,6 +1,7 @@
 #include "engine/reading/begin.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -83,6 +84,22 @@ base::Status write_all(const std::string& path, const std::string& bytes, mode_t
   return Error{text("cannot write ", path, ": ", std::strerror(failure))};
 }
 
+// The folder, locked until this goes: of two windows that add at once one waits for the other. What it cannot lock it does not.
+class Locked {
+ public:
+  explicit Locked(const std::string& folder) : folder_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (folder_ >= 0 && ::flock(folder_, LOCK_EX) != 0 && errno == EINTR) {}
+  }
+  ~Locked() {
+    if (folder_ >= 0) ::close(folder_);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  int folder_;
+};
+
 // kept/NAME.DIGEST.md: the same bytes are kept once.
 base::Result<std::string> keep(const fs::path& path, const std::string& bytes) {
   const fs::path folder = path.parent_path() / "kept";
@@ -100,6 +117,7 @@ base::Result<Begun> begin_choice(const std::string& folder, const std::string& f
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) return Error{text("cannot make ", folder, ": ", failed.message())};
+  const Locked locked(folder);
   fs::path path = fs::path(folder) / file;
   // A link stays one.
   if (fs::is_symlink(path, failed)) path = fs::weakly_canonical(path, failed);

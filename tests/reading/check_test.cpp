@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <thread>
 
 #include "engine/base/sha256.hpp"
 #include "engine/book/project.hpp"
@@ -421,6 +422,18 @@ TEST(Beginnings, KeepEndsOfLineAndALinkAndMakeTheFirstNote) {
   const base::Result<Begun> first = begin_choice(folder.path() + "/new", "synthesis.md", "c.py:L3");
   EXPECT_EQ(first.value().kept, "");
   EXPECT_EQ(book::read_text(folder.path() + "/new/synthesis.md").value(), "### TODO: what are these lines for?\n\n`c.py:L3`\n");
+}
+
+TEST(Beginnings, OfTwoWindowsAtOnceAreAllThere) {
+  const Folder folder;
+  std::vector<std::thread> windows;
+  for (int window = 0; window < 2; ++window) {
+    windows.emplace_back([&, window] {
+      for (int n = 1; n <= 10; ++n) EXPECT_TRUE(begin_choice(folder.path(), "fsdp-prefetch.md", text("c.py:L", 100 * window + n)).ok());
+    });
+  }
+  for (std::thread& one : windows) one.join();
+  EXPECT_EQ(parse_note("n", words_of(note_in(folder)).value().lines).choices.size(), 20u);
 }
 
 TEST(Beginnings, AreRefusedWhereTheyWouldSpoilTheNote) {

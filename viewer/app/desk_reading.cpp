@@ -197,6 +197,9 @@ void Desk::Impl::check_note() {
 bool Desk::Impl::act_in_reading(const ui::Intent& intent) {
   const std::string& id = intent.id;
   if (id == "select.up" || id == "select.down") move_lines(id == "select.up" ? -1 : 1, false);
+  else if (id == "follow.in" || id == "follow.out") next_citation(id == "follow.in" ? -1 : 1);
+  else if (id == "select.previous" || id == "select.next") next_finding(id == "select.previous" ? -1 : 1);
+  else if (id == "pane.next" || id == "pane.previous") next_pane(id == "pane.previous" ? -1 : 1);
   else if (id == "find" && intent.argument.empty()) pane.searching = pane.take_focus = pane.shown >= 0 && !pane.choosing;
   else if (id == "find.next" || id == "find.previous") find_in_file(id == "find.next" ? 1 : -1);
   else if (id.starts_with("scroll.") || id == "text.copy" || id == "text.select_all") return true;   // the panes' own
@@ -208,7 +211,7 @@ bool Desk::Impl::act_in_reading(const ui::Intent& intent) {
     show_reading = false;
   } else {
     // What shows something else comes in front.
-    for (const char* other : {"open", "follow", "library", "work", "panel", "drawer", "compare", "run.show", "layout.read", "layout.split", "layout.trace"}) {
+    for (const char* other : {"open", "follow", "library", "work", "panel", "drawer", "compare", "run.show", "go.source", "go.note", "text.back", "text.forward", "layout.read", "layout.split", "layout.trace"}) {
       if (id == other) show_reading = false;
     }
     const bool of_run = view_actions().contains(id) || row_actions().contains(id) || selection_actions().contains(id) || mark_actions().contains(id);
@@ -241,6 +244,8 @@ void Desk::Impl::choose_note(int place) {
   if (pane.notes.empty()) return fail("the notes are not open: L opens them");
   pane.note = std::clamp(place, 0, static_cast<int>(pane.notes.size()) - 1);
   pane.marked = 0;
+  pane.found = -1;
+  pane.cited.clear();
   read_note();
   check_note();
 }
@@ -265,6 +270,7 @@ void Desk::Impl::show_citation(const std::string& words) {
       pane.code.to = one.last;
       pane.code.scroll = true;
       pane.marked = blank == std::string::npos ? 0 : number_of(words);
+      pane.cited = words;
       return;
     }
   }
@@ -273,8 +279,44 @@ void Desk::Impl::show_citation(const std::string& words) {
 
 void Desk::Impl::show_finding(int place) {
   if (place < 0 || place >= static_cast<int>(pane.findings.size())) return fail(text("there is no finding ", place));
+  pane.found = place;
   pane.marked = pane.findings[static_cast<std::size_t>(place)].line;
   pane.scroll = true;
+}
+
+// The citation behind (or before) the one whose line is marked, around; those of one line in turn.
+void Desk::Impl::next_citation(int direction) {
+  std::vector<std::string> all;   // "12 a/b.py:L3-L9"
+  for (std::size_t i = 0; i < pane.lines.size(); ++i) {
+    for (const views::Reading::Place& place : pane.lines[i].places) all.push_back(std::to_string(i + 1) + " " + place.words);
+  }
+  if (all.empty()) {
+    hint = "this note cites nothing yet";
+    return;
+  }
+  const auto count = static_cast<int>(all.size());
+  const auto found = std::find(all.begin(), all.end(), pane.cited);
+  const int at = found == all.end() ? (direction > 0 ? -1 : count) : static_cast<int>(found - all.begin());
+  pane.cited = all[static_cast<std::size_t>((at + direction + count) % count)];
+  pane.marked = number_of(pane.cited);
+  pane.scroll = true;
+  show_citation(pane.cited);
+}
+
+void Desk::Impl::next_finding(int direction) {
+  const auto count = static_cast<int>(pane.findings.size());
+  if (count == 0) {
+    hint = "nothing was found in this note";
+    return;
+  }
+  const int at = pane.found < 0 ? (direction > 0 ? -1 : count) : std::min(pane.found, count);
+  show_finding((at + direction + count) % count);
+}
+
+void Desk::Impl::next_pane(int direction) {
+  static const std::vector<std::string> names{"sources", "notes", "findings"};
+  const auto at = static_cast<int>(std::find(names.begin(), names.end(), ui::focused_pane()) - names.begin()) % 3;
+  ui::focus_pane(names[static_cast<std::size_t>((at + direction + 3) % 3)]);
 }
 
 void Desk::Impl::move_lines(int by, bool longer) {

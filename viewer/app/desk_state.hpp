@@ -145,6 +145,9 @@ struct Desk::Impl {
   void choose_note(int place);
   void show_citation(const std::string& words);    // "12 a/b.py:L3-L9": the note's line, and what it cites there
   void show_finding(int place);
+  void next_citation(int direction);
+  void next_finding(int direction);
+  void next_pane(int direction);
   void move_lines(int by, bool longer);
   void find_in_file(int direction);
   void copy_citation();

@@ -199,6 +199,8 @@ struct Reading {
   std::string unread;                 // why there are none, one sentence
   int marked = 0;                     // line of the note
   bool scroll = false;                // to it; reset when done
+  std::string cited;                  // the citation that was followed last, "12 a/b.py:L3-L9"
+  int found = -1;                     // the finding that was gone to last
 
   struct Finding {
     std::string file, rule, sentence;
