@@ -78,7 +78,17 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   verdict.figure("found_tokens", found);
   verdict.figure("open_percent_before", 100 * before);
   verdict.figure("open_percent_at", 100 * at);
-  if (std::abs(given - found) <= within * found) return;
+  if (std::abs(given - found) <= within * found) {
+    // A number that was copied knows nothing of the block
+    const Block faster{block.gather, block.reduce, block.forward_per_token / 2, block.backward_per_token / 2};
+    const double twice = tokens_to_hide(faster);
+    if (std::abs(twice - 2 * given) > 0.01 * given) {
+      char copied[160];
+      std::snprintf(copied, sizeof copied, "of a GPU that computes twice as fast you predict %.0f tokens, and %.0f of this one: it needs twice as many; compute them from what the block costs", twice, given);
+      verdict.fail({"copied", copied, 0, -1, "backward", "all_gather", {}, page});
+    }
+    return;
+  }
 
   const auto close = [given](double other) { return std::abs(given - other) < 0.05 * other; };
   char shown[128];
