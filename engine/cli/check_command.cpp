@@ -36,6 +36,13 @@ constexpr int watch_ms = 100;
 // Of a check that could not be made for want of a processor: to be made again, and no outcome.
 constexpr int not_judged = -1;
 
+// At most so many bytes, ending with a whole word.
+std::string cut_to(const std::string& sentence, std::size_t most) {
+  if (sentence.size() <= most) return sentence;
+  const std::size_t blank = sentence.rfind(' ', most);
+  return sentence.substr(0, blank == std::string::npos ? most : blank) + " ...";
+}
+
 // What `read` or an editor opens for this page.
 std::string page_command(const Place& place, const std::string& page) {
   const std::string name = page.substr(0, page.find('#'));
@@ -65,6 +72,16 @@ void say_failure(const Place& place, const PartState& state, const Verdict& verd
   }
 }
 
+// The starters of the labs end in a comment that asks for a few words; nobody judges them.
+bool explanation_is_empty(const Course& course, const Place& place) {
+  constexpr std::string_view asked = "// Explain, in at most";
+  const base::Result<std::string> content = book::read_text((fs::path(course.root) / workbook::own_file_of(place)).string());
+  const std::size_t at = content ? content.value().rfind(asked) : std::string::npos;
+  if (at == std::string::npos) return false;
+  const std::string_view below = std::string_view(content.value()).substr(std::min(content.value().find('\n', at), content.value().size()));
+  return below.find_first_not_of("/ \t\r\n") == std::string_view::npos;
+}
+
 base::Status say_pass(const Course& course, const Place& place, const PartState& state, const Verdict& verdict, Console& console) {
   const Part& part = *place.part;
   workbook::Facts facts(course.root, *place.lab);
@@ -77,6 +94,10 @@ base::Status say_pass(const Course& course, const Place& place, const PartState&
     if (!why) return why.as_error();
     console.out << "\n";
     say(console, why.value(), bold("Why  ", console.out_is_terminal), "     ");
+  }
+  if (explanation_is_empty(course, place)) {
+    console.out << "\n";
+    say(console, text("your explanation, at the end of ", workbook::own_file_of(place), ", is still empty: write it before you look at the solution's."), bold("Explain  ", console.out_is_terminal), "         ");
   }
   if (const std::optional<workbook::DueCard> due = workbook::due_card(course, part.id)) {
     console.out << "\n";
@@ -147,7 +168,7 @@ base::Result<Judged> judge_own(Course& course, const Place& place, const std::st
   workbook::Event event{"", place.part->id, verdict.value().passed ? "passed" : "failed", {{"file", hash}}, "", 0};
   if (!verdict.value().passed) {
     event.values["rule"] = verdict.value().findings.front().rule;
-    event.said = verdict.value().findings.front().message.substr(0, longest_said);
+    event.said = cut_to(verdict.value().findings.front().message, longest_said);
   } else {
     // What was found stands beside what was predicted, so that predictions can be scored over the course.
     workbook::Facts facts(course.root, *place.lab);

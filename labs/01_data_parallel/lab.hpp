@@ -36,6 +36,7 @@ struct Replica {
 
   // The gradients of parts first to last, both included, as one tensor: they lie end to end.
   Tensor bucket(std::size_t first, std::size_t last) const {
+    if (first > last) throw base::Failure(base::text("r.bucket(", first, ", ", last, ") ends before it begins: the first is the smaller"));
     const std::int64_t begin = parts[first].gradient.offset - gradients.offset;
     return gradients.slice(begin, {parts[last].gradient.offset + parts[last].gradient.elements() - gradients.offset - begin});
   }

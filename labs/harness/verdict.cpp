@@ -44,6 +44,9 @@ int run(int argc, char** argv, Judge judge) {
   Verdict verdict;
   try {
     judge(request, verdict);
+  } catch (const base::Failure& failure) {
+    // What the engine or the lab's page refused is a finding like any other
+    verdict.fail({"refused", failure.what(), -1, -1, "", "", {}, ""});
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return 1;

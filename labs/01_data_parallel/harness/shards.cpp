@@ -140,6 +140,13 @@ labs::Finding about(const char* rule, const Op& op, std::string message) { retur
 
 std::string kind_text(const Op& op) { return op.desc.kind == OpKind::all_gather ? "all-gather" : op.desc.kind == OpKind::reduce_scatter ? "reduce-scatter" : op.desc.kind == OpKind::all_reduce ? "all-reduce" : op.desc.name; }
 
+bool touches(const program::Catalogue& catalogue, const Op& op, std::string_view buffer) {
+  for (int use = 0; use < op.desc.use_count; ++use) {
+    if (catalogue.buffers[op.desc.uses[static_cast<std::size_t>(use)].buffer].name == buffer) return true;
+  }
+  return false;
+}
+
 // Are the calls those that are needed, in the right places?
 bool calls_are_right(const program::Program& step, double step_ns, labs::Verdict& verdict) {
   const Op *sum = nullptr, *gather = nullptr;
@@ -197,7 +204,13 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
     devices.push_back(std::make_unique<device::MetaDevice>(rank));
     backends.push_back(comm::make_meta_backend());
     all.push_back(std::make_unique<Rank>(*devices.back(), *backends.back(), rank, ranks, elements));
-    all.back()->step(0);
+    try {
+      all.back()->step(0);
+    } catch (const base::Failure& failure) {
+      // Sizes that do not fit are found when the call is issued; its own words are of the engine's line
+      if (std::string_view(failure.what()).find("shard.elements()") == std::string_view::npos) throw;
+      return verdict.fail({"sizes", "a call has its whole tensor and its shard the other way round: reduce_scatter(stream, whole, shard) sums the first into the second, all_gather(stream, shard, whole) joins the first in the second", -1, -1, "", "", {}, page});
+    }
     programs.push_back({rank, &devices.back()->recorder().catalogue(), devices.back()->recorder().programs()[0].get()});
   }
   const program::Program& step = *programs[0].program;
@@ -230,7 +243,14 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
     break;
   }
   if (!orders(*programs[0].catalogue, step, numbers, verdict)) return;
-  if (!right) return verdict.fail({"numbers", text("rank 0: ", numbers, "; is each of the two calls made once, of the whole tensor?"), 0, -1, "", "", {}, page});
+  if (!right) {
+    for (const Op& op : step.ops) {
+      const bool gathers = op.desc.kind == OpKind::all_gather;
+      if ((!gathers && op.desc.kind != OpKind::reduce_scatter) || touches(*programs[0].catalogue, op, gathers ? "s.parameters" : "s.gradients")) continue;
+      return verdict.fail(about("tensor", op, text("rank 0, ", program::name_of(op.key.phase), ": the ", kind_text(op), " (", line(op.where), ") is of other tensors than ", gathers ? "s.parameter_shard and s.parameters, which the next forward reads" : "s.gradients and s.gradient_shard, which the update reads", "; ", numbers)));
+    }
+    return verdict.fail({"numbers", text("rank 0: ", numbers, "; is each of the two calls made once, of the whole tensor?"), 0, -1, "", "", {}, page});
+  }
 
   double kernels = 0;
   for (program::OpIndex op = 0; op < step.ops.size(); ++op) {

@@ -53,13 +53,13 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   verdict.figure("sums", static_cast<double>(sums));
 
   const Why given = why();
-  const auto fail = [&](const char* rule, std::string message) { verdict.fail({rule, std::move(message), 0, -1, "", "", {}, page}); };
+  const auto fail = [&](const char* rule, std::string message) { verdict.fail({rule, std::move(message), -1, -1, "", "", {}, page}); };
   // Of a number that is off: which way, and where to read it
   const auto off = [&](const char* key, double value, double right, const std::string& how) {
     if (close(value, right)) return false;
     char shown[48];
     std::snprintf(shown, sizeof shown, "%.4g", value);
-    fail(key, text("rank 0: ", key, " = ", shown, " is too ", value < right ? "small" : "large", ": ", how));
+    fail(key, text(key, " = ", shown, " is too ", value < right ? "small" : "large", ": ", how));
     return true;
   };
   if (off("step_tp2_ms", given.step_tp2_ms, tp2 / 1e6, text("a step of one GPU takes ", ms(tp1), ", and halved matmuls do not halve what else is in it; run ./shardbook run 02 --tp 2 --fsdp 1 and read 'ms a step'"))) return;
@@ -74,9 +74,9 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   simulate::Change host_alone;
   host_alone.scale = {.compute = 0, .communication = 0, .memory = 0, .launch = 0, .contention = 0};
   const std::string issued = text("the host issues for ", ms(static_cast<double>(clock_two.step_ns(host_alone))), " of ", ms(tp2), "; with a host of half the cost it takes ", ms(faster_host));
-  if (given.cause == Cause::latency) fail("cause", text("rank 0: not latency: with collectives that cost nothing your step still grows by ", us(grows), ": ", issued));
-  if (given.cause == Cause::bandwidth) fail("cause", text("rank 0: not bandwidth: with bytes that cost nothing the step still takes ", ms(no_beta), ", and one GPU's ", ms(tp1), ": ", issued));
-  if (given.cause == Cause::compute) fail("cause", text("rank 0: not compute: with kernels twice as fast the step still takes ", ms(faster_compute), ": ", issued));
+  if (given.cause == Cause::latency) fail("cause", text("not latency: with collectives that cost nothing your step still grows by ", us(grows), ": ", issued));
+  if (given.cause == Cause::bandwidth) fail("cause", text("not bandwidth: with bytes that cost nothing the step still takes ", ms(no_beta), ", and one GPU's ", ms(tp1), ": ", issued));
+  if (given.cause == Cause::compute) fail("cause", text("not compute: with kernels twice as fast the step still takes ", ms(faster_compute), ": ", issued));
 }
 
 }  // namespace

@@ -73,6 +73,13 @@ int turning(const Step& step) {
   return width;
 }
 
+// With a digit more than ms() gives: near the turn two steps differ in it.
+std::string exact(double ns) {
+  char shown[32];
+  std::snprintf(shown, sizeof shown, "%.3f ms", ns / 1e6);
+  return shown;
+}
+
 // What the prediction has forgotten, by which of the costs explains the gap.
 std::string reason(const Costs& costs, double given, double right, int tp) {
   const double device = costs.compute + costs.exposed_sums;
@@ -108,7 +115,7 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
       if (std::abs(given - right) <= within * right) continue;
       char percent[16];
       std::snprintf(percent, sizeof percent, "%+.0f %%", 100 * (given / right - 1));
-      return verdict.fail({"prediction", text("rank 0: at width ", width, ", tp ", tp, ", you predict ", ms(given), " and the step takes ", ms(right), " (", percent, "): ", reason(known_at(width, tp).costs, given, right, tp)), 0, -1, "", "", {}, page});
+      return verdict.fail({"prediction", text("at width ", width, ", tp ", tp, ", you predict ", ms(given), " and the step takes ", ms(right), " (", percent, "): ", reason(known_at(width, tp).costs, given, right, tp)), -1, -1, "", "", {}, page});
     }
   }
   const int found = turning(resolved), given = turning(predicted);
@@ -117,7 +124,7 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
   verdict.figure("gain_before", resolved(found - 64, 1) / resolved(found - 64, 2));
   verdict.figure("gain_at", resolved(found, 1) / resolved(found, 2));
   if (given == 0 || std::abs(given - found) > within * found) {
-    verdict.fail({"turning", text("rank 0: by your prediction two GPUs win from width ", given, " on, and they do from ", found, " (", ms(resolved(found, 2)), " for ", ms(resolved(found, 1)), "; at ", found - 64, " ", ms(resolved(found - 64, 2)), " for ", ms(resolved(found - 64, 1)), "): near the turn small errors decide, so count every sum once"), 0, -1, "", "", {}, page});
+    verdict.fail({"turning", text("by your prediction two GPUs win from width ", given, " on, and they do from ", found, " (", exact(resolved(found, 2)), " for ", exact(resolved(found, 1)), "; at ", found - 64, " ", exact(resolved(found - 64, 2)), " for ", exact(resolved(found - 64, 1)), "): near the turn small errors decide. Of backward's sums only what is longer than the weight gradients costs; each of forward's costs all of it"), -1, -1, "", "", {}, page});
   }
 }
 

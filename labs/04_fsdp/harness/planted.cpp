@@ -64,7 +64,7 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   const labs::Issued own(config, {});
   const Network& network = own.trainer().network();
   const Plan made = planted_step(network);
-  const auto fail = [&](const char* rule, std::string message, program::SourceLine where = {}) { verdict.fail({rule, std::move(message), 0, -1, "", "host_wait", where, page}); };
+  const auto fail = [&](const char* rule, std::string message, program::SourceLine where = {}) { verdict.fail({rule, std::move(message), -1, -1, "", "host_wait", where, page}); };
   const auto misnamed = plan::misnamed(made, network);
   if (const auto problem = misnamed ? misnamed : plan::problem_of(train::finished(made, network).plan, network)) return fail("order", problem->sentence);
 
@@ -73,19 +73,17 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   verdict.figure("step_ms", step / 1e6);
   verdict.figure("solution_step_ms", solution / 1e6);
   if (costly.count > 0 && cheap.count > 0) {
-    return fail("host", text("rank 0: the host waits ", costly.count, " times a step at ", labs::line(costly.where), " and ", cheap.count, " times at ", labs::line(cheap.where), ", in a step of ", ms(step), ". One of them keeps the host from asking for the next gather while compute has work; which? Delete that line alone"), costly.where);
+    return fail("host", text("the host waits ", costly.count, " times a step at ", labs::line(costly.where), " and ", cheap.count, " times at ", labs::line(cheap.where), ", in a step of ", ms(step), ". One of them keeps the host from asking for the next gather while compute has work; which? Delete that line alone"), costly.where);
   }
   if (costly.count > 0) {
-    const double freed = step_of(config, without(made, Kind::synchronize));
-    const labs::Issued issued(config, {[&made](const Network&) { return made; }, {}});
     int held = 0;
     for (const Action& action : made.actions) held += action.kind == Kind::gather && network.units[static_cast<std::size_t>(action.unit)].shares_gathered;
-    return fail("decoy", text("rank 0: the wait that you deleted costs next to nothing; the other, ", labs::line(costly.where), ", holds back ", held, " gathers: ", ms(step - freed), " of ", ms(step)), costly.where);
+    return fail("decoy", text("the wait that you deleted costs next to nothing: the step still takes ", ms(step), "; the other, ", labs::line(costly.where), ", holds back ", held, " gathers"), costly.where);
   }
   if (cheap.count == 0) {
-    return fail("both", text("rank 0: neither wait is left, and the step takes ", ms(step), "; one of them costs next to nothing, and bounds how far the host runs ahead: put it back, delete one line only"));
+    return fail("both", text("neither wait is left, and the step takes ", ms(step), "; one of them costs next to nothing, and bounds how far the host runs ahead: put it back, delete one line only"));
   }
-  if (step > most_step * solution) return fail("step", text("rank 0: the step takes ", ms(step), ", and ", ms(solution), " where each gather is asked for beside the block before: leave the order as it was, and delete one line"), cheap.where);
+  if (step > most_step * solution) return fail("step", text("the step takes ", ms(step), ", and ", ms(solution), " where each gather is asked for beside the block before: leave the order as it was, and delete one line"), cheap.where);
 
   const double with_wait = step_of(config, with_wait_before_gathers(made));
   const double price = (with_wait - step) / 1e6, given = price_ms();
@@ -94,7 +92,7 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   verdict.figure("decoy_ms", (step - step_of(config, without(made, Kind::limit))) / 1e6);
   if (std::abs(given - price) <= within * price) return;
   const bool whole = std::abs(given - with_wait / 1e6) < 0.05 * with_wait / 1e6;
-  fail("price", text("rank 0: the right line is gone; price_ms says ", given, whole ? ", but that is the whole step: subtract what it takes without the wait" : ", and it should be what the step takes with the wait less what it takes without; this check shows the step each time"));
+  fail("price", text("the right line is gone; price_ms says ", given, whole ? std::string(", but that is the whole step: subtract what it takes without the wait") : "; the step takes " + ms(step) + " now: put the wait back, and this check says what it takes then"));
 }
 
 }  // namespace

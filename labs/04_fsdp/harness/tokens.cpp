@@ -85,7 +85,7 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
     if (std::abs(twice - 2 * given) > 0.01 * given) {
       char copied[160];
       std::snprintf(copied, sizeof copied, "of a GPU that computes twice as fast you predict %.0f tokens, and %.0f of this one: it needs twice as many; compute them from what the block costs", twice, given);
-      verdict.fail({"copied", copied, 0, -1, "backward", "all_gather", {}, page});
+      verdict.fail({"copied", copied, -1, -1, "backward", "all_gather", {}, page});
     }
     return;
   }
@@ -99,7 +99,7 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   if (close(block.gather / block.backward_per_token)) why = "that is where a gather alone fits into backward; the block's reduction stands in the same queue" + both;
   if (close((2 * block.gather + block.reduce) / (block.forward_per_token + block.backward_per_token))) why = "forward has time to spare, and cannot lend it to backward" + both;
   if (close((block.gather + block.reduce) / block.forward_per_token)) why = "the reduction runs in backward, where compute takes twice as long as in forward" + both;
-  verdict.fail({"prediction", text("rank 0, backward: ", shown, ": ", why), 0, -1, "backward", "all_gather", {}, page});
+  verdict.fail({"prediction", text("in backward ", shown, ": ", why), -1, -1, "backward", "all_gather", {}, page});
 }
 
 }  // namespace
