@@ -1,6 +1,7 @@
 #include "engine/cause/study.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "engine/timeline/from_program.hpp"
 
@@ -58,11 +59,26 @@ base::Result<std::size_t> choose_step(const Recorded& recorded, std::optional<in
   return steps[(steps.size() - 1) / 2];
 }
 
+// What the run's switches made otherwise than its profile's machine has it.
+simulate::Conditions conditions_of(const timeline::RunInfo& info) {
+  const auto value = [&](const char* key) { return info.switches.is_object() ? info.switches.value(key, std::string()) : std::string(); };
+  constexpr double us = 1000;
+  simulate::Conditions conditions;
+  conditions.ideal_network = value("network") == "ideal";
+  conditions.call_ns = us * std::atof(value("host.delay").c_str());
+  const std::string slow = value("rank.slow");
+  if (const std::size_t colon = slow.find(':'); colon != std::string::npos) {
+    conditions.slow_rank = std::atoi(slow.c_str());
+    conditions.kernel_ns = us * std::atof(slow.c_str() + colon + 1);
+  }
+  return conditions;
+}
+
 base::Result<Study> modelled(const Recorded& recorded, Study study) {
   study.profile = recorded.info->profile;
   base::Result<simulate::Profile> profile = simulate::find_profile(study.profile);
   if (!profile) return profile.as_error();
-  study.model.emplace(std::move(profile).value());
+  study.model.emplace(std::move(profile).value(), conditions_of(*recorded.info));
   std::vector<simulate::RankProgram> ranks;
   for (const program::Record& record : recorded.records) {
     if (record.programs.empty()) return Error{text("rank ", record.rank, " recorded no step: --trace-steps A:B names the steps to record")};

@@ -7,6 +7,7 @@
 
 #include "engine/cause/why.hpp"
 #include "engine/cli/console.hpp"
+#include "engine/config/in_force.hpp"
 #include "engine/metrics/critical_path.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -67,6 +68,7 @@ std::string numbers_phrase(const config::RunConfig& config) {
 }
 
 std::string loss_line(const config::RunConfig& config, const launch::Outcome& outcome) {
+  if (config::only_times_count(config)) return "No losses: with these switches only times count.\n";
   if (outcome.results.empty()) return "No losses: this device computes shapes only.\n";
   const train::StepResult& first = outcome.results.front();
   const train::StepResult& last = outcome.results.back();

@@ -60,15 +60,35 @@ std::string trial_text(const std::string& label, const Trial& trial, const std::
 }
 
 std::string promise_text(config::Promise promise) {
-  return promise == config::Promise::same_bits ? "same bits: losses and gradients stay the same, bit for bit"
-                                               : "bounded: sums run in another order, and differ by rounding";
+  switch (promise) {
+    case config::Promise::same_bits: return "same bits: losses and gradients stay the same, bit for bit";
+    case config::Promise::bounded: return "bounded: sums run in another order, and differ by rounding";
+    case config::Promise::time_only: return "time only: losses and gradients mean nothing, and none are reported";
+    case config::Promise::wrong: return "wrong: the run's numbers are those of a mistake";
+  }
+  return "";
+}
+
+std::string line_of(const config::Switch& row) {
+  const std::string values = text(row.values_text(), " [", row.default_value, "]");
+  return text("\n", pad_right(row.key, 35), width_of(row.key) < 35 ? "" : " ", values, "\n") + indented(row.sentence, 4);
+}
+
+// What finds it, as a command.
+std::string catch_text(const config::Switch& row) {
+  if (row.caught_by == "plan") return "the check of the plan: such a run is refused before it starts";
+  if (row.caught_by == "verify") return "./shardbook verify RUN (a race: the wait that is missing)";
+  return row.caught_by.empty() ? "" : "./shardbook verify RUN --against ONE_RANK (losses and gradient norms)";
 }
 
 std::string table_text() {
   std::string out = "Design choices of Megatron-LM and PyTorch, to be made otherwise with\n--set KEY=VALUE.\n";
   for (const config::Switch& row : config::switches()) {
-    const std::string values = text(row.values_text(), " [", row.default_value, "]");
-    out += text("\n", pad_right(row.key, 35), width_of(row.key) < 35 ? "" : " ", values, "\n") + indented(row.sentence, 4);
+    if (row.promise != config::Promise::wrong) out += line_of(row);
+  }
+  out += "\nMistakes on purpose, for labs, to see what finds them: --wrong KEY=VALUE.\n";
+  for (const config::Switch& row : config::switches()) {
+    if (row.promise == config::Promise::wrong) out += line_of(row);
   }
   return out + "\nThe default stands in brackets. shardbook switches NAME tells all of one.\n";
 }
@@ -81,6 +101,8 @@ std::string row_text(const config::Switch& row) {
   out += field("needs", joined(row.needs));
   out += field("excludes", joined(row.excludes));
   out += field("promise", promise_text(row.promise));
+  out += field("set by", row.promise == config::Promise::wrong ? text("--wrong ", row.key, "=", row.values.back()) : "");
+  out += field("found by", catch_text(row));
   out += field("Megatron", row.megatron);
   out += field("PyTorch", row.pytorch);
   out += field("read", text("notes/", row.note.substr(0, row.note.find('#')), ".md", row.note.find('#') == std::string::npos ? "" : row.note.substr(row.note.find('#'))));
@@ -102,10 +124,10 @@ nlohmann::json row_json(const config::Switch& row) {
                          {"first_line", original.first_line}, {"last_line", original.last_line}, {"url", url_of(original)}});
   }
   nlohmann::json json = {{"key", row.key}, {"values", row.values}, {"default", row.default_value}, {"sentence", row.sentence},
-                         {"option", row.option}, {"needs", row.needs}, {"excludes", row.excludes}, {"promise", name_of(row.promise)},
+                         {"option", row.option}, {"needs", row.needs}, {"excludes", row.excludes}, {"form", row.form}, {"caught_by", row.caught_by}, {"promise", name_of(row.promise)},
                          {"seam", name_of(row.seam)}, {"megatron", row.megatron}, {"pytorch", row.pytorch}, {"note", row.note},
                          {"originals", originals}, {"moves", trial_json(row.moves, row.key)}, {"still", trial_json(row.still, row.key)}};
-  if (row.values.empty()) json["least"] = row.least, json["most"] = row.most;
+  if (row.values.empty() && row.form.empty()) json["least"] = row.least, json["most"] = row.most;
   return json;
 }
 

@@ -145,6 +145,12 @@ Option following(Option option) {
   return option;
 }
 
+std::string lines_of(const std::vector<std::string>& values) {
+  std::string lines;
+  for (const std::string& value : values) lines += (lines.empty() ? "" : "\n") + value;
+  return lines;
+}
+
 Option data_option() {
   return {"data", Kind::texts, "grammar|synthetic|FILE...", "by model",
           "What to train on: drills that the project generates, uniform random tokens, or files of UTF-8 text "
@@ -155,22 +161,21 @@ Option data_option() {
             config.data.emplace_back(value);
             return Done{};
           },
-          [](const RunConfig& config) {
-            std::string lines;
-            for (const std::string& name : config.data) lines += (lines.empty() ? "" : "\n") + name;
-            return lines;
-          }};
+          [](const RunConfig& config) { return lines_of(config.data); }};
 }
 
 Option set_option() {
   return {"set", Kind::texts, "KEY=VALUE...", "none",
           "A design choice made otherwise, to see what it is for; shardbook switches lists them.", true, true,
           [](RunConfig& config, std::string_view value) -> Status { return set_switch(config, value); },
-          [](const RunConfig& config) {
-            std::string lines;
-            for (const auto& [key, value] : config.switches) lines += text(lines.empty() ? "" : "\n", key, "=", value);
-            return lines;
-          }};
+          [](const RunConfig& config) { return lines_of(set_switches(config, false)); }};
+}
+
+Option wrong_option() {
+  return {"wrong", Kind::texts, "KEY=VALUE...", "none",
+          "A mistake made on purpose, to see what finds it: for labs only, since the run's numbers are wrong.", true, true,
+          [](RunConfig& config, std::string_view value) -> Status { return set_wrong(config, value); },
+          [](const RunConfig& config) { return lines_of(set_switches(config, true)); }};
 }
 
 Option trace_option() {
@@ -228,6 +233,7 @@ std::vector<Option> make_table() {
       integer("prefetch", "1", 0, 64, FIELD(prefetch), "Blocks whose parameters are gathered ahead of their use."),
       boolean("reshard", "true", FIELD(reshard), "Free a block's gathered parameters after its forward."),
       set_option(),
+      wrong_option(),
 
       // The device and its clock.
       choice<DeviceKind>("device", 3, "cuda where there is a GPU, else host", FIELD(device),
@@ -277,6 +283,11 @@ Error unknown(std::string_view name) {
   return {text("there is no option --", name, "; the nearest is --", nearest_option(name))};
 }
 
+// Drops what was set of one sort of switches.
+void forget_switches(RunConfig& config, bool wrong) {
+  for (const std::string& set : set_switches(config, wrong)) config.switches.erase(set.substr(0, set.find('=')));
+}
+
 // Sets `option` to `values`; on an error the config is as it was.
 Status set_values(RunConfig& config, const Option& option, const std::vector<std::string>& values) {
   const std::size_t most = option.takes_many ? values.size() : 1;
@@ -285,7 +296,7 @@ Status set_values(RunConfig& config, const Option& option, const std::vector<std
   }
   RunConfig changed = config;
   if (option.name == "data") changed.data.clear();
-  if (option.name == "set") changed.switches.clear();
+  if (option.name == "set" || option.name == "wrong") forget_switches(changed, option.name == "wrong");
   for (const std::string& value : values) {
     if (Status status = option.set(changed, value); !status) return status;
   }

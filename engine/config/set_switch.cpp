@@ -16,10 +16,13 @@ using base::Error;
 using base::Status;
 using base::text;
 
-const char* name_of(Promise promise) { return promise == Promise::same_bits ? "same bits" : "bounded"; }
+const char* name_of(Promise promise) {
+  static constexpr const char* names[] = {"same bits", "bounded", "time only", "wrong"};
+  return names[static_cast<int>(promise)];
+}
 
 const char* name_of(Seam seam) {
-  static constexpr const char* names[] = {"spec", "plan", "store"};
+  static constexpr const char* names[] = {"spec", "plan", "store", "machine"};
   return names[static_cast<int>(seam)];
 }
 
@@ -47,10 +50,50 @@ std::string value_named(const RunConfig& config, std::string_view name) {
 
 }  // namespace
 
+namespace {
+
+// "2:50": a rank, and microseconds.
+struct RankAndTime {
+  int rank = 0, microseconds = 0;
+};
+std::optional<RankAndTime> rank_and_time(std::string_view words) {
+  const std::size_t colon = words.find(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  const std::optional<double> rank = number_in(words.substr(0, colon)), time = number_in(words.substr(colon + 1));
+  constexpr double most_us = 100000;
+  const auto whole = [](const std::optional<double>& number, double most) { return number && *number >= 0 && *number <= most && *number == static_cast<int>(*number); };
+  if (!whole(rank, 65535) || !whole(time, most_us)) return std::nullopt;
+  return RankAndTime{static_cast<int>(*rank), static_cast<int>(*time)};
+}
+
+bool is_value_of(const Switch& row, const std::string& value) {
+  if (std::find(row.values.begin(), row.values.end(), value) != row.values.end()) return true;
+  if (!row.form.empty()) return rank_and_time(value).has_value();
+  const std::optional<double> number = number_in(value);
+  return row.values.empty() && number && *number == static_cast<int>(*number) && *number >= row.least && *number <= row.most;
+}
+
+bool is_wrong(std::string_view key) {
+  const Switch* row = find_switch(key);
+  return row != nullptr && row->promise == Promise::wrong;
+}
+
+// Those that were set to another value than the default, with their rows.
+std::vector<const Switch*> set_otherwise(const RunConfig& config) {
+  std::vector<const Switch*> rows;
+  for (const auto& [key, value] : config.switches) {
+    if (const Switch* row = find_switch(key); row != nullptr && value != row->default_value) rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
 std::string Switch::values_text() const {
   if (values.empty()) return text(least, " to ", most);
   std::string all;
   for (const std::string& value : values) all += (all.empty() ? "" : ", ") + value;
+  if (!form.empty()) all += " or " + form;
   return all;
 }
 
@@ -73,9 +116,11 @@ std::map<std::string, std::string> switches_in_force(const RunConfig& config) {
   return values;
 }
 
-Status set_switch(RunConfig& config, std::string_view key_and_value) {
+namespace {
+
+Status set_any(RunConfig& config, std::string_view key_and_value, bool wrong) {
   const std::size_t equals = key_and_value.find('=');
-  if (equals == std::string_view::npos) return Error{text("must be KEY=VALUE, as in fsdp.prefetch=0, not '", key_and_value, "'")};
+  if (equals == std::string_view::npos) return Error{text("must be KEY=VALUE, as in ", wrong ? "tensor_parallel.row_bias=before_the_sum" : "fsdp.prefetch=0", ", not '", key_and_value, "'")};
   const std::string key(key_and_value.substr(0, equals)), value(key_and_value.substr(equals + 1));
   const Switch* row = find_switch(key);
   if (row == nullptr) {
@@ -83,16 +128,50 @@ Status set_switch(RunConfig& config, std::string_view key_and_value) {
     for (const Switch& known : switches()) keys.push_back(known.key);
     return Error{text("knows no switch '", key, "'; the nearest is ", base::nearest(key, keys), " (shardbook switches lists them)")};
   }
-  const std::optional<double> number = number_in(value);
-  const bool known = row->values.empty() ? number && *number == static_cast<int>(*number) && *number >= row->least && *number <= row->most
-                                         : std::find(row->values.begin(), row->values.end(), value) != row->values.end();
-  if (!known) return Error{text(key, " may be ", row->values_text(), ", not '", value, "'")};
+  if (wrong && row->promise != Promise::wrong) return Error{text("is for what is wrong on purpose, and ", key, " is not: --set ", key, "=", value)};
+  if (!wrong && row->promise == Promise::wrong) return Error{text("does not set ", key, ", which is a mistake on purpose, for labs: --wrong ", key, "=", value, " asks for it")};
+  if (!is_value_of(*row, value)) return Error{text(key, " may be ", row->values_text(), ", not '", value, "'")};
   if (row->option.empty()) {
     config.switches[key] = value;
     return Done{};
   }
   config.asked.insert(row->option);
   return find_option(row->option)->set(config, value);
+}
+
+}  // namespace
+
+Status set_switch(RunConfig& config, std::string_view key_and_value) { return set_any(config, key_and_value, false); }
+Status set_wrong(RunConfig& config, std::string_view key_and_value) { return set_any(config, key_and_value, true); }
+
+std::vector<std::string> set_switches(const RunConfig& config, bool wrong) {
+  std::vector<std::string> all;
+  for (const auto& [key, value] : config.switches) {
+    if (is_wrong(key) == wrong) all.push_back(text(key, "=", value));
+  }
+  return all;
+}
+
+bool only_times_count(const RunConfig& config) {
+  const std::vector<const Switch*> rows = set_otherwise(config);
+  return std::any_of(rows.begin(), rows.end(), [](const Switch* row) { return row->promise == Promise::time_only; });
+}
+
+std::string wrong_on_purpose(const RunConfig& config) {
+  std::string all;
+  for (const Switch* row : set_otherwise(config)) {
+    if (row->promise == Promise::wrong) all += text(all.empty() ? "" : ", ", row->key, "=", switch_value(config, row->key));
+  }
+  return all;
+}
+
+std::vector<std::string> warnings(const RunConfig& config) {
+  std::vector<std::string> all;
+  if (const std::string wrong = wrong_on_purpose(config); !wrong.empty()) all.push_back(text("this run is wrong on purpose (", wrong, "): its losses are those of a mistake"));
+  for (const Switch* row : set_otherwise(config)) {
+    if (row->promise == Promise::time_only) all.push_back(text("with ", row->key, "=", switch_value(config, row->key), " only times count: losses mean nothing, so none are kept"));
+  }
+  return all;
 }
 
 bool holds(const RunConfig& config, std::string_view condition) {
@@ -110,13 +189,17 @@ Status check_switches(const RunConfig& config) {
     const Switch* row = find_switch(key);
     if (row == nullptr) return Error{text("there is no switch ", key)};
     if (value == row->default_value) continue;
+    const char* asked_by = row->promise == Promise::wrong ? "--wrong " : "--set ";
+    if (const auto of = rank_and_time(value); !row->form.empty() && of && of->rank >= config.ranks) {
+      return Error{text(asked_by, key, "=", value, " names rank ", of->rank, ", and the ranks are 0 to ", config.ranks - 1)};
+    }
     for (const std::string& condition : row->needs) {
       if (holds(config, condition)) continue;
       const std::string_view name = trimmed(std::string_view(condition).substr(0, condition.find_first_of("=<>")));
-      return Error{text("--set ", key, "=", value, " does nothing here: it needs ", condition, ", and ", name, " is ", value_named(config, name))};
+      return Error{text(asked_by, key, "=", value, " does nothing here: it needs ", condition, ", and ", name, " is ", value_named(config, name))};
     }
     for (const std::string& condition : row->excludes) {
-      if (holds(config, condition)) return Error{text("--set ", key, "=", value, " cannot go with ", condition, ": leave one of them out")};
+      if (holds(config, condition)) return Error{text(asked_by, key, "=", value, " cannot go with ", condition, ": leave one of them out")};
     }
   }
   return Done{};

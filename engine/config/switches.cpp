@@ -103,12 +103,63 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
 
+  row({.key = "fsdp.gather_awaited", .values = {"yes", "no"}, .default_value = "yes",
+       .sentence = "A planted mistake: compute does not wait for the gather of the parameters that it is about to use.",
+       .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
+
+  row({.key = "fsdp.update_awaited", .values = {"yes", "no"}, .default_value = "yes",
+       .sentence = "A planted mistake: the next step's gathers do not wait for the update, and may gather shards as they were before it.",
+       .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
+
+  row({.key = "host.delay", .least = 0, .most = 10000, .default_value = "0",
+       .sentence = "A machine of the labs: each op costs the host so many microseconds more, as a slower language would.",
+       .promise = Promise::same_bits, .seam = Seam::machine, .needs = {}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#lab-machine",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "10", 20},
+       .still = {"--model gpt-1.3b --sequences 16", "10", 0.5}});
+
   row({.key = "host.synchronize", .values = {"never", "layer"}, .default_value = "never",
        .sentence = "A planted mistake: the host waits for the GPU after each layer, as a forgotten .item() or print makes it do.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "loss.item(), torch.cuda.synchronize()", .note = "04_fsdp#issued",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "layer", 5},
        .still = {"--model gpt-1.3b --sequences 16", "layer", 0.5}});
+
+  row({.key = "initialization.slices", .values = {"by_place", "alike"}, .default_value = "by_place",
+       .sentence = "A planted mistake: each rank draws its slice of a cut parameter as if it were the first, so that all slices are alike.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "loss.divisor", .values = {"all_tokens", "own_tokens"}, .default_value = "all_tokens",
+       .sentence = "A planted mistake: each rank divides its loss by its own tokens, and the sum over ranks is taken for the mean.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "network", .values = {"real", "ideal"}, .default_value = "real",
+       .sentence = "A machine of the labs: with an ideal network nothing is moved and no rank waits for another, so only times count.",
+       .promise = Promise::time_only, .seam = Seam::machine, .needs = {"ranks > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#lab-machine",
+       .moves = {"--model gpt-1.3b --tp 8 --sequences 8", "ideal", 20},
+       .still = {"--model gpt-1.3b --fsdp 2 --sequences 256", "ideal", 0.5}});
+
+  row({.key = "optimizer.update", .values = {"after_the_sums", "before_the_sums"}, .default_value = "after_the_sums",
+       .sentence = "A planted mistake: parameters are updated before the gradients are summed over ranks.",
+       .promise = Promise::wrong, .seam = Seam::plan, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "plan"});
+
+  row({.key = "rank.slow", .values = {"none"}, .form = "RANK:MICROSECONDS", .default_value = "none",
+       .sentence = "A machine of the labs: on this rank each kernel takes so many microseconds longer, as on a GPU that is throttled or shared.",
+       .promise = Promise::same_bits, .seam = Seam::machine, .needs = {"ranks > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#lab-machine",
+       .moves = {"--model gpt-124m --tp 2 --sequences 8", "1:20", 20},
+       .still = {"--model gpt-1.3b --tp 2 --sequences 32", "1:1", 0.5}});
+
+  row({.key = "tensor_parallel.conjugates", .values = {"f_and_g", "both_ways"}, .default_value = "f_and_g",
+       .sentence = "A planted mistake: g sums on its way back as well, so a gradient that each rank holds whole is taken n times.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
   row({.key = "tensor_parallel.input_gradient_sum", .values = {"overlapped", "awaited"}, .default_value = "overlapped",
        .sentence = "Whether the weight gradient of a column-parallel linear runs while its input gradient is summed over ranks, or after.",
@@ -118,6 +169,16 @@ std::vector<Switch> make_table() {
        .megatron = "", .pytorch = "", .note = "03_tensor_parallel#behind",
        .moves = {"--model gpt-124m --tp 6 --sequences 1", "awaited", 5},
        .still = {"--model grammar-tutor --tp 2 --fsdp 1", "awaited", 0.5}});
+
+  row({.key = "tensor_parallel.row_bias", .values = {"after_the_sum", "before_the_sum"}, .default_value = "after_the_sum",
+       .sentence = "A planted mistake: a row-parallel linear adds its bias before the sum over ranks, so it counts once a rank.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1", "architecture = gpt"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "tensor_parallel.sum_awaited", .values = {"yes", "no"}, .default_value = "yes",
+       .sentence = "A planted mistake: compute does not wait for the sums over ranks of activations and their gradients.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
   return table;
 }
 

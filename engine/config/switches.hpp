@@ -5,6 +5,9 @@
 // same one. What a value does to the step is said in train/seams.cpp alone: rooms get numbers, functions and pieces,
 // and know no switch.
 //
+// Some rows are of the labs alone: a machine that is better or worse than the real one, and mistakes that one makes once
+// and wants to see through. What is wrong on purpose is not set by --set but by --wrong, and says which check finds it.
+//
 // Rows promise something, and a test that is generated from the table holds them to it (tests/train/switches_test.cpp).
 #pragma once
 
@@ -30,6 +33,8 @@ struct Original {
 enum class Promise {
   same_bits,   // losses and gradients stay the same, bit for bit
   bounded,     // sums run in another order: within the bound of the layouts' tests
+  time_only,   // only the times count: losses and gradients mean nothing, and none are reported
+  wrong,       // a mistake on purpose, of labs; `caught_by` says what finds it
 };
 const char* name_of(Promise promise);
 
@@ -38,6 +43,7 @@ enum class Seam {
   spec,     // another piece in the same place of the model
   plan,     // a number of a schedule, or a pass
   store,    // a policy of who keeps parameters
+  machine,  // a property of the device or of its links
 };
 const char* name_of(Seam seam);
 
@@ -51,6 +57,7 @@ struct Trial {
 struct Switch {
   std::string key;                    // "fsdp.backward_prefetch"
   std::vector<std::string> values;    // what may stand there; empty: a whole number
+  std::string form;                   // "RANK:MICROSECONDS", or a value of `values`; empty: no such
   int least = 0, most = 0;            // of a whole number
   std::string default_value;
   std::string option;                 // the option that it is another name of; empty: none
@@ -63,6 +70,7 @@ struct Switch {
   std::vector<Original> originals;
   std::string megatron, pytorch;      // how it is asked for there; empty: it is not
   std::string note;                   // "04_fsdp#what-it-costs"
+  std::string caught_by;              // of promise wrong: "verify", "verify --against", "plan"
   Trial moves, still;
 
   // "pre, post, none" or "0 to 8".
@@ -75,11 +83,17 @@ const Switch* find_switch(std::string_view key);
 
 // The value in force: what was set, or the default.
 std::string switch_value(const RunConfig& config, std::string_view key);
-// Sets a switch from "key=value". Errors: no such key (the nearest is named), no such value.
+// Sets a switch from "key=value". Errors: no such key (the nearest is named), no such value, one that is wrong on purpose.
 base::Status set_switch(RunConfig& config, std::string_view key_and_value);
+// The same of those that are wrong on purpose, and of no others.
+base::Status set_wrong(RunConfig& config, std::string_view key_and_value);
+// What was set of one sort or the other, "key=value" each: together they repeat `config.switches`.
+std::vector<std::string> set_switches(const RunConfig& config, bool wrong);
 // Whether a condition of a row holds. REQUIRES: it names an option or a switch.
 bool holds(const RunConfig& config, std::string_view condition);
 // Whether all that was set can be carried out: the needs of each are there, and nothing that it excludes.
 base::Status check_switches(const RunConfig& config);
+// What an output must say beside the run's numbers: a sentence for each switch that makes them mean nothing.
+std::vector<std::string> warnings(const RunConfig& config);
 
 }  // namespace shardbook::config

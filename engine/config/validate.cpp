@@ -250,6 +250,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();
+  for (std::string& warning : warnings(config)) config.notes.push_back(std::move(warning));
   return config;
 }
 

@@ -83,6 +83,9 @@ struct Body {
   void (*cuda)(const void* arguments, const CudaQueue& queue) = nullptr;
 };
 
+// Returns so much later; the processor is busy meanwhile.
+void stand_still(base::Nanoseconds ns);
+
 // Lower starts first where the device has priorities.
 enum class Priority : std::uint8_t { high, normal };
 
@@ -95,6 +98,13 @@ struct Storage {
     if (nominal == base::DType::f32) return f32;
     return nominal;
   }
+};
+
+// By how much a lab's machine is slower than the real one: the host in issuing each op, the device in running each kernel
+// that computes. ns.
+struct Slower {
+  base::Nanoseconds call = 0;
+  base::Nanoseconds kernel = 0;
 };
 
 class Device {
@@ -152,6 +162,10 @@ class Device {
   // exception). Set once, before the first step.
   void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
 
+  // Of labs, set before the first step: a slower machine; and a mistake, that no stream waits for events whose name ends so.
+  void make_slower(Slower by) { slower_ = by; }
+  void leave_out_waits(std::string event_ends_in) { left_out_ = std::move(event_ends_in); }
+
   // Storage bytes of all that was allocated.
   base::Bytes allocated_bytes() const { return allocated_bytes_; }
 
@@ -168,6 +182,8 @@ class Device {
   virtual void step_ends(bool timed, program::StepTimes& times) = 0;
 
   bool timed() const { return timed_; }
+  // So much longer than its body takes the op that run() is given shall keep the device.
+  base::Nanoseconds longer() const { return longer_; }
   void watch() const { if (watch_) watch_(); }
 
  private:
@@ -177,6 +193,9 @@ class Device {
   std::vector<std::unique_ptr<Stream>> streams_;
   bool sealed_ = false;
   bool timed_ = false;
+  Slower slower_;
+  base::Nanoseconds longer_ = 0;
+  std::string left_out_;
   base::Bytes allocated_bytes_ = 0;
   std::function<void()> watch_;
 };

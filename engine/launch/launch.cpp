@@ -16,7 +16,9 @@ namespace fs = std::filesystem;
 
 std::string progress_text(const Progress& progress) {
   std::ostringstream out;
-  out << "step " << progress.result.step << " · loss " << std::fixed << std::setprecision(3) << progress.result.loss << " · ";
+  out << "step " << progress.result.step << std::fixed << std::setprecision(3);
+  if (progress.has_numbers) out << " · loss " << progress.result.loss << " · ";
+  else out << " · no loss · ";
   if (progress.clock == config::Clock::modelled) out << "≈ ";
   const double rate = progress.tokens_per_second;
   if (rate >= 1e6) out << std::setprecision(2) << rate / 1e6 << "M";
@@ -62,6 +64,8 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
                   {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"tracing_cost", speed.tracing_cost},
                   {"tracing_pair_ns", speed.tracing_pair_ns},
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
+  if (const std::string wrong = config::wrong_on_purpose(config); !wrong.empty()) info.results["wrong_on_purpose"] = wrong;
+  if (config::only_times_count(config)) info.results["only_times_count"] = true;
   if (!options.source_root.empty()) info.sources = timeline::source_excerpts(outcome.timeline, options.source_root);
   return info;
 }
@@ -87,7 +91,7 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
 
   Outcome outcome;
   outcome.folder = folder.path();
-  outcome.results = ranks[0].results;
+  if (!config::only_times_count(config)) outcome.results = ranks[0].results;
   outcome.stopped_early = ranks[0].stopped_early || !interruption.empty();
   outcome.failure = interruption;
   for (std::size_t rank = 0; rank < ranks.size() && outcome.failure.empty(); ++rank) {

@@ -28,6 +28,7 @@ namespace shardbook::launch {
 // What can be said while it runs, by rank 0 only.
 struct Progress {
   train::StepResult result;
+  bool has_numbers = true;         // else only times count: no loss is told
   std::int64_t steps = 0;
   double tokens_per_second = 0;    // by `clock`: of the modelled step, or of the steps since the last line
   config::Clock clock = config::Clock::modelled;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine/comm/meta/meta.hpp"
+#include "engine/config/in_force.hpp"
 #include "engine/device/meta/meta_device.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/resolve.hpp"
@@ -66,6 +67,7 @@ class Reporter {
     const base::Nanoseconds now = program::host_now();
     Progress progress;
     progress.result = result;
+    progress.has_numbers = !config::only_times_count(config_);
     progress.steps = config_.steps;
     progress.clock = config_.clock;
     progress.profile = config_.profile;
@@ -111,7 +113,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
       journal.result(outcome.results.back(), outcome.step_done.back());
       reporter.report(outcome.results.back());
       backend.check();
-      if (!outcome.not_finite.empty()) continue;
+      if (!outcome.not_finite.empty() || config::only_times_count(config)) continue;
       outcome.not_finite = what_is_not_finite(outcome.results.back());
       if (!outcome.not_finite.empty()) world.request_stop();
     }

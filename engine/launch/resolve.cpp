@@ -24,11 +24,11 @@ base::Result<std::vector<program::Record>> decode_all(const std::vector<std::str
   return records;
 }
 
-base::Result<simulate::Resolved> resolve_modelled(const std::string& profile_name, const std::vector<program::Record>& records,
+base::Result<simulate::Resolved> resolve_modelled(const config::RunConfig& config, const std::vector<program::Record>& records,
                                                   int steps, bool traced) {
-  const base::Result<simulate::Profile> profile = simulate::find_profile(profile_name);
+  const base::Result<simulate::Profile> profile = simulate::find_profile(config.profile);
   if (!profile) return profile.as_error();
-  const simulate::CostModel model(profile.value());
+  const simulate::CostModel model(profile.value(), conditions_of(config));
   std::vector<simulate::RankProgram> ranks;
   for (const program::Record& record : records) {
     ranks.push_back({record.rank, &record.catalogue, record.programs.back().get()});
@@ -100,10 +100,16 @@ timeline::Clock clock_of(config::Clock clock) {
 
 }  // namespace
 
+simulate::Conditions conditions_of(const config::RunConfig& config) {
+  const train::LabMachine machine = train::choices_of(config).machine;
+  constexpr double us = 1000;
+  return {machine.ideal_network, us * machine.call_us, machine.slow_rank, us * machine.kernel_us};
+}
+
 double modelled_step_ns(const config::RunConfig& config, const std::vector<std::string>& encoded) {
   base::Result<std::vector<program::Record>> records = decode_all(encoded);
   if (!records) throw base::Failure(records.error());
-  const base::Result<simulate::Resolved> resolved = resolve_modelled(config.profile, records.value(), steady_steps, false);
+  const base::Result<simulate::Resolved> resolved = resolve_modelled(config, records.value(), steady_steps, false);
   if (!resolved) throw base::Failure(resolved.error());
   return static_cast<double>(resolved.value().step_ns);
 }
@@ -123,7 +129,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
   std::vector<base::Nanoseconds> free_at(records.size(), std::numeric_limits<base::Nanoseconds>::min());
   if (config.clock != config::Clock::measured && traced > 0) {
     base::Result<simulate::Resolved> resolved =
-        config.clock == config::Clock::modelled ? resolve_modelled(config.profile, records, traced + 1, true) : resolve_wall(records);
+        config.clock == config::Clock::modelled ? resolve_modelled(config, records, traced + 1, true) : resolve_wall(records);
     if (!resolved) return resolved.as_error();
     take_times(resolved.value(), records);
     for (std::size_t rank = 0; rank < records.size(); ++rank) {
@@ -132,7 +138,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
     }
     run.step_ns = static_cast<double>(resolved.value().step_ns);
     if (config.clock == config::Clock::modelled) {
-      base::Result<simulate::Resolved> plain = resolve_modelled(config.profile, records, steady_steps, false);
+      base::Result<simulate::Resolved> plain = resolve_modelled(config, records, steady_steps, false);
       if (!plain) return plain.as_error();
       run.traced_step_ns = std::exchange(run.step_ns, static_cast<double>(plain.value().step_ns));
     }

@@ -6,9 +6,13 @@
 
 #include "engine/config/config.hpp"
 #include "engine/launch/rank.hpp"
+#include "engine/simulate/cost.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::launch {
+
+// What the config's machine has otherwise than its profile's.
+simulate::Conditions conditions_of(const config::RunConfig& config);
 
 // The modelled time of one steady step, from the encoded records of all ranks. Throws base::Failure where the
 // programs cannot be resolved (a collective without its partner).

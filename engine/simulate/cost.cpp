@@ -103,7 +103,7 @@ double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const D
   return best_tiling(size, table, device).blocks;
 }
 
-CostModel::CostModel(Profile profile) : profile_(std::move(profile)) {
+CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::move(profile)), conditions_(conditions) {
   // How far the small model is off at each measured matmul.
   for (const auto& [dtype, table] : profile_.gemm) {
     std::vector<Correction>& corrections = corrections_[dtype];
@@ -255,8 +255,28 @@ double CostModel::issue_ns(const program::Command& command, const program::Progr
   return program::class_of(kind) == program::OpClass::communication ? host.collective_ns : host.kernel_ns;
 }
 
+void CostModel::under_conditions(Costs& costs, const program::Program& program, base::Rank rank) const {
+  if (conditions_ == Conditions{}) return;
+  for (std::size_t at = 0; at < program.ops.size(); ++at) {
+    const program::OpClass op_class = program::class_of(program.ops[at].desc.kind);
+    if (op_class == program::OpClass::communication && conditions_.ideal_network) costs.op_ns[at] = 1, costs.fixed_ns[at] = 0;
+    if (op_class != program::OpClass::compute || rank != conditions_.slow_rank || conditions_.kernel_ns == 0) continue;
+    const double alone = static_cast<double>(costs.op_ns[at]);
+    // What it waits longer, it shares with nobody
+    costs.shared_part[at] = static_cast<float>(costs.shared_part[at] * alone / (alone + conditions_.kernel_ns));
+    costs.op_ns[at] += std::llround(conditions_.kernel_ns);
+  }
+  for (std::size_t at = 0; at < program.commands.size(); ++at) {
+    const program::Command& command = program.commands[at];
+    if (command.kind != program::CommandKind::op) continue;
+    const bool communicates = program::class_of(program.ops[command.op].desc.kind) == program::OpClass::communication;
+    if (communicates && conditions_.ideal_network) costs.issue_ns[at] = std::min<base::Nanoseconds>(costs.issue_ns[at], std::llround(profile_.host.record_ns));
+    costs.issue_ns[at] += std::llround(conditions_.call_ns);
+  }
+}
+
 std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
-                                              const Scale& scale, bool traced) const {
+                                              const Scale& scale, bool traced, base::Rank rank) const {
   Costs costs;
   costs.op_ns.reserve(program.ops.size());
   costs.shared_part.reserve(program.ops.size());
@@ -275,6 +295,7 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
     costs.issue_ns.push_back(std::llround(issue_ns(command, program) + trace_ns));
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
+  under_conditions(costs, program, rank);
   return std::make_shared<const Costs>(scaled(costs, program, scale));
 }
 

@@ -65,10 +65,20 @@ double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable&
 // How many blocks it has by that model; those of one wave hold their multiprocessors until the matmul ends.
 double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const DeviceCosts& device);
 
+// What a lab's machine has otherwise than the profile's. ns.
+struct Conditions {
+  bool ideal_network = false;     // collectives take no time, and cost the host no more than recording an event
+  double call_ns = 0;             // each op costs the host so much more
+  base::Rank slow_rank = -1;      // on this rank
+  double kernel_ns = 0;           // each kernel that computes takes so much longer
+  bool operator==(const Conditions&) const = default;
+};
+
 class CostModel {
  public:
-  explicit CostModel(Profile profile);
+  explicit CostModel(Profile profile, Conditions conditions = {});
   const Profile& profile() const { return profile_; }
+  const Conditions& conditions() const { return conditions_; }
 
   // ns of one op alone. `catalogue` names the groups of collectives.
   double op_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
@@ -82,11 +92,12 @@ class CostModel {
   bool fills(const program::OpDesc& desc) const;
   double issue_ns(const program::Command& command, const program::Program& program) const;
 
-  // Of all of a program. `traced`: with what timing each op costs the host.
+  // Of all of a program, as `rank` runs it. `traced`: with what timing each op costs the host.
   std::shared_ptr<const Costs> costs(const program::Program& program, const program::Catalogue& catalogue,
-                                     const Scale& scale = {}, bool traced = false) const;
+                                     const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
 
  private:
+  void under_conditions(Costs& costs, const program::Program& program, base::Rank rank) const;
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;
@@ -97,6 +108,7 @@ class CostModel {
     double log_factor = 0;
   };
   Profile profile_;
+  Conditions conditions_;
   std::map<base::DType, std::vector<Correction>> corrections_;
 };
 

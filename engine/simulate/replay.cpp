@@ -31,6 +31,7 @@ Nanoseconds middle_of(std::vector<Nanoseconds> values) {
 // Whether one rank does for all: equal programs, groups that cost the same, no pairs.
 bool all_do_the_same(const std::vector<RankProgram>& ranks, const CostModel& model) {
   const RankProgram& first = ranks.front();
+  if (model.conditions().slow_rank >= 0) return false;
   const std::uint64_t hash = program::hash(*first.program, *first.catalogue);
   constexpr base::Bytes probe = 1 << 20;
   for (const RankProgram& rank : ranks) {
@@ -180,7 +181,7 @@ base::Result<Replay> Replay::modelled(const std::vector<RankProgram>& ranks, con
   Replay replay;
   const bool one_for_all = ranks.size() > 1 && all_do_the_same(ranks, model);
   for (const RankProgram& rank : ranks) {
-    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue)};
+    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, {}, false, rank.rank)};
     RankSteps& added = replay.steps_.emplace_back();
     added.rank = rank.rank;
     added.catalogue = rank.catalogue;

@@ -67,7 +67,7 @@ base::Result<Resolved> resolve(const std::vector<RankProgram>& ranks, const Cost
       return base::Error{base::text("profile ", model.profile().name, " has no collectives and the program calls ",
                                     program::name_of(op.desc.kind), ": calibrate on a node of two GPUs or more")};
     }
-    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, scale, options.traced)};
+    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, scale, options.traced, rank.rank)};
     all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step)});
   }
   Machine machine = scaled(machine_of(model.profile()), scale);

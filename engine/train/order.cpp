@@ -23,6 +23,7 @@ Order order_of(const Choices& choices, const plan::Network& network) {
   // What the host waits for
   if (choices.limit > 0) plan = plan::limit_gathers(plan, choices.limit);
   if (choices.synchronize) plan = plan::synchronize_after_layers(plan);
+  if (choices.mistakes.order) plan = choices.mistakes.order(plan, network);
   return finished(plan, network);
 }
 //@end

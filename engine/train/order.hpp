@@ -1,6 +1,9 @@
 // train/order: the plan of a config's step, put together from the passes of all rooms.
 #pragma once
 
+#include <functional>
+#include <string>
+
 #include "engine/config/config.hpp"
 #include "engine/data_parallel/schedule.hpp"
 #include "engine/fsdp/parameters.hpp"
@@ -14,6 +17,23 @@ namespace shardbook::train {
 // What the plan must know of this rank's model; `units` as whoever keeps its parameters describes them.
 plan::Network network_of(const model::Model& model, std::vector<plan::Unit> units, int micro_batches);
 
+// A machine that is better or worse than the real one.
+struct LabMachine {
+  bool ideal_network = false;           // communication moves nothing
+  int call_us = 0;                      // each op costs the host so much more
+  base::Rank slow_rank = -1;            // on this rank
+  int kernel_us = 0;                    // each kernel that computes takes so much longer
+};
+
+// Mistakes on purpose (mistakes.hpp). Empty: none.
+struct Mistakes {
+  std::function<model::ModelSpec(const model::ModelSpec& parallel, device::Device&, tensor_parallel::TensorParallelGroup)> pieces;
+  std::function<plan::Plan(const plan::Plan&, const plan::Network&)> order;
+  std::function<void(model::Model&)> model;   // before its weights are drawn
+  std::string unawaited;                      // no stream waits for events whose name ends so
+  bool own_tokens = false;                    // a loss is divided by the rank's own tokens, not by those of all
+};
+
 // What options and switches come to: numbers and pieces, each for the room that knows what to do with it.
 struct Choices {
   fsdp::Schedule gathers;
@@ -24,6 +44,8 @@ struct Choices {
   int limit = 0;                        // freed units in use before the host waits; 0: any number
   bool recompute = false;
   bool synchronize = false;             // the host waits after each layer
+  LabMachine machine;
+  Mistakes mistakes;
 };
 Choices choices_of(const config::RunConfig& config);   // seams.cpp
 

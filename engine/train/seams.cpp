@@ -7,6 +7,7 @@
 #include <map>
 
 #include "engine/config/switches.hpp"
+#include "engine/train/mistakes.hpp"
 #include "engine/train/order.hpp"
 
 namespace shardbook::train {
@@ -19,6 +20,10 @@ int number_in(const std::string& value) {
   int number = 0;
   std::from_chars(value.data(), value.data() + value.size(), number);
   return number;
+}
+
+void leave_out(Choices& choices, bool wrong, const char* event_ends_in) {
+  if (wrong) choices.mistakes.unawaited = event_ends_in;
 }
 
 const std::map<std::string, Seam, std::less<>>& seams() {
@@ -39,8 +44,37 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.limit_all_gathers", [](Choices& c, const std::string& v) { c.limit = number_in(v); }},
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reshard", [](Choices& c, const std::string& v) { c.store.reshard = v == "true"; }},
+      {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
+      {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},
+      {"host.delay", [](Choices& c, const std::string& v) { c.machine.call_us = number_in(v); }},
       {"host.synchronize", [](Choices& c, const std::string& v) { c.synchronize = v == "layer"; }},
+      {"initialization.slices",
+       [](Choices& c, const std::string& v) {
+         if (v == "alike") c.mistakes.model = forget_places;
+       }},
+      {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
+      {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},
+      {"optimizer.update",
+       [](Choices& c, const std::string& v) {
+         if (v == "before_the_sums") c.mistakes.order = updated_before_the_sums;
+       }},
+      {"rank.slow",
+       [](Choices& c, const std::string& v) {
+         const std::size_t colon = v.find(':');
+         if (colon == std::string::npos) return;
+         c.machine.slow_rank = number_in(v.substr(0, colon));
+         c.machine.kernel_us = number_in(v.substr(colon + 1));
+       }},
+      {"tensor_parallel.conjugates",
+       [](Choices& c, const std::string& v) {
+         if (v == "both_ways") c.mistakes.pieces = with_sums_both_ways;
+       }},
       {"tensor_parallel.input_gradient_sum", [](Choices& c, const std::string& v) { c.pieces.await_input_gradient = v == "awaited"; }},
+      {"tensor_parallel.row_bias",
+       [](Choices& c, const std::string& v) {
+         if (v == "before_the_sum") c.mistakes.pieces = with_bias_before_the_sum;
+       }},
+      {"tensor_parallel.sum_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "_region.summed"); }},
   };
   return table;
 }

@@ -32,7 +32,7 @@ struct Trainer::Computes final : plan::Executor {
   void run(const plan::Action& action) override {
     Trainer& t = trainer;
     const model::Batch& batch = t.batches_->batch(action.micro_batch);
-    const float scale = 1.0f / static_cast<float>(t.config_.global_tokens());
+    const float scale = 1.0f / static_cast<float>(t.divisor_);
     const int slot = t.places_[static_cast<std::size_t>(action.micro_batch)];
     switch (action.kind) {
       case Kind::forward:
@@ -78,18 +78,23 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
       tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_),
       dp_stream_(config.dp > 1 ? device.create_stream("dp", device::Priority::high) : compute_) {
   const Choices choices = choices_of(config);
+  const Mistakes& mistakes = choices.mistakes;
   const base::DType activation = config.precision == config::Precision::bf16 ? base::DType::bf16 : base::DType::f32;
 
   // Groups: who cuts each matmul with me, who shards each unit with me, who holds the same shard.
   tp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "tp"));
   fsdp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_shard"));
   dp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_replicate"));
+  take_machine(choices.machine);
+  device.leave_out_waits(mistakes.unawaited);
 
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
   model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config), device, {*tp_group_, tp_stream_}, choices.pieces);
+  if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});
+  if (mistakes.model) mistakes.model(*model_);
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 
   // The order of a step, and the memory that it needs.
@@ -115,6 +120,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   const optimizer::AdamWConfig adamw{static_cast<float>(config.beta1), static_cast<float>(config.beta2), static_cast<float>(config.eps),
                                      static_cast<float>(config.weight_decay), static_cast<float>(config.clip)};
   optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}));
+  divisor_ = config.global_tokens() / (mistakes.own_tokens ? config.data_ranks() : 1);
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
   batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
   allocate_activations(activation);
@@ -124,6 +130,15 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
 }
 
 Trainer::~Trainer() = default;
+
+// A lab's machine. Under a modelled clock nobody need wait for what is slower: the model adds it.
+void Trainer::take_machine(const LabMachine& machine) {
+  for (const auto* group : {&tp_group_, &fsdp_group_, &dp_group_}) {
+    if (machine.ideal_network) (*group)->move_nothing();
+  }
+  constexpr base::Nanoseconds us = 1000;
+  if (config_.clock != config::Clock::modelled) device_.make_slower({us * machine.call_us, machine.slow_rank == rank_ ? us * machine.kernel_us : 0});
+}
 
 void Trainer::choose_executors() {
   own_.push_back(std::make_unique<Computes>(*this));

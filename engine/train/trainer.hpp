@@ -80,6 +80,7 @@ class Trainer {
   // The kinds that are the trainer's own: what layers compute, and the two ends of a step.
   struct Computes;
   struct Ends;
+  void take_machine(const LabMachine& machine);
   void choose_executors();
   void allocate_activations(base::DType activation);
   void make_scalars();
@@ -111,6 +112,7 @@ class Trainer {
   std::vector<int> places_;                               // by micro-batch: where its activations are kept
   int first_ = 0;                                         // the micro-batch whose loss is the first of a step
   std::int64_t step_ = 0;
+  std::int64_t divisor_ = 1;                              // of a loss summed over tokens: those of the global batch
   bool update_ = true;
 
   // f32: squares of the gradient, clip factor, norm, loss. Squares and norm are of the whole model after reduce.

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/device/cuda/arena.hpp"
+#include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/device/cuda/span_timer.hpp"
 
@@ -125,13 +126,10 @@ class CudaDevice final : public Device {
   void run(program::StreamId stream, const Body& body, program::OpIndex op) override {
     const StreamState& state = streams_[stream];
     ++ops_in_step_;
-    if (op == program::no_op) {
-      body.cuda(body.arguments, state.queue);
-      return;
-    }
-    timer_->begin_op(op, stream, state.stream.get());
+    if (op != program::no_op) timer_->begin_op(op, stream, state.stream.get());
     body.cuda(body.arguments, state.queue);
-    timer_->end_op(stream, state.stream.get());
+    if (longer() > 0) launch_delay_kernel(state.stream.get(), longer());
+    if (op != program::no_op) timer_->end_op(stream, state.stream.get());
   }
 
   void run_record(program::StreamId stream, program::EventId event) override {

@@ -44,6 +44,7 @@ void HostDevice::run(program::StreamId stream, const Body& body, program::OpInde
   Item& item = queues_[stream].push();
   item.kind = ItemKind::body;
   item.op = op;
+  item.longer = longer();
   item.host = body.host;
   std::memcpy(item.arguments, body.arguments, body.bytes);
 }
@@ -73,6 +74,7 @@ bool HostDevice::advance(Queue& queue) {
     case ItemKind::body: {
       const base::Nanoseconds start = program::host_now();
       if (!item.host(item.arguments)) return false;
+      if (item.longer > 0) stand_still(item.longer);
       if (item.op != program::no_op) {
         if (ran_.size() <= item.op) ran_.resize(item.op + 1u);
         ran_[item.op] = {start, program::host_now()};

@@ -49,6 +49,7 @@ class HostDevice : public Device {
     program::EventId event;
     std::uint64_t generation;
     program::OpIndex op;
+    base::Nanoseconds longer;
     bool (*host)(const void*);
     alignas(16) std::byte arguments[Body::max_bytes];
   };

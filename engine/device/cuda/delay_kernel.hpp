@@ -1,0 +1,13 @@
+// device/cuda/delay_kernel: a kernel that takes as long as it is told, for a lab's slower GPU.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "engine/base/types.hpp"
+
+namespace shardbook::device::cuda {
+
+// One thread looks at the GPU's clock until `ns` have passed; the other multiprocessors stay free.
+void launch_delay_kernel(cudaStream_t stream, base::Nanoseconds ns);
+
+}  // namespace shardbook::device::cuda

@@ -1,0 +1,26 @@
+// train/mistakes: what does a design look like that is wrong?
+//
+// Mistakes that people make once, each whole in one place, so that the rooms which do it right need not know of them.
+// A mistake is another piece, another order, another number, or a wait that is not there. They are set by --wrong alone
+// (config/switches.hpp), and each is found by a check that the table names.
+#pragma once
+
+#include "engine/model/model.hpp"
+#include "engine/plan/passes.hpp"
+#include "engine/tensor_parallel/spec.hpp"
+
+namespace shardbook::train {
+
+// Row-parallel linears that add their bias before the sum: it counts once a rank.
+model::ModelSpec with_bias_before_the_sum(const model::ModelSpec& parallel, device::Device& device, tensor_parallel::TensorParallelGroup group);
+
+// Row-parallel linears that sum their gradient on the way back as well: what is whole on each rank is taken n times.
+model::ModelSpec with_sums_both_ways(const model::ModelSpec& parallel, device::Device& device, tensor_parallel::TensorParallelGroup group);
+
+// The update before the gradients are summed over ranks.
+plan::Plan updated_before_the_sums(const plan::Plan& plan, const plan::Network& network);
+
+// Each rank takes its slices for the whole, so that all tp ranks draw the same numbers.
+void forget_places(model::Model& model);
+
+}  // namespace shardbook::train
