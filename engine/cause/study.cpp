@@ -78,7 +78,7 @@ base::Result<Study> modelled(const Recorded& recorded, Study study) {
   study.profile = recorded.info->profile;
   base::Result<simulate::Profile> profile = simulate::find_profile(study.profile);
   if (!profile) return profile.as_error();
-  study.model.emplace(std::move(profile).value(), conditions_of(*recorded.info));
+  study.model.emplace(std::move(profile).value(), study.conditions);
   std::vector<simulate::RankProgram> ranks;
   for (const program::Record& record : recorded.records) {
     if (record.programs.empty()) return Error{text("rank ", record.rank, " recorded no step: --trace-steps A:B names the steps to record")};
@@ -141,6 +141,7 @@ base::Result<Study> study_of(const Recorded& recorded, std::optional<int> step) 
   }
   Study study;
   study.clock = clock_of(recorded.info->clock);
+  study.conditions = conditions_of(*recorded.info);
   const bool is_modelled = study.clock == timeline::Clock::modelled;
   base::Result<Study> made = is_modelled ? modelled(recorded, std::move(study)) : measured(recorded, step, std::move(study));
   if (!made) return made.as_error();

@@ -29,6 +29,7 @@ struct Study {
   std::optional<int> step;                 // of a measured run: which
   simulate::Replay replay;
   std::optional<simulate::CostModel> model;
+  simulate::Conditions conditions;         // what the run's machine had otherwise than its profile's
   // Of the step with nothing changed: modelled runs', resolved; the replay of a measured one.
   Timeline timeline;
   Window window;                           // of the step, in `timeline`

@@ -151,6 +151,7 @@ metrics::Partition partition_of(const Timeline& timeline, Window window) {
 std::string phrase_of(const Asked& asked) {
   std::string phrase;
   const auto add = [&](const std::string& part) { phrase += (phrase.empty() ? "" : ", ") + part; };
+  for (const std::string& word : asked.set) add(word);
   for (const std::string& word : asked.scale) add(word);
   for (const std::string& word : asked.drop) add("without " + word);
   for (const std::string& word : asked.earlier) add("issued earlier: " + word);
@@ -180,12 +181,15 @@ base::Result<simulate::Change> change_of(const Study& study, const Asked& asked)
   return change;
 }
 
-base::Result<WhatIf> what_if(const Study& study, const Asked& asked) {
-  const base::Result<simulate::Change> change = change_of(study, asked);
+namespace {
+
+// `other` has the step that is resolved: the study's own, or one that was issued otherwise.
+base::Result<WhatIf> answered(const Study& study, const Study& other, const Asked& asked) {
+  const base::Result<simulate::Change> change = change_of(other, asked);
   if (!change) return change.as_error();
-  const base::Result<simulate::Replayed> changed = study.replay.resolve(change.value());
+  const base::Result<simulate::Replayed> changed = other.replay.resolve(change.value());
   if (!changed) return changed.as_error();
-  const Timeline timeline = timeline_of(study.replay, changed.value(), study.clock, study.profile);
+  const Timeline timeline = timeline_of(other.replay, changed.value(), study.clock, study.profile);
   WhatIf answer;
   answer.asked = phrase_of(asked);
   answer.before_ns = study.step_ns();
@@ -195,6 +199,30 @@ base::Result<WhatIf> what_if(const Study& study, const Asked& asked) {
   answer.rank = timeline.ranks.front().rank;
   answer.error = study.error;
   answer.free_communication = change.value().scale.communication == 0;
+  return answer;
+}
+
+}  // namespace
+
+base::Result<WhatIf> what_if(const Study& study, const Asked& asked) { return answered(study, study, asked); }
+
+base::Result<WhatIf> what_if(const Study& study, const Asked& asked, const Issued& issued) {
+  std::vector<simulate::RankProgram> ranks;
+  for (const program::Record& record : issued.records) ranks.push_back({record.rank, &record.catalogue, record.programs.back().get()});
+  Study other;
+  other.clock = study.clock;
+  other.profile = study.profile;
+  simulate::Kept kept;
+  base::Result<simulate::Replay> replay = base::Error{"this run has no profile to resolve another step by"};
+  if (study.replay.is_measured()) {
+    replay = study.replay.issued_otherwise(ranks, study.model ? &*study.model : nullptr, study.conditions, issued.conditions, kept);
+  } else if (study.model) {
+    replay = simulate::Replay::modelled(ranks, simulate::CostModel(study.model->profile(), issued.conditions));
+  }
+  if (!replay) return replay.as_error();
+  other.replay = std::move(replay).value();
+  base::Result<WhatIf> answer = answered(study, other, asked);
+  if (answer && study.replay.is_measured()) answer.value().kept = kept;
   return answer;
 }
 
@@ -208,6 +236,10 @@ std::string to_text(const Study& study, const WhatIf& answer) {
   };
   std::string out = paragraph("What if: " + answer.asked);
   out += paragraph("A model, not a measurement: " + basis_of(study));
+  if (answer.kept) {
+    out += paragraph(text("The step was issued again with the switch: ", answer.kept->measured, " of its ops take what they took when it was measured, ",
+                          answer.kept->alike, " what ops of their size took, and ", answer.kept->modelled, " what the profile says."));
+  }
   out += "\n  ms                           as it is      would be   difference\n";
   char step[128];
   std::snprintf(step, sizeof step, "  %-24s %10s   %10s   %+10.3f   %+.1f %%\n", "the step", ms(answer.before_ns).c_str(),
@@ -241,6 +273,7 @@ nlohmann::json to_json(const Study& study, const WhatIf& answer) {
                          {"rank", answer.rank},
                          {"as_it_is", parts(answer.before)},
                          {"would_be", parts(answer.after)}};
+  if (answer.kept) json["ops"] = {{"measured", answer.kept->measured}, {"alike", answer.kept->alike}, {"modelled", answer.kept->modelled}};
   json["step"] = study.step ? nlohmann::json(*study.step) : nlohmann::json();
   return json;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,8 @@ struct Asked {
   std::vector<std::string> drop;       // wait=FILE:LINE, or waits=KIND
   std::vector<std::string> earlier;    // FILE:LINE of collectives that are issued one place earlier
   bool alike = false;                  // all ranks as the one in the middle
-  bool empty() const { return scale.empty() && drop.empty() && earlier.empty() && !alike; }
+  std::vector<std::string> set;        // KEY=VALUE of switches: another step was issued (Issued)
+  bool empty() const { return scale.empty() && drop.empty() && earlier.empty() && !alike && set.empty(); }
 };
 
 // Keys of --scale, each with one sentence.
@@ -33,12 +35,19 @@ const std::vector<ScaleKey>& scale_keys();
 // that it has are named).
 base::Result<simulate::Change> change_of(const Study& study, const Asked& asked);
 
+// What the ranks of the run issue with switches set otherwise, and what machine they then have.
+struct Issued {
+  std::vector<program::Record> records;
+  simulate::Conditions conditions;
+};
+
 struct WhatIf {
   std::string asked;                   // "host = 0, comm = 0.5"
   Nanoseconds before_ns = 0;           // the step as the run says
   Nanoseconds after_ns = 0;            // the step as it would be: before_ns plus what the resolver says of the change
   metrics::Partition before, after;    // of the first rank, as resolved
   Rank rank = 0;
+  std::optional<simulate::Kept> kept;  // of a measured step that was issued otherwise: where its times come from
   double error = 0;                    // of the resolver with nothing changed, as a part of before_ns
   bool free_communication = false;     // that was asked: what is exposed still is waiting
   double change() const { return static_cast<double>(after_ns - before_ns) / static_cast<double>(before_ns); }
@@ -46,6 +55,8 @@ struct WhatIf {
 
 // Errors: those of change_of; ranks that wait for each other for ever.
 base::Result<WhatIf> what_if(const Study& study, const Asked& asked);
+// The same of a step that is issued otherwise; `asked` is of that step. Errors: also ranks or ops that were not measured.
+base::Result<WhatIf> what_if(const Study& study, const Asked& asked, const Issued& issued);
 
 // At most 80 columns.
 std::string to_text(const Study& study, const WhatIf& answer);

@@ -8,6 +8,7 @@
 #include "engine/cause/diff.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/cause/why.hpp"
+#include "engine/launch/resolve.hpp"
 #include "engine/timeline/reader.hpp"
 
 namespace shardbook::cli {
@@ -29,6 +30,30 @@ base::Result<std::optional<int>> number_of(const Line& line, const std::string& 
 std::vector<std::string> values_of(const Line& line, const std::string& name) {
   const auto found = line.switches.find(name);
   return found == line.switches.end() ? std::vector<std::string>{} : found->second;
+}
+
+// The run's step as all of its ranks issue it with these switches.
+base::Result<cause::Issued> issued_with(const cause::Recorded& recorded, const std::vector<std::string>& switches) {
+  config::RunConfig config;
+  if (const base::Status read = config::read_json(config, recorded.info->config.dump(1), "run.json (\"config\")"); !read) return read.as_error();
+  for (const std::string& one : switches) {
+    if (const base::Status set = config::find_option("set")->set(config, one); !set) return base::Error{"--set " + set.error()};
+  }
+  // Whether this machine has its GPUs does not matter: nothing is computed.
+  const base::Result<config::RunConfig> valid = config::validate(config, config.tp * config.fsdp * config.dp);
+  if (!valid) return valid.as_error();
+  cause::Issued issued;
+  issued.conditions = launch::conditions_of(valid.value());
+  try {
+    for (base::Rank rank = 0; rank < valid.value().ranks; ++rank) {
+      base::Result<program::Record> record = program::decode(launch::issue_on_meta(valid.value(), rank).record, text("rank ", rank, "'s record"));
+      if (!record) return record.as_error();
+      issued.records.push_back(std::move(record).value());
+    }
+  } catch (const base::Failure& failure) {
+    return base::Error{failure.what()};
+  }
+  return issued;
 }
 
 void print(Console& console, const nlohmann::json& json) {
@@ -53,6 +78,8 @@ std::vector<Switch> whatif_switches() {
                                          "buffer_reuse or communicator.", "", true},
           {"earlier", "FILE:LINE...", "The collectives of this line are issued one place earlier, as by one more prefetch.", "", true},
           {"alike", "", "All ranks as the one in the middle: no rank is late.", ""},
+          {"set", "KEY=VALUE...", "The step as it is issued with this switch (`shardbook switches` lists them): ops that stay keep their measured times, others take the "
+                                   "profile's.", "", true},
           {"step", "N", "Of a measured run, this step.", "the one in the middle by length"},
           {"json", "", "As JSON on standard output.", ""}};
 }
@@ -124,7 +151,17 @@ int whatif(const Line& line, Console& console) {
   if (!recorded) return refuse(console, recorded.error());
   const base::Result<cause::Study> study = cause::study_of(recorded.value(), step.value());
   if (!study) return refuse(console, places.front() + ": " + study.error());
-  const base::Result<cause::WhatIf> answer = cause::what_if(study.value(), asked);
+  asked.set = values_of(line, "set");
+  base::Result<cause::WhatIf> answer = base::Error{""};
+  cause::Issued issued;
+  if (asked.set.empty()) {
+    answer = cause::what_if(study.value(), asked);
+  } else {
+    base::Result<cause::Issued> again = issued_with(recorded.value(), asked.set);
+    if (!again) return refuse(console, again.error());
+    issued = std::move(again).value();
+    answer = cause::what_if(study.value(), asked, issued);
+  }
   if (!answer) return refuse(console, answer.error());
   if (line.has("json")) print(console, cause::to_json(study.value(), answer.value()));
   else console.out << cause::to_text(study.value(), answer.value());

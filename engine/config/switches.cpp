@@ -142,7 +142,7 @@ std::vector<Switch> make_table() {
        .promise = Promise::time_only, .seam = Seam::machine, .needs = {"ranks > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#lab-machine",
        .moves = {"--model gpt-1.3b --tp 8 --sequences 8", "ideal", 20},
-       .still = {"--model gpt-1.3b --fsdp 2 --sequences 256", "ideal", 0.5}});
+       .still = {"--model gpt-124m --dp 2 --sequences 1024", "ideal", 0.5}});
 
   row({.key = "optimizer.update", .values = {"after_the_sums", "before_the_sums"}, .default_value = "after_the_sums",
        .sentence = "A planted mistake: parameters are updated before the gradients are summed over ranks.",
@@ -154,7 +154,7 @@ std::vector<Switch> make_table() {
        .promise = Promise::same_bits, .seam = Seam::machine, .needs = {"ranks > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#lab-machine",
        .moves = {"--model gpt-124m --tp 2 --sequences 8", "1:20", 20},
-       .still = {"--model gpt-1.3b --tp 2 --sequences 32", "1:1", 0.5}});
+       .still = {"--model grammar-tutor --fsdp 2", "1:1", 0.5}});
 
   row({.key = "tensor_parallel.conjugates", .values = {"f_and_g", "both_ways"}, .default_value = "f_and_g",
        .sentence = "A planted mistake: g sums on its way back as well, so a gradient that each rank holds whole is taken n times.",

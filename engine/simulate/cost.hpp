@@ -74,6 +74,9 @@ struct Conditions {
   bool operator==(const Conditions&) const = default;
 };
 
+// Costs of another machine under them, as `rank` runs the program; `record_ns` is what recording an event costs the host.
+void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, double record_ns);
+
 class CostModel {
  public:
   explicit CostModel(Profile profile, Conditions conditions = {});
@@ -97,7 +100,6 @@ class CostModel {
                                      const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
 
  private:
-  void under_conditions(Costs& costs, const program::Program& program, base::Rank rank) const;
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;

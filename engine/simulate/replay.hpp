@@ -13,6 +13,8 @@
 //
 // A modelled step whose ranks all do the same is resolved on one of them, which stands for all.
 //
+// A measured step can also be carried over to another program of the same ranks (a switch set otherwise): see carry.cpp.
+//
 // What comes out is a model in every case. With no Change a modelled step is resolved as it was when it was run, and
 // of a measured one, step_ns() beside it says how far the model is off.
 #pragma once
@@ -56,6 +58,13 @@ struct Replayed {
   base::Nanoseconds step_ns() const { return end - begin; }
 };
 
+// Where the times of a step that was issued otherwise come from.
+struct Kept {
+  std::size_t measured = 0;   // ops with a time of their own: the same op stood in the measured step
+  std::size_t alike = 0;      // ops of the size and kind of measured ones: the one in the middle of those
+  std::size_t modelled = 0;   // the profile's
+};
+
 class Replay {
  public:
   // REQUIRES: programs, catalogues and times outlive the Replay.
@@ -64,6 +73,12 @@ class Replay {
   // `model`, of the machine that it was measured on, says what running together costs and which part of a collective's
   // time does not depend on its size; null: neither is known, so that contention and latency cannot be taken out.
   static base::Result<Replay> measured(const std::vector<MeasuredRank>& ranks, const CostModel* model);
+
+  // This measured step as the ranks would go through it that issue `ranks` instead, under `conditions` (it was measured
+  // under `measured_under`). Ops are the same by their key and size. REQUIRES: is_measured(); programs outlive the result.
+  // Errors: a rank that was not measured; an op that was not, where there is no profile; those of resolve().
+  base::Result<Replay> issued_otherwise(const std::vector<RankProgram>& ranks, const CostModel* model, const Conditions& measured_under,
+                                        const Conditions& conditions, Kept& kept) const;
 
   bool is_measured() const { return measured_; }
   // One rank does for all.
