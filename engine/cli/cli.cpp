@@ -173,10 +173,12 @@ std::vector<Command> make_commands() {
        "Three checks of what was issued, whatever the clocks said. Stream order: every use of a buffer waits for those\n"
        "before it on other streams, within a step and across the border of two. Collectives: the ranks of each group\n"
        "call the same ones, in the same order, of the same size and type. Queues: the streams of all ranks run empty.\n"
-       "Each finding is one sentence with its lines of source. Exit code 0: nothing found; 1: something was; 2: no\n"
+       "Each finding is one sentence with its lines of source. Numbers, with --against: losses and gradient norms are\n"
+       "those of another run of the same training, as of one rank. Exit code 0: nothing found; 1: something was; 2: no\n"
        "record to look at.\n\n"
        "  ./shardbook verify experiments/02_tensor_parallel/runs/RUN\n"
-       "  ./shardbook verify experiments/captured/gpt-1.3b-tp2-fsdp2.tar.gz\n",
+       "  ./shardbook verify experiments/captured/gpt-1.3b-tp2-fsdp2.tar.gz\n"
+       "  ./shardbook verify RUN --against ONE_RANK\n",
        verify_switches(), verify},
       {"read", "[NOTE]", 0, 1, "Read a note, with the engine's code woven in; without a name, list them.",
        "Notes are named by number, name or path. Where a note names a span of the engine, its lines are shown as\n"

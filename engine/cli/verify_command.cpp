@@ -10,9 +10,11 @@
 
 #include "engine/check/hang.hpp"
 #include "engine/check/ledger.hpp"
+#include "engine/check/numbers.hpp"
 #include "engine/check/races.hpp"
 #include "engine/program/file.hpp"
 #include "engine/timeline/pack.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::cli {
 
@@ -24,6 +26,42 @@ using program::Record;
 namespace {
 
 constexpr int most_by_default = 20;
+
+// Options that change no number but by rounding, or none that is compared.
+bool may_differ(const std::string& option) {
+  static const char* const such[] = {"tp", "fsdp", "dp", "ranks", "prefetch", "reshard", "set", "wrong", "device", "host-dtype", "clock", "profile", "launch",
+                                     "micro-batches", "trace-steps", "lab", "progress", "drain-seed", "attention"};
+  return std::any_of(std::begin(such), std::end(such), [&](const char* one) { return option == one; });
+}
+
+// The numbers of a folder's run.json, and its config.
+base::Result<std::pair<check::Numbers, nlohmann::json>> numbers_of(const std::string& place) {
+  base::Result<timeline::RunInfo> info = timeline::read_run_info((fs::path(place) / "run.json").string());
+  if (!info) return info.as_error();
+  check::Numbers numbers;
+  const nlohmann::json& config = info.value().config;
+  for (const auto& [name, to] : {std::pair{"losses", &numbers.losses}, std::pair{"gradient_norms", &numbers.norms}}) {
+    for (const nlohmann::json& value : info.value().results.value(name, nlohmann::json::array())) to->push_back(value.is_number() ? value.get<double>() : 0);
+  }
+  if (numbers.losses.empty()) return base::Error{text(place, " has no losses: it computed shapes only, or only its times count")};
+  numbers.tp = config.value("tp", 1);
+  numbers.data_ranks = config.value("fsdp", 1) * config.value("dp", 1);
+  return std::pair(std::move(numbers), config);
+}
+
+// What `place` computed, beside a run that is trusted; a sentence, or nothing where they agree.
+base::Result<std::string> numbers_against(const std::string& place, const std::string& trusted) {
+  const auto mine = numbers_of(place), other = numbers_of(trusted);
+  if (!mine) return mine.as_error();
+  if (!other) return other.as_error();
+  for (const auto& [option, value] : mine.value().second.items()) {
+    if (may_differ(option) || !other.value().second.contains(option) || other.value().second[option] == value) continue;
+    return base::Error{text("the two runs differ in --", option, ", so their numbers do too: ", value.dump(), " and ", other.value().second[option].dump())};
+  }
+  const auto rounds = [](const nlohmann::json& config) { return config.value("device", "") == "cuda" && config.value("precision", "") == "bf16"; };
+  const bool bf16 = rounds(mine.value().second) || rounds(other.value().second);
+  return check::difference(mine.value().first, other.value().first, bf16 ? check::rounding_bf16 : check::rounding_f32);
+}
 
 // A race that some ranks have alike.
 struct RaceFound {
@@ -38,8 +76,9 @@ struct Verdict {
   std::vector<RaceFound> races;
   std::size_t pairs = 0;                 // of ops that race, on all ranks
   std::vector<check::Divergence> divergences;
+  std::string against, numbers;          // the trusted run, if one was named, and how the numbers differ from its
   std::string hang;                      // looked for where no rank differs: those that do, hang anyway
-  bool fine() const { return missing.empty() && races.empty() && divergences.empty() && hang.empty(); }
+  bool fine() const { return missing.empty() && races.empty() && divergences.empty() && hang.empty() && numbers.empty(); }
 };
 
 base::Result<std::vector<Record>> load_folder(const fs::path& folder, const std::string& place) {
@@ -152,7 +191,8 @@ nlohmann::json to_json(const Verdict& verdict) {
                            {"usual_rank", one.usual}, {"odd_rank", one.odd}, {"alike_before", one.place}, {"sentence", one.sentence}});
   }
   return {{"fine", verdict.fine()}, {"world_size", verdict.world_size}, {"ranks", verdict.ranks}, {"missing_ranks", verdict.missing},
-          {"steps", verdict.steps}, {"races", races}, {"racing_pairs", verdict.pairs}, {"divergences", divergences}, {"hang", verdict.hang}};
+          {"steps", verdict.steps}, {"races", races}, {"racing_pairs", verdict.pairs}, {"divergences", divergences}, {"hang", verdict.hang},
+          {"against", verdict.against}, {"numbers", verdict.numbers}};
 }
 
 void print(const Verdict& verdict, const std::string& place, std::size_t most, Console& console) {
@@ -172,6 +212,7 @@ void print(const Verdict& verdict, const std::string& place, std::size_t most, C
   for (std::size_t at = 0; at < verdict.divergences.size() && at < most; ++at) say("ranks differ ", verdict.divergences[at].sentence);
   if (verdict.divergences.size() > most) console.out << "… and ranks differ in " << verdict.divergences.size() - most << " more groups\n";
   if (!verdict.hang.empty()) say("hang: ", verdict.hang);
+  if (!verdict.numbers.empty()) say("numbers: ", verdict.numbers);
   // What was looked for and not found
   if (verdict.races.empty()) {
     console.out << "No race: each use of a buffer waits for those before it, also across the border of two steps\n";
@@ -181,12 +222,14 @@ void print(const Verdict& verdict, const std::string& place, std::size_t most, C
   }
   if (verdict.divergences.empty()) console.out << "No rank differs: each group's collectives are the same, in the same order, on every rank that is here\n";
   if (verdict.divergences.empty() && verdict.hang.empty()) console.out << "No hang: the streams of all ranks run empty\n";
+  if (!verdict.against.empty() && verdict.numbers.empty()) console.out << "No number differs: losses and gradient norms are those of " << verdict.against << ", but for rounding\n";
 }
 
 }  // namespace
 
 std::vector<Switch> verify_switches() {
-  return {{"most", "N", "Findings to print of each sort.", std::to_string(most_by_default)},
+  return {{"against", "RUN", "A run that is trusted, as one rank's of the same training: its losses and gradient norms are compared.", "none"},
+          {"most", "N", "Findings to print of each sort.", std::to_string(most_by_default)},
           {"json", "", "Findings as JSON on standard output, all of them.", ""}};
 }
 
@@ -200,7 +243,13 @@ int verify(const Line& line, Console& console) {
   const std::string& place = line.places.front();
   base::Result<std::vector<Record>> records = load_records(place);
   if (!records) return refuse(console, records.error());
-  const Verdict verdict = verdict_on(std::move(records).value());
+  Verdict verdict = verdict_on(std::move(records).value());
+  if (line.has("against")) {
+    verdict.against = line.value("against");
+    base::Result<std::string> numbers = numbers_against(place, verdict.against);
+    if (!numbers) return refuse(console, numbers.error());
+    verdict.numbers = std::move(numbers).value();
+  }
   if (line.has("json")) {
     console.out << to_json(verdict).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else {

@@ -100,11 +100,101 @@ TEST_P(Trials, MoveTheStepWhereTheySayAndNotWhereTheySay) {
   EXPECT_LT(percent_of_change(row.key, row.still), row.still.percent) << row.still.options;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Trials, testing::ValuesIn(switches()), [](const auto& info) {
+// Whoever has the run without a switch is told what the one with it takes, to the nanosecond.
+TEST_P(Trials, AreForetoldByWhatIf) {
+  const config::Switch& row = GetParam();
+  const Folder folder;
+  std::vector<std::string> words = {"train", "--device", "meta", "--steps", "1", "--trace-steps", "0:0", "--out", folder / "run"};
+  std::istringstream typed(row.moves.options);
+  for (std::string word; typed >> word;) words.push_back(word);
+  ASSERT_EQ(shardbook(words).code, 0);
+  const Spoken spoken = shardbook({"whatif", folder / "run", "--set", row.key + "=" + row.moves.value, "--json"});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  const nlohmann::json answer = nlohmann::json::parse(spoken.out);
+  EXPECT_EQ(answer.at("is"), "a model, not a measurement");
+  EXPECT_EQ(answer.at("step_ns").get<double>(), step_ns(row.moves.options));
+  EXPECT_EQ(answer.at("would_be_ns").get<double>(), step_ns(row.moves.options + " --set " + row.key + "=" + row.moves.value));
+}
+
+std::vector<config::Switch> that_a_clock_shows() {
+  std::vector<config::Switch> rows;
+  for (const config::Switch& row : switches()) {
+    if (row.promise != config::Promise::wrong) rows.push_back(row);
+  }
+  return rows;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Trials, testing::ValuesIn(that_a_clock_shows()), [](const auto& info) {
   std::string name = info.param.key;
   for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
   return name;
 });
+
+// ---- Machines and mistakes of the labs ----------------------------------------------------------
+
+nlohmann::json why_of(const Folder& folder, const std::vector<std::string>& options) {
+  std::vector<std::string> words = {"train", "--device", "meta", "--steps", "1", "--out", folder / "run"};
+  words.insert(words.end(), options.begin(), options.end());
+  const Spoken trained = shardbook(words);
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  return nlohmann::json::parse(shardbook({"why", folder / "run", "--json"}).out);
+}
+
+TEST(LabMachines, AreNamedByWhy) {
+  for (const char* rank : {"0", "1", "3"}) {
+    const Folder folder;
+    const nlohmann::json why = why_of(folder, {"--model", "gpt-124m", "--tp", "4", "--sequences", "8", "--set", std::string("rank.slow=") + rank + ":20"});
+    EXPECT_EQ(why["regime"], "rank") << rank;
+    const std::string what = why["causes"][0]["what"];
+    EXPECT_TRUE(what.starts_with(std::string("all wait for rank ") + rank + ", whose kernels take ")) << what;
+  }
+  const Folder folder;
+  const nlohmann::json why = why_of(folder, {"--model", "gpt-124m", "--fsdp", "8", "--sequences", "32", "--set", "host.delay=20"});
+  EXPECT_EQ(why["regime"], "host");
+  const Folder fast;
+  EXPECT_NE(why_of(fast, {"--model", "gpt-124m", "--fsdp", "8", "--sequences", "32"})["regime"], "host");
+}
+
+TEST(LabMachines, WithAnIdealNetworkReportNoNumbers) {
+  const Folder folder;
+  const Spoken spoken = shardbook({"train", "--device", "host", "--tp", "2", "--layers", "1", "--width", "16", "--heads", "2", "--sequence", "16", "--sequences", "2",
+                                   "--steps", "3", "--progress", "1", "--set", "network=ideal", "--out", folder / "run"});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  EXPECT_NE(spoken.out.find("with these switches only times count"), std::string::npos) << spoken.out;
+  EXPECT_EQ((spoken.out + spoken.err).find("· loss"), std::string::npos) << spoken.out << spoken.err;
+  const nlohmann::json info = nlohmann::json::parse(content_of(folder / "run/run.json"));
+  EXPECT_EQ(info["switches"]["network"], "ideal");
+  EXPECT_EQ(info["results"]["only_times_count"], true);
+  EXPECT_TRUE(info["results"]["losses"].empty());
+  const Spoken verified = shardbook({"verify", folder / "run", "--against", folder / "run"});
+  EXPECT_EQ(verified.code, 2);
+  EXPECT_NE(verified.err.find("only its times count"), std::string::npos) << verified.err;
+}
+
+TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {
+  const Folder folder;
+  const auto train = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"train", "--device", "host", "--layers", "1", "--width", "16", "--heads", "2", "--sequence", "16", "--sequences", "4",
+                                      "--steps", "2", "--warmup-steps", "0", "--trace-steps", "0:0", "--out", folder / name};
+    words.insert(words.end(), more.begin(), more.end());
+    return shardbook(words);
+  };
+  ASSERT_EQ(train("one", {}).code, 0);
+  ASSERT_EQ(train("right", {"--fsdp", "2"}).code, 0);
+  const Spoken wrong = train("wrong", {"--fsdp", "2", "--wrong", "loss.divisor=own_tokens"});
+  ASSERT_EQ(wrong.code, 0) << wrong.err;
+  EXPECT_NE((wrong.out + wrong.err).find("this run is wrong on purpose (loss.divisor=own_tokens)"), std::string::npos) << wrong.out << wrong.err;
+  EXPECT_EQ(nlohmann::json::parse(content_of(folder / "wrong/run.json"))["results"]["wrong_on_purpose"], "loss.divisor=own_tokens");
+
+  EXPECT_EQ(shardbook({"verify", folder / "right", "--against", folder / "one"}).code, 0);
+  const Spoken found = shardbook({"verify", folder / "wrong", "--against", folder / "one"});
+  EXPECT_EQ(found.code, 1);
+  EXPECT_NE(found.out.find("exactly 2 times"), std::string::npos) << found.out;
+  // A plan that cannot be right is refused before a rank starts
+  const Spoken refused = train("early", {"--fsdp", "2", "--wrong", "optimizer.update=before_the_sums"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("the norm comes before the gradient of root is summed"), std::string::npos) << refused.err;
+}
 
 }  // namespace
 }  // namespace shardbook::cli

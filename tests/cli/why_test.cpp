@@ -70,6 +70,27 @@ TEST(WhatIf, GivesTheTutorsFigures) {
   EXPECT_NE(shardbook({"whatif", run, "host=0"}).out.find("A model, not a measurement"), std::string::npos);
 }
 
+// Set to what it was, a switch changes nothing: every op is found again, by its key, in a step issued anew.
+TEST(WhatIf, WithASwitchAsItWasGivesTheMeasuredStep) {
+  for (const char* pack : {"gpt-1.3b-fsdp4.tar.gz", "gpt-1.3b-tp2-fsdp2.tar.gz", "grammar-tutor-tp2-fsdp2.tar.gz"}) {
+    const nlohmann::json answer = json_of({"whatif", captured + pack, "--set", "host.synchronize=never"});
+    EXPECT_NEAR(answer["would_be_ns"].get<double>() / answer["step_ns"].get<double>(), 1, 0.02) << pack;
+    EXPECT_GT(answer["ops"]["measured"], 800) << pack;
+    EXPECT_EQ(answer["ops"]["alike"], 0) << pack;
+    EXPECT_EQ(answer["ops"]["modelled"], 0) << pack;
+  }
+}
+
+// What is computed again was measured in forward already; a gather that is not there takes its time with it.
+TEST(WhatIf, TakesMeasuredTimesOfOpsThatStandElsewhere) {
+  const nlohmann::json again = json_of({"whatif", captured + "gpt-1.3b-fsdp4.tar.gz", "--set", "activations.recompute=full"});
+  EXPECT_GT(again["ops"]["alike"], 1000);
+  EXPECT_EQ(again["ops"]["modelled"], 0);
+  EXPECT_GT(again["would_be_ns"], again["step_ns"]);
+  const nlohmann::json whole = json_of({"whatif", captured + "gpt-1.3b-fsdp4.tar.gz", "--set", "fsdp.reshard=false"});
+  EXPECT_LT(whole["ops"]["measured"], json_of({"whatif", captured + "gpt-1.3b-fsdp4.tar.gz", "--set", "host.synchronize=never"})["ops"]["measured"]);
+}
+
 TEST(WhatIf, RefusesWhatHasNoRecord) {
   const Spoken spoken = shardbook({"whatif", std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/fsdp_rank0.json.gz", "host=0"});
   EXPECT_EQ(spoken.code, 2);

@@ -28,8 +28,29 @@ TEST_P(Rows, NameTheLinesOfTheirOriginals) {
     EXPECT_NE(original.what, "") << original.path;
   }
   // What is taken from somebody says from where
-  const bool planted = GetParam().sentence.starts_with("A planted mistake");
-  EXPECT_EQ(GetParam().originals.empty(), planted);
+  const bool planted = GetParam().sentence.starts_with("A planted mistake"), of_labs = GetParam().sentence.starts_with("A machine of the labs");
+  EXPECT_EQ(GetParam().originals.empty(), planted || of_labs);
+  EXPECT_EQ(GetParam().seam == Seam::machine, of_labs);
+}
+
+TEST_P(Rows, ThatAreWrongSayWhatCatchesThemAndNeedConsent) {
+  const Switch& row = GetParam();
+  const bool wrong = row.promise == Promise::wrong;
+  EXPECT_EQ(row.caught_by.empty(), !wrong);
+  EXPECT_TRUE(!wrong || row.sentence.starts_with("A planted mistake"));
+  if (!row.option.empty()) return;
+  const std::string value = !row.form.empty() ? "0:1" : row.values.empty() ? std::to_string(row.most) : row.values.back();
+  RunConfig config;
+  EXPECT_EQ(static_cast<bool>(ask(config, "set", {row.key + "=" + value})), !wrong);
+  EXPECT_EQ(static_cast<bool>(ask(config, "wrong", {row.key + "=" + value})), wrong);
+  // Either way it is stored with the run, as what it was set by
+  RunConfig stored;
+  ASSERT_TRUE(read_json(stored, to_json(config), "run.json"));
+  EXPECT_EQ(switch_value(stored, row.key), value);
+  EXPECT_EQ(stored.switches, config.switches);
+  EXPECT_EQ(warnings(stored).size(), wrong || row.promise == Promise::time_only ? 1u : 0u);
+  EXPECT_EQ(wrong_on_purpose(stored), wrong ? row.key + "=" + value : "");
+  EXPECT_EQ(only_times_count(stored), row.promise == Promise::time_only);
 }
 
 TEST_P(Rows, NameAPlaceInTheNotes) {
@@ -45,6 +66,7 @@ TEST_P(Rows, NameAPlaceInTheNotes) {
 
 TEST_P(Rows, AreTriedWithAValueThatIsNotTheDefault) {
   const Switch& row = GetParam();
+  if (row.promise == Promise::wrong) return;   // a check finds it, not a clock
   EXPECT_NE(row.moves.value, "") << "no configuration shows what " << row.key << " is for";
   for (const Trial* trial : {&row.moves, &row.still}) {
     if (trial->value.empty()) continue;
@@ -65,6 +87,33 @@ INSTANTIATE_TEST_SUITE_P(Table, Rows, testing::ValuesIn(switches()), [](const au
 TEST(SwitchTable, IsInTheOrderOfItsKeysAndHasEachOnce) {
   EXPECT_TRUE(std::is_sorted(switches().begin(), switches().end(), [](const Switch& a, const Switch& b) { return a.key < b.key; }));
   EXPECT_EQ(std::adjacent_find(switches().begin(), switches().end(), [](const Switch& a, const Switch& b) { return a.key == b.key; }), switches().end());
+}
+
+TEST(SwitchOfARank, TakesARankAndATimeAndRefusesARankThatIsNotThere) {
+  RunConfig config;
+  config.tp = 2;
+  for (const char* refused : {"rank.slow=1", "rank.slow=1:", "rank.slow=:5", "rank.slow=-1:5", "rank.slow=1:5.5", "rank.slow=one:5"}) {
+    EXPECT_FALSE(set_switch(config, refused)) << refused;
+  }
+  for (const char* rank : {"0", "1", "2"}) {
+    RunConfig tried = config;
+    ASSERT_TRUE(set_switch(tried, std::string("rank.slow=") + rank + ":5"));
+    const auto valid = validate(tried, 0);
+    EXPECT_EQ(static_cast<bool>(valid), std::string(rank) != "2");
+    if (!valid) EXPECT_EQ(valid.error(), "--set rank.slow=2:5 names rank 2, and the ranks are 0 to 1");
+  }
+}
+
+TEST(SwitchesOfBothSorts, AreSetApartAndReplacedApart) {
+  RunConfig config;
+  ASSERT_TRUE(ask(config, "set", {"fsdp.backward_prefetch=post"}));
+  ASSERT_TRUE(ask(config, "wrong", {"loss.divisor=own_tokens"}));
+  ASSERT_TRUE(ask(config, "set", {"fsdp.backward_prefetch=none"}));
+  EXPECT_EQ(set_switches(config, false), (std::vector<std::string>{"fsdp.backward_prefetch=none"}));
+  EXPECT_EQ(set_switches(config, true), (std::vector<std::string>{"loss.divisor=own_tokens"}));
+  const base::Status refused = ask(config, "set", {"loss.divisor=own_tokens"});
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().find("--wrong loss.divisor=own_tokens asks for it"), std::string::npos) << refused.error();
 }
 
 TEST(SwitchesInForce, AreThoseThatWereSetAndTheDefaultsOfAllOthers) {

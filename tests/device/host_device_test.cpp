@@ -46,6 +46,41 @@ TEST(HostDevice, KeepsTheOrderOfAStreamUnderEverySeed) {
   }
 }
 
+TEST(HostDevice, NeitherIssuesNorRecordsAWaitThatALabLeavesOut) {
+  MetaDevice device(0);
+  Stream& first = device.create_stream("first");
+  Stream& second = device.create_stream("second");
+  const Event kept = device.create_event("a.kept"), missing = device.create_event("a.missing");
+  device.leave_out_waits(".missing");
+  device.begin_step(0, false);
+  device.record(first, kept);
+  device.record(first, missing);
+  device.wait(second, kept);
+  device.wait(second, missing);
+  device.end_step();
+  int waits = 0;
+  for (const program::Command& command : device.recorder().programs()[0]->commands) {
+    if (command.kind != program::CommandKind::wait_event) continue;
+    ++waits;
+    EXPECT_EQ(command.event, kept.id);
+  }
+  EXPECT_EQ(waits, 1);
+}
+
+TEST(HostDevice, IsSlowerByWhatALabAsksFor) {
+  HostDevice device(plain, 0, 0);
+  Stream& stream = device.create_stream("compute");
+  constexpr base::Nanoseconds ms = 1'000'000;
+  device.make_slower({2 * ms, 3 * ms});
+  std::vector<int> order;
+  device.begin_step(0, true);
+  const base::Nanoseconds begin = program::host_now();
+  issue(stream, order, 1);
+  EXPECT_GE(program::host_now() - begin, 2 * ms);
+  const program::StepTimes& times = device.end_step();
+  EXPECT_GE(times.ran[0].end - times.ran[0].start, 3 * ms);
+}
+
 TEST(HostDevice, HoldsAStreamUntilTheEventItAwaits) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     HostDevice device(plain, 0, seed);

@@ -1,6 +1,9 @@
 // The table of switches, held to what each row promises: one instance a row.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "engine/check/numbers.hpp"
 #include "engine/comm/meta/meta.hpp"
 #include "engine/config/switches.hpp"
 #include "engine/device/meta/meta_device.hpp"
@@ -16,6 +19,7 @@ using program::OpKind;
 
 // Values to try, other than the default.
 std::vector<std::string> other_values(const Switch& row) {
+  if (!row.form.empty()) return {"0:3", "1:20"};
   if (row.values.empty()) {
     std::vector<std::string> some;
     for (int value : {row.least, row.least + 1, row.most}) {
@@ -51,6 +55,7 @@ class Switches : public testing::TestWithParam<Switch> {};
 
 TEST_P(Switches, KeepTheirPromiseInEveryLayout) {
   const Switch& row = GetParam();
+  if (row.promise == Promise::wrong || row.promise == Promise::time_only) return;   // see Mistakes, and IdealNetwork
   int tried = 0;
   for (int tp : sizes) {
     for (int fsdp : sizes) {
@@ -88,11 +93,12 @@ TEST_P(Switches, ReadBackWhatWasSetAndRefuseWhatTheyDoNotKnow) {
   const Switch& row = GetParam();
   RunConfig config = small_config(2, 2, 2);
   EXPECT_EQ(config::switch_value(config, row.key), row.default_value);
+  const auto set = row.promise == Promise::wrong ? config::set_wrong : config::set_switch;
   for (const std::string& value : other_values(row)) {
-    ASSERT_TRUE(config::set_switch(config, row.key + "=" + value));
+    ASSERT_TRUE(set(config, row.key + "=" + value));
     EXPECT_EQ(config::switch_value(config, row.key), value);
   }
-  const base::Status wrong = config::set_switch(config, row.key + "=perhaps");
+  const base::Status wrong = set(config, row.key + "=perhaps");
   ASSERT_FALSE(wrong);
   EXPECT_NE(wrong.error().find("may be"), std::string::npos) << wrong.error();
 }
@@ -102,7 +108,8 @@ TEST_P(Switches, AreRefusedWhereTheyDoNothing) {
   if (row.needs.empty() || !row.option.empty()) return;
   RunConfig config = small_config(1, 1);
   config.prefetch = 0;
-  ASSERT_TRUE(config::set_switch(config, row.key + "=" + other_values(row).front()));
+  const auto set = row.promise == Promise::wrong ? config::set_wrong : config::set_switch;
+  ASSERT_TRUE(set(config, row.key + "=" + other_values(row).front()));
   const base::Status status = config::check_switches(config);
   ASSERT_FALSE(status) << row.key;
   EXPECT_NE(status.error().find("it needs"), std::string::npos) << status.error();
@@ -113,6 +120,159 @@ INSTANTIATE_TEST_SUITE_P(Table, Switches, testing::ValuesIn(config::switches()),
   for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
   return name;
 });
+
+// ---- Mistakes ----------------------------------------------------------------------------------
+
+std::vector<Switch> mistakes() {
+  std::vector<Switch> rows;
+  for (const Switch& row : config::switches()) {
+    if (row.promise == Promise::wrong) rows.push_back(row);
+  }
+  return rows;
+}
+
+// What the stream-order check and the ledger say of two steps, of all ranks, as issued on meta.
+std::string said_of_the_record(const RunConfig& config) {
+  std::vector<Recorded> all;
+  auto backend = comm::make_meta_backend();
+  for (base::Rank rank = 0; rank < config.ranks; ++rank) {
+    device::MetaDevice device(rank);
+    train::Trainer trainer(config, device, *backend, mesh_of(config), rank, nullptr);
+    for (std::int64_t step = 0; step < 2; ++step) trainer.issue(step, false);
+    all.push_back(recorded_by(device.recorder()));
+  }
+  return problem_of(all);
+}
+
+check::Numbers numbers_of(const HostRun& run, const RunConfig& config) { return {run.losses, run.norms, config.tp, config.data_ranks()}; }
+
+class Mistakes : public testing::TestWithParam<Switch> {};
+
+// The words that name each: whoever adds a row says what its check must say.
+const std::map<std::string, std::string> named{
+    {"fsdp.gather_awaited", "compute must wait for an event that fsdp records after that, as root.gathered.gathered"},
+    {"fsdp.update_awaited", "adam_w (update; engine/train/trainer.cpp"},
+    {"initialization.slices", "A rank must draw its slices by their place in the whole"},
+    {"loss.divisor", "exactly 2 times. Each of the 2 ranks that split the batch divides by its own tokens"},
+    {"optimizer.update", "the norm comes before the gradient of root is summed over dp_shard"},
+    {"tensor_parallel.conjugates", "step 0 has the right loss, and"},
+    {"tensor_parallel.row_bias", "a bias that begins at 0 and is added by each of 2 ranks before their sum"},
+    {"tensor_parallel.sum_awaited", "compute must wait for an event that tp records after that"},
+};
+
+TEST_P(Mistakes, AreCaughtByTheirCheckInWordsThatNameThem) {
+  const Switch& row = GetParam();
+  RunConfig config = small_config(2, 2);
+  config.steps = 3;
+  RunConfig wrong = config;
+  ASSERT_TRUE(config::set_wrong(wrong, row.key + "=" + row.values.back()));
+  ASSERT_TRUE(config::check_switches(wrong)) << config::check_switches(wrong).error();
+  std::string said;
+  if (row.caught_by == "plan") {
+    try {
+      said_of_the_record(wrong);
+    } catch (const base::Failure& failure) {
+      said = failure.what();
+    }
+  } else if (row.caught_by == "verify") {
+    EXPECT_EQ(said_of_the_record(config), "");
+    said = said_of_the_record(wrong);
+  } else {
+    ASSERT_EQ(row.caught_by, "verify --against");
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    RunConfig one = small_config(1, 1);
+    one.steps = config.steps;
+    const check::Numbers trusted = numbers_of(run_on_host(one, tokens), one);
+    EXPECT_EQ(check::difference(numbers_of(run_on_host(config, tokens), config), trusted), "");
+    // No wait is missing, and no rank differs: only the numbers tell
+    const HostRun run = run_on_host(wrong, tokens);
+    ASSERT_EQ(run.error, "");
+    said = check::difference(numbers_of(run, wrong), trusted);
+  }
+  ASSERT_TRUE(named.contains(row.key)) << "what must its check say?";
+  EXPECT_NE(said.find(named.at(row.key)), std::string::npos) << said;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Mistakes, testing::ValuesIn(mistakes()), [](const auto& info) {
+  std::string name = info.param.key;
+  for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+  return name;
+});
+
+// Every g that a gradient passes on its way back takes it n times; n is a power of two, so not a bit is lost.
+TEST(ConjugatesBothWays, TakeAGradientNTimesAtEachSum) {
+  for (int tp : {2, 4}) {
+    RunConfig config = small_config(tp, 1);
+    config.steps = 1;
+    config.model.tied = false;
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun right = run_on_host(config, tokens);
+    ASSERT_TRUE(config::set_wrong(config, "tensor_parallel.conjugates=both_ways"));
+    const HostRun wrong = run_on_host(config, tokens);
+    ASSERT_EQ(wrong.error, "");
+    EXPECT_EQ(wrong.losses, right.losses);
+    const int last = config.model.layers - 1;
+    int compared = 0;
+    for (const auto& [name, gradient] : right.gradients) {
+      // Sums between the loss and this parameter: none for the head, one for the last block's MLP, two for its attention …
+      int sums = 2 * config.model.layers;
+      for (int layer = 0; layer <= last; ++layer) {
+        if (!name.starts_with("blocks." + std::to_string(layer) + ".")) continue;
+        const bool mlp = name.find(".mlp.") != std::string::npos || name.find(".norm_2.") != std::string::npos;
+        sums = 2 * (last - layer) + (mlp ? 1 : 2);
+      }
+      if (name.starts_with("head") || name.starts_with("final") || name.find("norm_f") != std::string::npos || name.starts_with("norm")) sums = 0;
+      std::vector<double> expected = gradient;
+      for (double& value : expected) value *= std::pow(tp, sums);
+      EXPECT_EQ(wrong.gradients.at(name), expected) << name << " at tp " << tp << ", sums " << sums;
+      ++compared;
+    }
+    EXPECT_GT(compared, 12);
+  }
+}
+
+// ---- A lab's machine ---------------------------------------------------------------------------
+
+// The first step is real; from the second on nothing is moved, so a rank learns from its own part alone.
+TEST(IdealNetwork, MovesNothingAfterTheFirstStep) {
+  for (const auto& [tp, fsdp] : {std::pair{2, 1}, std::pair{1, 2}, std::pair{2, 2}}) {
+    RunConfig config = small_config(tp, fsdp);
+    config.steps = 3;
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun real = run_on_host(config, tokens);
+    ASSERT_TRUE(config::set_switch(config, "network=ideal"));
+    const HostRun ideal = run_on_host(config, tokens);
+    ASSERT_EQ(ideal.error, "");
+    EXPECT_EQ(ideal.losses[0], real.losses[0]);
+    EXPECT_NE(ideal.losses[2], real.losses[2]);
+    // The same is issued, in the same order
+    EXPECT_EQ(ideal.program_hashes, real.program_hashes);
+  }
+}
+
+// By this CPU's clock what is slower is slower: every op that is issued, every kernel of the slow rank.
+TEST(SlowMachines, TakeTheTimeThatWasAskedFor) {
+  RunConfig config = small_config(1, 2);
+  config.steps = 2;
+  config.clock = config::Clock::wall;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const auto seconds = [&](const std::string& set) {
+    RunConfig with = config;
+    if (!set.empty()) EXPECT_TRUE(config::set_switch(with, set));
+    const base::Nanoseconds begin = program::host_now();
+    const HostRun run = run_on_host(with, tokens);
+    EXPECT_EQ(run.error, "");
+    return static_cast<double>(program::host_now() - begin) / 1e9;
+  };
+  device::MetaDevice device(0);
+  auto backend = comm::make_meta_backend();
+  train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
+  trainer.issue(0, false);
+  const double ops = static_cast<double>(device.recorder().programs()[0]->ops.size());
+  // At least so long, whatever else this machine does; a rank's ops, of two steps
+  EXPECT_GE(seconds("host.delay=200"), 2 * ops * 200e-6);
+  EXPECT_GE(seconds("rank.slow=1:300"), 2 * 0.7 * ops * 300e-6);
+}
 
 // ---- Counts ------------------------------------------------------------------------------------
 
