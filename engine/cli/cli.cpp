@@ -148,11 +148,13 @@ std::vector<Command> make_commands() {
        why_switches(), why},
       {"whatif", "RUN [KEY=FACTOR...]", 1, -1, "What would the step take if a cost were another, or a wait not there?",
        "The recorded step is resolved again with that change. Of a modelled run by its own profile; of a measured one\n"
-       "each op keeps its measured duration and the recorded edges place it. The answer is a model in both cases.\n\n"
+       "each op keeps its measured duration and the recorded edges place it. With --set the step is issued again with a\n"
+       "switch: ops that stay keep their durations, others take the profile's. The answer is a model in all cases.\n\n"
        "  ./shardbook whatif RUN host=0\n"
        "  ./shardbook whatif RUN --scale alpha=0 --scale beta=0.5\n"
        "  ./shardbook whatif experiments/captured/gpt-1.3b-tp4.tar.gz comm=0\n"
-       "  ./shardbook whatif RUN --drop wait=engine/fsdp/schedule.cpp:79\n",
+       "  ./shardbook whatif RUN --drop wait=engine/fsdp/schedule.cpp:79\n"
+       "  ./shardbook whatif RUN --set fsdp.prefetch=2\n",
        whatif_switches(), whatif},
       {"diff", "[A B | NN[a]]", 0, 2, "What differs between two runs: what was changed, what it cost or gained, and where.",
        "One step of each, aligned op by op. Compute, exposed communication, exposed memory and idle are differences that\n"

@@ -75,6 +75,11 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "none", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
 
+  row({.key = "fsdp.gather_awaited", .values = {"yes", "no"}, .default_value = "yes",
+       .sentence = "A planted mistake: compute does not wait for the gather of the parameters that it is about to use.",
+       .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
+
   row({.key = "fsdp.limit_all_gathers", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many freed units may still be in use on the GPU before the host waits for one of them; 0: the host never waits.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true"}, .excludes = {},
@@ -102,11 +107,6 @@ std::vector<Switch> make_table() {
        .megatron = "--data-parallel-sharding-strategy optim_grads", .pytorch = "fully_shard(module, reshard_after_forward=True)", .note = "04_fsdp#memory",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
-
-  row({.key = "fsdp.gather_awaited", .values = {"yes", "no"}, .default_value = "yes",
-       .sentence = "A planted mistake: compute does not wait for the gather of the parameters that it is about to use.",
-       .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
-       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
 
   row({.key = "fsdp.update_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: the next step's gathers do not wait for the update, and may gather shards as they were before it.",

@@ -100,7 +100,9 @@ TEST(SwitchOfARank, TakesARankAndATimeAndRefusesARankThatIsNotThere) {
     ASSERT_TRUE(set_switch(tried, std::string("rank.slow=") + rank + ":5"));
     const auto valid = validate(tried, 0);
     EXPECT_EQ(static_cast<bool>(valid), std::string(rank) != "2");
-    if (!valid) EXPECT_EQ(valid.error(), "--set rank.slow=2:5 names rank 2, and the ranks are 0 to 1");
+    if (!valid) {
+      EXPECT_EQ(valid.error(), "--set rank.slow=2:5 names rank 2, and the ranks are 0 to 1");
+    }
   }
 }
 

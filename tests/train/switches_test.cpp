@@ -258,7 +258,7 @@ TEST(SlowMachines, TakeTheTimeThatWasAskedFor) {
   const TestTokens tokens(config.model.vocab, config.model.sequence);
   const auto seconds = [&](const std::string& set) {
     RunConfig with = config;
-    if (!set.empty()) EXPECT_TRUE(config::set_switch(with, set));
+    EXPECT_TRUE(config::set_switch(with, set));
     const base::Nanoseconds begin = program::host_now();
     const HostRun run = run_on_host(with, tokens);
     EXPECT_EQ(run.error, "");
