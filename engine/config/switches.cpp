@@ -144,7 +144,7 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-1.3b --tp 8 --sequences 8", "ideal", 20},
        .still = {"--model gpt-124m --dp 2 --sequences 1024", "ideal", 0.5}});
 
-  row({.key = "optimizer.update", .values = {"after_the_sums", "before_the_sums"}, .default_value = "after_the_sums",
+  row({.key = "optimizer.update", .values = {"after_sums", "before_sums"}, .default_value = "after_sums",
        .sentence = "A planted mistake: parameters are updated before the gradients are summed over ranks.",
        .promise = Promise::wrong, .seam = Seam::plan, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "plan"});

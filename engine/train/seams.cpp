@@ -56,7 +56,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},
       {"optimizer.update",
        [](Choices& c, const std::string& v) {
-         if (v == "before_the_sums") c.mistakes.order = updated_before_the_sums;
+         if (v == "before_sums") c.mistakes.order = updated_before_the_sums;
        }},
       {"rank.slow",
        [](Choices& c, const std::string& v) {

@@ -191,8 +191,8 @@ TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {
   EXPECT_EQ(found.code, 1);
   EXPECT_NE(found.out.find("exactly 2 times"), std::string::npos) << found.out;
   // A plan that cannot be right is refused before a rank starts
-  const Spoken refused = train("early", {"--fsdp", "2", "--wrong", "optimizer.update=before_the_sums"});
-  EXPECT_EQ(refused.code, 2);
+  const Spoken refused = train("early", {"--fsdp", "2", "--wrong", "optimizer.update=before_sums"});
+  EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("the norm comes before the gradient of root is summed"), std::string::npos) << refused.err;
 }
 
