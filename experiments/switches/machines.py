@@ -53,7 +53,7 @@ def machines(out):
         base, base_model = train(base_folder, "cuda", options), train(out / f"{at}-base-meta", "meta", options)
         unchanged = figures("whatif", str(base_folder), "--set", "host.synchronize=never")
         for switch in SWITCHES:
-            folder = out / f"{at}-{switch.replace(':', '_')}"
+            folder = out / f"{at}-{switch.replace(':', '_').replace('=', '_')}"
             run = train(folder, "cuda", f"{options} --set {switch}")
             model = train(out / f"{folder.name}-meta", "meta", f"{options} --set {switch}")
             foretold = figures("whatif", str(base_folder), "--set", switch)
@@ -81,7 +81,7 @@ def mistakes(out):
     said(*common.split(), "--tp", "1", "--fsdp", "1", "--out", str(one))
     rows = []
     for mistake, layout in {"": "--tp 2 --fsdp 1", **MISTAKES}.items():
-        folder = out / (mistake or "right")
+        folder = out / (mistake or "right").replace("=", "_")
         said(*common.split(), *layout.split(), *(["--wrong", mistake] if mistake else []), "--out", str(folder))
         found = figures("verify", str(folder), "--against", str(one))["numbers"]
         rows.append({"mistake": mistake, "found": found})
