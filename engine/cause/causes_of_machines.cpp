@@ -74,7 +74,7 @@ class Machines {
     std::sort(compute.begin(), compute.end());
     std::sort(host.begin(), host.end());
     const auto excess = [](const auto& of) { return of.back().first - of[(of.size() - 1) / 2].first; };
-    const bool by_host = excess(host) > excess(compute);
+    const bool by_host = is_by_host(host, compute, excess(host) > excess(compute));
     const auto& slow = by_host ? host : compute;
     const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
     Cause cause;
@@ -87,6 +87,18 @@ class Machines {
     cause.because = by_host ? "it comes late to every collective" : "every collective begins with the last rank";
     cause.remedy = by_host ? "look for what else runs on that rank's CPU" : "look for what else runs on that GPU, for its clocks, or an uneven cut";
     causes_.push_back(std::move(cause));
+  }
+
+  // Is it the slow rank's host, or its kernels? Each is made as fast as the usual rank's, and what gains more is the cause: a
+  // host that stands behind its own slow GPU takes long, too. Where neither gains most of it, `otherwise`.
+  bool is_by_host(const std::vector<std::pair<Nanoseconds, Rank>>& host, const std::vector<std::pair<Nanoseconds, Rank>>& compute, bool otherwise) const {
+    const auto gain_of = [&](const auto& of, double simulate::Scale::*factor) {
+      Change change;
+      change.of_rank[of.back().second].*factor = static_cast<double>(of[(of.size() - 1) / 2].first) / static_cast<double>(std::max<Nanoseconds>(1, of.back().first));
+      return without_.gain(change);
+    };
+    const Nanoseconds by_host = gain_of(host, &simulate::Scale::host), by_compute = gain_of(compute, &simulate::Scale::compute);
+    return 2 * std::max(by_host, by_compute) < found_.rank_ns ? otherwise : by_host > by_compute;
   }
 
   void add_memory() {

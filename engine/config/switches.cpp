@@ -142,7 +142,7 @@ std::vector<Switch> make_table() {
        .promise = Promise::time_only, .seam = Seam::machine, .needs = {"ranks > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#lab-machine",
        .moves = {"--model gpt-1.3b --tp 8 --sequences 8", "ideal", 20},
-       .still = {"--model gpt-124m --dp 2 --sequences 1024", "ideal", 0.5}});
+       .still = {"--model gpt-124m --dp 2 --sequences 512 --micro-batches 1", "ideal", 0.5}});
 
   row({.key = "optimizer.update", .values = {"after_sums", "before_sums"}, .default_value = "after_sums",
        .sentence = "A planted mistake: parameters are updated before the gradients are summed over ranks.",
