@@ -59,6 +59,16 @@ std::vector<Changed> changed_options(const Recorded& before, const Recorded& aft
     if (!one->info) return {};
     for (const auto& [name, value] : one->info->config.items()) names.insert(name);
   }
+  // Switches, by their keys, if both runs know them: "set" has only those that are not at their defaults, and
+  // fsdp.prefetch is another name of the option prefetch
+  const nlohmann::json &before_switches = before.info->switches, &after_switches = after.info->switches;
+  if (!before_switches.empty() && !after_switches.empty()) {
+    names.erase("set");
+    for (const auto& [key, value] : after_switches.items()) {
+      const bool is_option = names.contains(key.substr(key.rfind('.') + 1));
+      if (!is_option && before_switches.contains(key) && before_switches[key] != value) changed.push_back({key, before_switches[key], value});
+    }
+  }
   for (const std::string& name : names) {
     const std::string was = before.option(name), is = after.option(name);
     if (was != is && !beside_the_step.contains(name)) changed.push_back({name, was, is});

@@ -71,6 +71,21 @@ TEST(Switches, InForceAreWrittenBesideTheRun) {
   EXPECT_EQ(info["switches"]["fsdp.prefetch"], "1");
 }
 
+TEST(Switches, AreNamedByDiffWhereTheyDifferAndOnce) {
+  const Folder folder;
+  const std::vector<std::string> plain = {"train", "--device", "meta", "--fsdp", "2", "--out"};
+  std::vector<std::string> other = {"train", "--device", "meta", "--fsdp", "2", "--set", "fsdp.backward_prefetch=none", "--prefetch", "2", "--out"};
+  for (auto [words, name] : {std::pair{plain, "before"}, std::pair{other, "after"}}) {
+    words.push_back(folder / name);
+    ASSERT_EQ(shardbook(words).code, 0);
+  }
+  const Spoken spoken = shardbook({"diff", folder / "before", folder / "after", "--json"});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  const nlohmann::json expected = {{{"option", "fsdp.backward_prefetch"}, {"before", "pre"}, {"after", "none"}},
+                                   {{"option", "prefetch"}, {"before", "1"}, {"after", "2"}}};
+  EXPECT_EQ(nlohmann::json::parse(spoken.out).at("changed"), expected) << spoken.out;
+}
+
 // ---- Trials ------------------------------------------------------------------------------------
 
 // The modelled step of a line of options, without what tracing costs. The same line is run once.
