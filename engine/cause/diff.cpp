@@ -64,6 +64,7 @@ std::vector<Changed> changed_options(const Recorded& before, const Recorded& aft
   const nlohmann::json &before_switches = before.info->switches, &after_switches = after.info->switches;
   if (!before_switches.empty() && !after_switches.empty()) {
     names.erase("set");
+    names.erase("wrong");
     for (const auto& [key, value] : after_switches.items()) {
       const bool is_option = names.contains(key.substr(key.rfind('.') + 1));
       if (!is_option && before_switches.contains(key) && before_switches[key] != value) changed.push_back({key, before_switches[key], value});
