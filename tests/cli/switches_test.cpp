@@ -202,9 +202,10 @@ TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {
   EXPECT_EQ(nlohmann::json::parse(content_of(folder / "wrong/run.json"))["results"]["wrong_on_purpose"], "loss.divisor=own_tokens");
 
   EXPECT_EQ(shardbook({"verify", folder / "right", "--against", folder / "one"}).code, 0);
-  const Spoken found = shardbook({"verify", folder / "wrong", "--against", folder / "one"});
+  const Spoken found = shardbook({"verify", folder / "wrong", "--against", folder / "one", "--json"});
   EXPECT_EQ(found.code, 1);
-  EXPECT_NE(found.out.find("exactly 2 times"), std::string::npos) << found.out;
+  const std::string numbers = nlohmann::json::parse(found.out).at("numbers");
+  EXPECT_NE(numbers.find("exactly 2 times"), std::string::npos) << numbers;
   // A plan that cannot be right is refused before a rank starts
   const Spoken refused = train("early", {"--fsdp", "2", "--wrong", "optimizer.update=before_sums"});
   EXPECT_EQ(refused.code, 1);
