@@ -185,6 +185,10 @@ bool holds(const RunConfig& config, std::string_view condition) {
 }
 
 Status check_switches(const RunConfig& config) {
+  // Two at once would hide each other from the checks
+  if (const std::string wrong = wrong_on_purpose(config); wrong.find(", ") != std::string::npos) {
+    return Error{text("--wrong takes one mistake at a time, not ", wrong)};
+  }
   for (const auto& [key, value] : config.switches) {
     const Switch* row = find_switch(key);
     if (row == nullptr) return Error{text("there is no switch ", key)};

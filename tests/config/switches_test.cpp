@@ -106,6 +106,17 @@ TEST(SwitchOfARank, TakesARankAndATimeAndRefusesARankThatIsNotThere) {
   }
 }
 
+TEST(SwitchesThatAreWrong, AreMadeOneAtATime) {
+  RunConfig config;
+  config.tp = config.fsdp = 2;
+  ASSERT_TRUE(ask(config, "wrong", {"loss.divisor=own_tokens", "tensor_parallel.row_bias=after_the_sum"}));
+  EXPECT_TRUE(validate(config, 0));
+  ASSERT_TRUE(ask(config, "wrong", {"loss.divisor=own_tokens", "tensor_parallel.row_bias=before_the_sum"}));
+  const auto refused = validate(config, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), "--wrong takes one mistake at a time, not loss.divisor=own_tokens, tensor_parallel.row_bias=before_the_sum");
+}
+
 TEST(SwitchesOfBothSorts, AreSetApartAndReplacedApart) {
   RunConfig config;
   ASSERT_TRUE(ask(config, "set", {"fsdp.backward_prefetch=post"}));
