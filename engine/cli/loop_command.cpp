@@ -153,6 +153,17 @@ int point_onward(const Course& course, const Place& place, const PartState& stat
   return exit_ok;
 }
 
+// Reading others' sources is a kind of work of its own: who has none of them goes on without.
+void point_beyond_notes(const Course& course, const Place& place, Console& console) {
+  if (place.part->kind != workbook::Kind::notes) return;
+  bool behind = false;
+  for (const Place& other : course.places()) {
+    behind = behind || other.part == place.part;
+    if (!behind || other.lab == place.lab || course.state(other).passed) continue;
+    return point_to(console, "Or", "./shardbook next " + other.part->id, "this lab later: nothing builds on it");
+  }
+}
+
 // The seed is given once, before anything is sealed by it.
 int take_seed(Course& course, const std::string& value, Console& console) {
   base::Result<int> seed = whole_number("seed", value, 1);
@@ -233,7 +244,9 @@ int next_part(const Line& line, Console& console) {
     if (!words.empty()) say(console, text("Your prediction was sealed before and stands: ", shown_predictions(part, *state.predicted), "."));
     else say(console, shown_predictions(part, *state.predicted) + ".", "Sealed  ");
   }
-  return point_onward(course, place, state, console);
+  const int code = point_onward(course, place, state, console);
+  point_beyond_notes(course, place, console);
+  return code;
 }
 
 int list_parts(const Line&, Console& console) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include "engine/book/project.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/open_trace.hpp"
@@ -12,6 +13,7 @@
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/rank_summary.hpp"
 #include "engine/metrics/table.hpp"
+#include "engine/workbook/course.hpp"
 
 namespace shardbook::cli {
 
@@ -114,6 +116,11 @@ int metrics_of(const Line& line, Console& console) {
   console.out << which_steps(timeline, line) << metrics::table_text(timeline, rows);
   const std::string kinds = metrics::kinds_text(timeline, metrics::exposed_kinds(timeline, common), most_kinds);
   if (!kinds.empty()) console.out << "\nWhich communication was exposed, in sum over all ranks\n" << kinds << "\n";
+  // What a part of a lab asks is not said before it has passed.
+  if (const auto part = workbook::part_that_asks_of(book::project_root(), line.places.front())) {
+    for (const std::string& one : wrap(text("What bounds this step is what ", *part, " asks: it stands here when that has passed, and in `./shardbook why` at once."), console.text_columns())) console.out << one << "\n";
+    return exit_ok;
+  }
   // A window that was cut out is no step: of it the longest exposure alone is told.
   const auto say = [&](const std::string& sentence) {
     for (const std::string& part : wrap(sentence + ".", console.text_columns())) console.out << part << "\n";

@@ -167,6 +167,12 @@ int read_note(const Line& line, Console& console) {
   base::Result<std::vector<std::string>> page = page_lines(base::printable(content.value(), base::Lines::kept), name, excerpts.value(), options);
   if (!page) return refuse(console, page.error());
   for (const std::string& one : page.value()) console.out << one << "\n";
+  // Notes and labs count each for itself: 03 is a note, and another thing is lab 03
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(root) / "labs", ignored)) {
+    const std::string folder = entry.path().filename().string();
+    if (asked.size() == 2 && name.starts_with("notes/") && folder.starts_with(asked + "_")) console.out << "\nThat was note " << asked << ". Lab " << asked << " is ./shardbook read labs/" << folder << "\n";
+  }
   return exit_ok;
 }
 

@@ -47,6 +47,20 @@ base::Result<std::string> prediction_of(const Prediction& prediction, const std:
   return shown({true, *number, ""});
 }
 
+std::optional<std::string> part_that_asks_of(const std::string& root, const std::string& run) {
+  const std::size_t slash = run.find_last_of('/');
+  const std::string name = slash == std::string::npos ? run : run.substr(slash + 1);
+  const base::Result<Course> course = open_course(root);
+  if (!course || name.empty()) return std::nullopt;
+  for (const Place& place : course.value().places()) {
+    if (place.part->kind != Kind::answers) continue;
+    const bool names_it = std::any_of(place.part->run.begin(), place.part->run.end(), [&](const std::string& command) { return command.find("/" + name) != std::string::npos; });
+    const PartState state = course.value().state(place);
+    if (names_it && state.begun && !state.passed) return place.part->id;
+  }
+  return std::nullopt;
+}
+
 base::Result<std::vector<Compared>> compared(Facts& facts, const Part& part, const PartState& state, const std::map<std::string, double>& figures) {
   std::vector<Compared> all;
   if (!state.predicted) return all;

@@ -32,6 +32,10 @@ struct Course {
 // Errors: those of all_labs and read_progress; no lab with parts.
 base::Result<Course> open_course(const std::string& root);
 
+// The part that asks what bounds this run, is begun and not passed: what runs are told of it would answer for the learner.
+// Such a part has answers, and names the run's file among its commands. None: nobody asks, or there is no course.
+std::optional<std::string> part_that_asks_of(const std::string& root, const std::string& run);
+
 // A prediction beside what was found.
 struct Compared {
   std::string key, text, unit;

@@ -68,6 +68,25 @@ TEST_F(Loop, PredictionsAreAskedForAndSealedOnce) {
   EXPECT_EQ(progress().find("shorter=1 "), std::string::npos);
 }
 
+TEST_F(Loop, WhatAPartAsksIsNotToldBeforeItHasPassed) {
+  const std::string run = "experiments/captured/gpt-1.3b-fsdp4-busy-neighbour.tar.gz";
+  EXPECT_TRUE(has(type({"metrics", folder / run}).out, "all wait for rank 2"));
+  type({"next", "00a", "shorter=20", "fault=3"});
+  const Spoken asked = type({"metrics", folder / run});
+  EXPECT_FALSE(has(asked.out, "all wait for rank 2")) << asked.out;
+  EXPECT_TRUE(has(asked.out, "What bounds this step is what 00a asks"));
+  EXPECT_TRUE(has(type({"why", folder / run}).out, "all wait for rank 2"));
+  // Others of its runs, and its answers when it has passed
+  EXPECT_TRUE(has(type({"metrics", folder / "experiments/captured/gpt-1.3b-tp2-fsdp2.tar.gz"}).out, "stand between kernels"));
+  folder.write("experiments/00_timeline/00a.txt", content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/solutions/00_timeline/00a.txt"));
+  EXPECT_EQ(type({"check", "00a"}).code, 0);
+  EXPECT_TRUE(has(type({"metrics", folder / run}).out, "all wait for rank 2"));
+}
+
+TEST_F(Loop, NotesOfOthersSourcesMayBeLeftForLater) {
+  EXPECT_TRUE(has(type({"next", "03a", "awaited=90"}).out, "Or ./shardbook next 04a"));
+}
+
 TEST_F(Loop, WithoutAnswersTheQuestionsAndTheLineToTypeAreShown) {
   const Spoken asked = type({"next"});
   EXPECT_EQ(asked.code, 0);
