@@ -157,12 +157,12 @@ struct Judged {
 };
 
 // Judges the learner's file and notes what came of it.
-base::Result<Judged> judge_own(Course& course, const Place& place, const std::string& file, Console& console) {
+base::Result<Judged> judge_own(Course& course, const Place& place, const std::string& file, const workbook::TrialOptions& trial, Console& console) {
   const base::Result<workbook::Lock> lock = alone(course, place, console);
   if (!lock) return lock.as_error();
   // The hash is of what is judged: a save in between shows in the next check.
   const std::string hash = workbook::own_hash(course.root, place);
-  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial_options(course.progress.seed));
+  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial);
   if (!verdict) return verdict.as_error();
   if (!verdict.value().passed && verdict.value().findings.front().rule == workbook::starved_rule) return Judged{std::move(verdict).value(), {}};
   workbook::Event event{"", place.part->id, verdict.value().passed ? "passed" : "failed", {{"file", hash}}, "", 0};
@@ -185,8 +185,8 @@ base::Result<Judged> judge_own(Course& course, const Place& place, const std::st
   return Judged{std::move(verdict).value(), course.state(place)};
 }
 
-int check_once(Course& course, const Place& place, const std::string& file, bool as_json, Console& console) {
-  base::Result<Judged> judged = judge_own(course, place, file, console);
+int check_once(Course& course, const Place& place, const std::string& file, const workbook::TrialOptions& trial, bool as_json, Console& console) {
+  base::Result<Judged> judged = judge_own(course, place, file, trial, console);
   if (workbook::Interrupt::asked_for() && !judged) return stopped(console);
   if (!judged) return refuse(console, judged.error());
   const auto& [verdict, state] = judged.value();
@@ -219,10 +219,10 @@ bool await_save(const Course& course, const Place& place, const std::string& see
   return false;
 }
 
-int watch(Course& course, const Place& place, const std::string& file, bool as_json, Console& console) {
+int watch(Course& course, const Place& place, const std::string& file, const workbook::TrialOptions& trial, bool as_json, Console& console) {
   while (true) {
     const std::string seen = workbook::own_look(course.root, place);
-    const int code = check_once(course, place, file, as_json, console);
+    const int code = check_once(course, place, file, trial, as_json, console);
     if (code != exit_failed && code != not_judged) return code;
     std::ostream& words = as_json ? console.err : console.out;
     words << dim("Watching " + workbook::own_file_of(place) + ": checked again when it is saved; Ctrl-C ends.", !as_json && console.out_is_terminal) << "\n" << std::flush;
@@ -231,9 +231,9 @@ int watch(Course& course, const Place& place, const std::string& file, bool as_j
   }
 }
 
-int check_solution(const Course& course, const Place& place, bool as_json, Console& console) {
+int check_solution(const Course& course, const Place& place, const workbook::TrialOptions& trial, bool as_json, Console& console) {
   const std::string file = (fs::path(course.root) / workbook::solution_of(place)).string();
-  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial_options(course.progress.seed));
+  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial);
   if (!verdict) return refuse(console, verdict.error());
   if (as_json) {
     console.out << json_of(place, verdict.value(), {}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
@@ -247,10 +247,10 @@ int check_solution(const Course& course, const Place& place, bool as_json, Conso
 
 }  // namespace
 
-workbook::TrialOptions trial_options(int seed) {
+workbook::TrialOptions trial_options(int seed, const std::vector<std::string>& clones) {
   workbook::TrialOptions options;
   options.seed = seed;
-  options.notes = judge_notes;
+  options.notes = [clones](const std::string& root, const Place& place, const std::string& folder) { return judge_notes(root, place, folder, clones); };
   return options;
 }
 
@@ -258,6 +258,7 @@ std::vector<Switch> check_switches() {
   return {{"watch", "", "Check again whenever the file is saved, until it passes.", ""},
           {"solution", "", "Check the solution instead; nothing is noted.", ""},
           {"trace", "TRACE...", "Ask your own torch.profiler traces, one a rank, what the lab (01, 02, 04) is about.", "", true},
+          {"clone", "DIR...", "Of lab 03: clones of Megatron-LM and PyTorch, to hold your citations against at your commits.", "none", true},
           {"json", "", "What was found, as JSON on standard output.", ""}};
 }
 
@@ -273,7 +274,10 @@ int check_part(const Line& line, Console& console) {
   if (!meant) return refuse(console, meant.error());
   const Place place = meant.value();
   const bool as_json = line.has("json");
-  if (line.has("solution")) return check_solution(course, place, as_json, console);
+  const auto clones = line.switches.find("clone");
+  if (clones != line.switches.end() && place.part->kind != workbook::Kind::notes) return refuse(console, text("--clone is for notes on others' sources, and ", place.part->id, " has none"));
+  const workbook::TrialOptions trial = trial_options(course.progress.seed, clones == line.switches.end() ? std::vector<std::string>{} : clones->second);
+  if (line.has("solution")) return check_solution(course, place, trial, as_json, console);
 
   const PartState state = course.state(place);
   if (!place.part->predict.empty() && !state.predicted) {
@@ -287,8 +291,8 @@ int check_part(const Line& line, Console& console) {
     if (!lock) return refuse(console, lock.error());
     if (base::Status taken = take_answers(place, words, file.value()); !taken) return refuse(console, taken.error());
   }
-  if (line.has("watch")) return watch(course, place, file.value(), as_json, console);
-  const int code = check_once(course, place, file.value(), as_json, console);
+  if (line.has("watch")) return watch(course, place, file.value(), trial, as_json, console);
+  const int code = check_once(course, place, file.value(), trial, as_json, console);
   return code == not_judged ? exit_bad_input : code;
 }
 

@@ -16,6 +16,6 @@ int solution_of_part(const Line& line, Console& console);
 int reset_part(const Line& line, Console& console);
 
 // How this program judges: with the rooms that judge notes.
-workbook::TrialOptions trial_options(int seed);
+workbook::TrialOptions trial_options(int seed, const std::vector<std::string>& clones = {});
 
 }  // namespace shardbook::cli

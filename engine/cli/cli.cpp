@@ -64,7 +64,7 @@ std::vector<Command> loop_commands() {
        {{"seed", "N", "A number from your teacher, before you begin; exercises then ask for other sizes.", ""}}, next_part},
       {"list", "", 0, 0, "All parts of all labs, and what became of them.", "", {}, list_parts},
       {"check", "[NN[a]] [KEY=VALUE...]", 0, -1, "Judge your file of a part: the first thing that is wrong, or why it is right.",
-       "An exercise is compiled alone and run in a child with limits (20 s, 1 GiB). Answers are compared with what the\n"
+       "An exercise is compiled alone and run in a child with limits (20 s, 2 GiB). Answers are compared with what the\n"
        "captured runs say. Exit code 0: passed; 1: not; 2: it cannot be judged.\n\n"
        "  ./shardbook check                       the part where you are\n"
        "  ./shardbook check 00b --watch           again whenever you save\n"
@@ -295,7 +295,7 @@ std::string meant_by(const std::vector<std::string>& words) {
       {"solutions", "solution"}, {"answers", "solution"}, {"restart", "reset"}, {"undo", "reset"},     {"cards", "card"},      {"quiz", "card"},
       {"recall", "card"},     {"open", "view"},       {"text", "read"},      {"note", "read"},         {"man", "read"},
       {"handin", "submit"},   {"hand-in", "submit"},  {"mark", "grade"},     {"lint", "lab lint"},     {"new", "lab new"},     {"figures", "lab figures"},
-      {"compare", "diff"},    {"explain", "why"},     {"profile", "metrics"},
+      {"compare", "diff"},    {"explain", "why"},     {"profile", "metrics"},  {"sources", "notes sources"}, {"cite", "notes check"},
   };
   // A part alone: "00b".
   const std::string& word = words.front();

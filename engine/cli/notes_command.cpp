@@ -267,10 +267,10 @@ base::Result<Report> notes_report(const std::string& root, const std::string& fo
   return reading::check_notes(folder, sources, options);
 }
 
-base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& asked) {
+base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& asked, const std::vector<std::string>& clones) {
   std::error_code ignored;
   const std::string folder = fs::is_regular_file(asked, ignored) || fs::path(asked).has_extension() ? fs::path(asked).parent_path().string() : asked;
-  base::Result<Report> report = notes_report(root, folder, place.part->id);
+  base::Result<Report> report = notes_report(root, folder, place.part->id, clones);
   if (!report) return report.as_error();
   workbook::Verdict verdict;
   verdict.passed = report.value().passed();

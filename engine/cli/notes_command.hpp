@@ -26,7 +26,7 @@ base::Result<reading::Report> notes_report(const std::string& root, const std::s
 
 // The same as a verdict: what the workbook's `check` asks of a part of kind notes. `folder` is that of the notes, or a file
 // in it. The first finding leads; warnings are kept behind it.
-base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& folder);
+base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& folder, const std::vector<std::string>& clones = {});
 
 // The step of the run that a note names, in ms: a folder of a run, or options of `train`, resolved on meta without
 // writing anything. Errors: one sentence.
