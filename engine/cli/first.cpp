@@ -2,6 +2,7 @@
 //
 // `metrics` of a captured run: this program needs the reader of runs and the partition alone, and is there in a fifth of the
 // time. The launcher builds it first, and the rest behind it; from then on the whole program answers.
+#include <algorithm>
 #include <iostream>
 
 #include "engine/base/printable.hpp"
@@ -15,8 +16,9 @@ int main(int count, char** words) {
   using namespace shardbook;
   constexpr int refused = 2;
   constexpr std::size_t most_kinds = 8;
-  if (count < 2 || words[1][0] == '-') {
-    std::cerr << "shardbook: until all of it is built, there is one command: ./shardbook metrics RUN\n";
+  const bool has_option = std::any_of(words + 1, words + count, [](const char* word) { return word[0] == '-'; });
+  if (count < 2 || has_option) {
+    std::cerr << "shardbook: until all of it is built, metrics takes a run and no options: ./shardbook metrics RUN\n";
     return refused;
   }
   const base::Result<timeline::Timeline> read = timeline::read(std::vector<std::string>(words + 1, words + count));
