@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "engine/base/printable.hpp"
+#include "engine/base/signals.hpp"
 #include "engine/book/project.hpp"
 #include "engine/cli/loop_command.hpp"
 #include "engine/cli/notes_command.hpp"
@@ -187,7 +188,7 @@ base::Result<Judged> judge_own(Course& course, const Place& place, const std::st
 
 int check_once(Course& course, const Place& place, const std::string& file, const workbook::TrialOptions& trial, bool as_json, Console& console) {
   base::Result<Judged> judged = judge_own(course, place, file, trial, console);
-  if (workbook::Interrupt::asked_for() && !judged) return stopped(console);
+  if (base::stop_signal() != 0 && !judged) return stopped(console);
   if (!judged) return refuse(console, judged.error());
   const auto& [verdict, state] = judged.value();
   if (!verdict.passed && verdict.findings.front().rule == workbook::starved_rule) {
@@ -210,7 +211,7 @@ int check_once(Course& course, const Place& place, const std::string& file, cons
 // to stop.
 bool await_save(const Course& course, const Place& place, const std::string& seen, const Console& console) {
   std::string before;
-  while (!workbook::Interrupt::asked_for() && console.out) {
+  while (base::stop_signal() == 0 && console.out) {
     ::usleep(watch_ms * 1000);
     const std::string now = workbook::own_look(course.root, place);
     if (!now.empty() && now != seen && now == before) return true;
@@ -285,7 +286,7 @@ int check_part(const Line& line, Console& console) {
   }
   base::Result<std::string> file = workbook::provide_own_file(course.root, place);
   if (!file) return refuse(console, file.error());
-  const workbook::Interrupt interrupt;
+  const base::SignalGuard signals;
   if (!words.empty()) {
     const base::Result<workbook::Lock> lock = alone(course, place, console);
     if (!lock) return refuse(console, lock.error());

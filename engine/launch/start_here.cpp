@@ -1,13 +1,13 @@
 // Ranks in this process: on meta one after the other, on the host a thread each.
 #include <mutex>
 
+#include "engine/base/signals.hpp"
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
 #include "engine/world/launchers.hpp"
-#include "engine/world/signals.hpp"
 #include "engine/world/threads.hpp"
 
 namespace shardbook::launch {
@@ -58,7 +58,7 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   std::vector<RankOutcome> ranks(static_cast<std::size_t>(config.ranks));
   // Devices outlive all ranks: where one fails, another may still carry out a collective that reads its memory.
   std::vector<std::unique_ptr<device::HostDevice>> devices(static_cast<std::size_t>(config.ranks));
-  world::SignalGuard signals;
+  base::SignalGuard signals;
   const base::Status ran = world::run_threads(config.ranks, [&](world::World& world) {
     std::unique_ptr<device::HostDevice>& own = devices[static_cast<std::size_t>(world.rank())];
     own = std::make_unique<device::HostDevice>(device::Storage{stored, stored}, world.rank(), config.drain_seed);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/base/signals.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/launch/journal.hpp"
@@ -17,7 +18,6 @@
 #include "engine/shard/interval.hpp"
 #include "engine/world/launchers.hpp"
 #include "engine/world/processes.hpp"
-#include "engine/world/signals.hpp"
 #include "engine/world/spawn.hpp"
 
 namespace shardbook::launch {
@@ -169,7 +169,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
   if (!source) return source.as_error();
 
   if (launch.value().launcher == world::Launcher::shardbook) keep_to_own_processors(launch.value().place);
-  world::SignalGuard signals;
+  base::SignalGuard signals;
   RunFolder folder;
   std::vector<RankOutcome> ranks;
   std::string backend_name;

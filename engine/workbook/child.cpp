@@ -7,7 +7,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -16,6 +15,8 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include "engine/base/signals.hpp"
 
 namespace shardbook::workbook {
 
@@ -28,12 +29,6 @@ constexpr std::size_t most_heard = 64 * 1024;
 constexpr int poll_ms = 20;
 // So many times its time a child may take that is not let run.
 constexpr double patience = 6;
-
-volatile std::sig_atomic_t interrupted = 0;
-struct sigaction before_interrupts;
-std::atomic<int> interrupts_alive{0};
-
-void note_interrupt(int) { interrupted = 1; }
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -133,7 +128,7 @@ bool hear(int pipe, std::string& said) {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int signal : {SIGPIPE, SIGINT}) ::signal(signal, SIG_DFL);
+  for (const int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_DFL);
   if (options.folder.empty() || ::chdir(options.folder.c_str()) == 0) ::execve(program, words, variables);
   const int failure = errno;
   [[maybe_unused]] const ssize_t told = ::write(complaint, &failure, sizeof failure);
@@ -156,7 +151,7 @@ ChildEnd await(pid_t child, int output, const ChildOptions& options) {
       ::usleep(poll_ms * 1000);
     }
     if (::waitpid(child, &status, WNOHANG) == child) break;
-    if (interrupted != 0) {
+    if (base::stop_signal() != 0) {
       ::kill(-child, SIGKILL);
       ::waitpid(child, &status, 0);
       break;
@@ -189,23 +184,6 @@ ChildEnd await(pid_t child, int output, const ChildOptions& options) {
 
 }  // namespace
 
-// Without SA_RESTART: a wait ends, and looks.
-Interrupt::Interrupt() {
-  if (interrupts_alive++ > 0) return;
-  interrupted = 0;
-  struct sigaction noted{};
-  noted.sa_handler = note_interrupt;
-  ::sigaction(SIGINT, &noted, &before_interrupts);
-}
-
-Interrupt::~Interrupt() {
-  if (--interrupts_alive > 0) return;
-  ::sigaction(SIGINT, &before_interrupts, nullptr);
-  interrupted = 0;
-}
-
-bool Interrupt::asked_for() { return interrupted != 0; }
-
 base::Result<ChildEnd> run_child(const std::vector<std::string>& given, const ChildOptions& options) {
   const std::string program = found_in_path(given.front());
   if (program.empty()) return Error{text("cannot start ", given.front(), ": there is no such program in PATH")};
@@ -234,7 +212,7 @@ base::Result<ChildEnd> run_child(const std::vector<std::string>& given, const Ch
   ::fcntl(output[0], F_SETFL, O_NONBLOCK);
   ChildEnd end = await(child, output[0], options);
   ::close(output[0]);
-  if (interrupted != 0) return Error{text(given.front(), " was stopped, as asked")};
+  if (base::stop_signal() != 0) return Error{text(given.front(), " was stopped, as asked")};
   return end;
 }
 

@@ -21,17 +21,6 @@ struct ChildOptions {
   std::vector<std::pair<std::string, std::string>> variables;   // beside those of this process
 };
 
-// Ctrl-C, for as long as this lives: instead of this process, its children are ended, and asked_for() is true. What was
-// begun can then be taken back.
-class Interrupt {
- public:
-  Interrupt();
-  ~Interrupt();
-  Interrupt(const Interrupt&) = delete;
-  Interrupt& operator=(const Interrupt&) = delete;
-  static bool asked_for();
-};
-
 struct ChildEnd {
   enum class Why { exited, signalled, out_of_time, idle };
   Why why = Why::exited;
@@ -42,7 +31,7 @@ struct ChildEnd {
 };
 
 // `words` are the program (looked up in PATH) and its arguments; its standard input is empty.
-// Errors: it cannot be started; it was ended by an Interrupt.
+// Errors: it cannot be started; it was ended because this process is asked to stop (base/signals.hpp).
 base::Result<ChildEnd> run_child(const std::vector<std::string>& words, const ChildOptions& options);
 
 }  // namespace shardbook::workbook

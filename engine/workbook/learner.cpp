@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "engine/base/signals.hpp"
 #include "engine/book/project.hpp"
 #include "engine/workbook/answers.hpp"
-#include "engine/workbook/child.hpp"
 #include "engine/workbook/progress.hpp"
 
 namespace shardbook::workbook {
@@ -46,7 +46,7 @@ base::Result<Lock> lock_checks(const std::string& root, const std::string& part,
   bool said = false;
   const auto begin = std::chrono::steady_clock::now();
   while (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-    if (Interrupt::asked_for()) return Error{text("stopped, as asked, before ", part, " was checked")};
+    if (base::stop_signal() != 0) return Error{text("stopped, as asked, before ", part, " was checked")};
     if (std::chrono::steady_clock::now() - begin >= std::chrono::duration<double>(seconds)) {
       return Error{text("another terminal is in the middle of a check, so ", part, " was not checked: try again when it is done")};
     }

@@ -19,10 +19,10 @@
 #include <optional>
 #include <thread>
 
+#include "engine/base/signals.hpp"
 #include "engine/world/control_server.hpp"
 #include "engine/world/rendezvous.hpp"
 #include "engine/world/secret.hpp"
-#include "engine/world/signals.hpp"
 #include "engine/world/threads.hpp"
 #include "engine/world/wire.hpp"
 
@@ -57,7 +57,7 @@ class ProcessWorld final : public World {
   void await_all() {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, 100ms, [this] { return failed() || all_here_; })) {
-      if (stop_signal() != 0) throw base::Failure("was asked to stop while it waited for the other ranks");
+      if (base::stop_signal() != 0) throw base::Failure("was asked to stop while it waited for the other ranks");
     }
     throw_if_failed();
   }
@@ -103,7 +103,7 @@ class ProcessWorld final : public World {
   }
 
   bool step_ended(std::int64_t step) override {
-    if (stop_signal() != 0) request_stop();
+    if (base::stop_signal() != 0) request_stop();
     std::unique_lock lock(mutex_);
     last_step_ = step;
     if (held_at_ && step >= *held_at_) await(lock, [this] { return stop_after_.has_value(); });

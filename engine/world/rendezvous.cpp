@@ -8,8 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "engine/base/signals.hpp"
 #include "engine/world/secret.hpp"
-#include "engine/world/signals.hpp"
 
 namespace shardbook::world {
 
@@ -98,7 +98,7 @@ base::Result<Welcome> find_server(const Launch& launch, const ProcessOptions& op
       if (!found.ok()) return found.as_error();
       if (found.value()) return std::move(*found.value());
     }
-    if (stop_signal() != 0) {
+    if (base::stop_signal() != 0) {
       return base::Error{base::text("rank ", place.rank, " was asked to stop while it looked for rank 0")};
     }
     std::this_thread::sleep_for(100ms);

@@ -11,7 +11,7 @@
 #include <optional>
 #include <thread>
 
-#include "engine/world/signals.hpp"
+#include "engine/base/signals.hpp"
 
 namespace shardbook::world {
 
@@ -81,7 +81,7 @@ class ThreadWorld final : public World {
 
   bool step_ended(std::int64_t step) override {
     throw_if_failed();
-    if (stop_signal() != 0) request_stop();
+    if (base::stop_signal() != 0) request_stop();
     std::lock_guard lock(hub_.mutex);
     hub_.last_step[rank()] = step;
     return hub_.stop_after && step >= *hub_.stop_after;

@@ -142,7 +142,7 @@ class World {
   virtual void request_stop() = 0;
   // Every rank calls this at the end of each step, counted up by one. True: this is the agreed
   // last step (step_ended said true on every rank, or will). A SIGINT, SIGTERM or SIGHUP seen by a
-  // SignalGuard (signals.hpp) counts as request_stop. Costs a lock, never a round trip, unless a
+  // SignalGuard (base/signals.hpp) counts as request_stop. Costs a lock, never a round trip, unless a
   // stop was just asked for.
   virtual bool step_ended(std::int64_t step) = 0;
 

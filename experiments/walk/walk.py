@@ -78,10 +78,7 @@ def main():
 
     # The loop, as a learner types it, in a copy that has its build with it
     shutil.rmtree(asked.copy, ignore_errors=True)
-    shutil.copytree(ROOT, asked.copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "runs"))
-    for own in ("progress.txt",):
-        if os.path.exists(os.path.join(asked.copy, "experiments", own)):
-            os.remove(os.path.join(asked.copy, "experiments", own))
+    shutil.copytree(ROOT, asked.copy, symlinks=True, ignore=shutil.ignore_patterns(".git", "runs", "progress.txt"))
     said(["build"], asked.copy)
     print("\n| part | its starter | its solution | seconds |\n|---|---|---|---|")
     for part, (lab, file) in SOLUTIONS.items():

@@ -10,15 +10,17 @@
 
 Needs PyTorch 2.6 or newer and NCCL.
 """
-import argparse
 import os
-import time
+import sys
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+from torch_twin import measure_and_trace, options_of, start
 
 # Wide, so that the GPUs have more to do than the host has to issue, with a profiler that listens.
 SEQUENCES, TOKENS, WIDTH, HEADS, BLOCKS, WORDS = 4, 1024, 4096, 32, 4, 8192
@@ -93,49 +95,18 @@ def steps_of(sums, model, tokens, rank, world):
     return step
 
 
-def measure_and_trace(step, folder, rank, steps):
-    """Milliseconds a step, untraced; then a trace of `steps` more."""
-    for _ in range(5):
-        step()
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    for _ in range(20):
-        loss = step()
-    torch.cuda.synchronize()
-    ms = (time.perf_counter() - begun) / 20 * 1e3
-
-    os.makedirs(folder, exist_ok=True)
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA],
-        schedule=torch.profiler.schedule(wait=0, warmup=2, active=steps, repeat=1),
-        on_trace_ready=lambda profiler: profiler.export_chrome_trace(f"{folder}/rank{rank}.json.gz"),
-    ) as profiler:
-        for _ in range(2 + steps):
-            step()
-            profiler.step()
-    return ms, loss.item()
-
-
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = options_of(__doc__, "01_data_parallel")
     options.add_argument("--sums", choices=["naive", "flat", "bucketed", "sharded"], default="bucketed")
-    options.add_argument("--steps", type=int, default=2, help="that are traced")
-    options.add_argument("--out", default="experiments/01_data_parallel/twin")
     args = options.parse_args()
 
-    rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+    rank = start()
     world = dist.get_world_size()
-    torch.manual_seed(0)
     with torch.device("cuda"):
         model = nn.Sequential(nn.Embedding(WORDS, WIDTH), *[Block() for _ in range(BLOCKS)], nn.LayerNorm(WIDTH), nn.Linear(WIDTH, WORDS))
         torch.manual_seed(1 + rank)
         tokens = torch.randint(WORDS, (SEQUENCES, TOKENS + 1))
-    ms, loss = measure_and_trace(steps_of(args.sums, model, tokens, rank, world), f"{args.out}/{args.sums}", rank, args.steps)
-    if rank == 0:
-        print(f"{args.sums}: {ms:.2f} ms a step, loss {loss:.4f}; traces in {args.out}/{args.sums}")
-    dist.destroy_process_group()
+    measure_and_trace(steps_of(args.sums, model, tokens, rank, world), args.sums, rank, args)
 
 
 if __name__ == "__main__":

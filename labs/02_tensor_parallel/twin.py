@@ -12,14 +12,16 @@
 
 Needs PyTorch 2.6 or newer and NCCL. It is what Megatron's ColumnParallelLinear and RowParallelLinear do, in short.
 """
-import argparse
 import os
-import time
+import sys
 
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+from torch_twin import measure_and_trace, options_of, start
 
 BLOCKS, WORDS = 4, 8192
 
@@ -87,43 +89,15 @@ class Block(nn.Module):
         return x + RowForward.apply(F.gelu(up), self.down)
 
 
-def measure_and_trace(step, folder, rank, steps):
-    """Milliseconds a step, untraced; then a trace of `steps` more."""
-    for _ in range(5):
-        step()
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    for _ in range(20):
-        loss = step()
-    torch.cuda.synchronize()
-    ms = (time.perf_counter() - begun) / 20 * 1e3
-
-    os.makedirs(folder, exist_ok=True)
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA],
-        schedule=torch.profiler.schedule(wait=0, warmup=2, active=steps, repeat=1),
-        on_trace_ready=lambda profiler: profiler.export_chrome_trace(f"{folder}/rank{rank}.json.gz"),
-    ) as profiler:
-        for _ in range(2 + steps):
-            step()
-            profiler.step()
-    return ms, loss.item()
-
-
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = options_of(__doc__, "02_tensor_parallel")
     options.add_argument("--sums", choices=["hidden", "awaited", "forgotten"], default="hidden")
     options.add_argument("--width", type=int, default=4096)
     options.add_argument("--connections", type=int, default=1)
-    options.add_argument("--steps", type=int, default=2, help="that are traced")
-    options.add_argument("--out", default="experiments/02_tensor_parallel/twin")
     args = options.parse_args()
 
     os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = str(args.connections)     # before CUDA is used
-    rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    torch.manual_seed(0)
+    rank = start()
     head = 32 if args.width < 1024 else 128
     with torch.device("cuda"):
         blocks = [Block(args.width, args.width // head, args.sums) for _ in range(BLOCKS)]
@@ -140,11 +114,7 @@ def main():
         return loss
 
     name = args.sums + (f"-width{args.width}" if args.width != 4096 else "") + (f"-connections{args.connections}" if args.connections != 1 else "")
-    folder = f"{args.out}/{name}"
-    ms, loss = measure_and_trace(step, folder, rank, args.steps)
-    if rank == 0:
-        print(f"{name}: {ms:.2f} ms a step, loss {loss:.4f}; traces in {folder}")
-    dist.destroy_process_group()
+    measure_and_trace(step, name, rank, args)
 
 
 if __name__ == "__main__":

@@ -11,15 +11,16 @@
 
 Needs PyTorch 2.6 or newer and NCCL.
 """
-import argparse
 import os
-import time
+import sys
 
 import torch
-import torch.distributed as dist
 import torch.nn.functional as F
 from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "harness"))
+from torch_twin import measure_and_trace, options_of, start
 
 # Wide, so that the GPUs have more to do than the host has to issue, with a profiler that listens.
 TOKENS, WIDTH, HEADS, BLOCKS, WORDS = 1024, 8192, 64, 6, 8192
@@ -67,43 +68,15 @@ def sharded(model, prefetch, reshard):
     return model
 
 
-def measure_and_trace(step, folder, rank, steps):
-    """Milliseconds a step, untraced; then a trace of `steps` more."""
-    for _ in range(5):
-        step()
-    torch.cuda.synchronize()
-    begun = time.perf_counter()
-    for _ in range(20):
-        loss = step()
-    torch.cuda.synchronize()
-    ms = (time.perf_counter() - begun) / 20 * 1e3
-
-    os.makedirs(folder, exist_ok=True)
-    with torch.profiler.profile(
-        activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA],
-        schedule=torch.profiler.schedule(wait=0, warmup=2, active=steps, repeat=1),
-        on_trace_ready=lambda profiler: profiler.export_chrome_trace(f"{folder}/rank{rank}.json.gz"),
-    ) as profiler:
-        for _ in range(2 + steps):
-            step()
-            profiler.step()
-    return ms, loss.item()
-
-
 def main():
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = options_of(__doc__, "04_fsdp")
     options.add_argument("--prefetch", type=int, choices=[0, 1], default=1)
     options.add_argument("--reshard", type=int, choices=[0, 1], default=1)
     options.add_argument("--sync", action="store_true")
     options.add_argument("--sequences", type=int, default=4)
-    options.add_argument("--steps", type=int, default=2, help="that are traced")
-    options.add_argument("--out", default="experiments/04_fsdp/twin")
     args = options.parse_args()
 
-    rank = int(os.environ["LOCAL_RANK"])
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    torch.manual_seed(0)
+    rank = start()
     with torch.device("cuda"):
         model = Model(args.sync)
         torch.manual_seed(1 + rank)
@@ -120,10 +93,7 @@ def main():
 
     name = "prefetch" if args.prefetch else "no-prefetch"
     name += ("" if args.reshard else "-whole") + ("-sync" if args.sync else "") + (f"-sequences{args.sequences}" if args.sequences != 4 else "")
-    ms, loss = measure_and_trace(step, f"{args.out}/{name}", rank, args.steps)
-    if rank == 0:
-        print(f"{name}: {ms:.2f} ms a step, loss {loss:.4f}; traces in {args.out}/{name}")
-    dist.destroy_process_group()
+    measure_and_trace(step, name, rank, args)
 
 
 if __name__ == "__main__":

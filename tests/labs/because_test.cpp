@@ -209,11 +209,17 @@ TEST(Because, TheTutorsBatchTurnsWhereSumsPayForGapsAndForHiding) {
   EXPECT_NEAR(turn[with_hiding], found, 0.15 * found);
   // Note 03 has these figures
   const std::string note = prose_of(read(fs::path(SHARDBOOK_SOURCE_DIR) / "notes/03_tensor_parallel.md"));
-  for (double tokens : turn) {
+  const auto says = [&](const char* form, double value) {
     char shown[64];
-    std::snprintf(shown, sizeof shown, "| %.0f 000 |", tokens / 1000);
-    EXPECT_NE(note.find(shown), std::string::npos) << "note 03 lacks " << shown << ": " << tokens;
-  }
+    std::snprintf(shown, sizeof shown, form, value);
+    EXPECT_NE(note.find(shown), std::string::npos) << "note 03 lacks '" << shown << "': " << value;
+  };
+  for (double tokens : turn) says("| %.0f 000 |", tokens / 1000);
+  says("to what awaits it: %.1f µs each", gap_ns / 1e3);
+  says("a weight gradient lasts %.1f times as long", together.gemm_by_collective);
+  says("the sum %.2f times", together.collective_by_gemm);
+  says("is %.0f %% late", 100 * (turn[with_hiding] / found - 1));
+  says("the first %.0f %% early", 100 * (1 - turn[lab] / found));
 }
 
 // ---- Lab 04 -----------------------------------------------------------------------------------------

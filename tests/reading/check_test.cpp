@@ -3,48 +3,27 @@
 // The faults are planted in notes about two small files made here, so that every rule is tried with the sources at
 // hand. Good notes about the real files are judged by the lab's table of facts, and by the files where they are here.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <map>
-#include <thread>
 
 #include "engine/base/sha256.hpp"
 #include "engine/book/project.hpp"
-#include "engine/reading/begin.hpp"
 #include "engine/reading/check.hpp"
 #include "engine/reading/compare.hpp"
 #include "engine/reading/places.hpp"
 #include "engine/reading/rules_diagrams.hpp"
+#include "tests/reading/folder.hpp"
 
 namespace shardbook::reading {
 namespace {
 
 namespace fs = std::filesystem;
 using base::text;
-using Files = std::map<std::string, std::string>;
 
 const std::string megatron_commit(40, 'a'), torch_commit(40, 'b');
-
-// A folder that goes with its owner.
-class Folder {
- public:
-  explicit Folder(const Files& files = {}) {
-    std::string name = (fs::temp_directory_path() / "shardbook-reading-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-    for (const auto& [file, content] : files) {
-      fs::create_directories((path_ / file).parent_path());
-      std::ofstream(path_ / file, std::ios::binary) << content;
-    }
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string path() const { return path_.string(); }
-
- private:
-  fs::path path_;
-};
 
 // 150 lines; each fifth says which it is: `place_10`, `place_15`.
 std::string source_text(const std::string& file) {
@@ -393,62 +372,6 @@ TEST(Diagrams, WithoutTimesAreNotJudgedForOverlap) {
 
 NoteAt note_at(const std::string& content, const std::string& commit = megatron_commit) {
   return {parse_note("megatron-tp-layers.md", words_of(content).value().lines), commit};
-}
-
-// ---- A choice that is begun from selected lines ---------------------------------------------------------------
-
-std::string note_in(const Folder& folder) { return book::read_text(folder.path() + "/fsdp-prefetch.md").value(); }
-
-TEST(Beginnings, MakeAChoiceOfTheSelectedLinesBehindTheOthers) {
-  const Folder folder(Files{{"fsdp-prefetch.md", "# A note\n\n### One\n\n`a/b.py:L1`\nWhy.\n\n## Connect the dots\n\nThe tutor."}});
-  const base::Result<Begun> begun = begin_choice(folder.path(), "fsdp-prefetch.md", "c/d.py:L3-L9");
-  ASSERT_TRUE(begun.ok()) << begun.error();
-  EXPECT_EQ(note_in(folder), "# A note\n\n### One\n\n`a/b.py:L1`\nWhy.\n\n### TODO: what are these lines for?\n\n`c/d.py:L3-L9`\n\n## Connect the dots\n\nThe tutor.");
-  EXPECT_EQ(begun.value().line, 10);
-  const Note note = parse_note("n", words_of(note_in(folder)).value().lines);
-  ASSERT_EQ(note.choices.size(), 2u);
-  EXPECT_EQ(note.choices[1].citations[0].line, begun.value().line);
-  EXPECT_TRUE(note.has_closing);
-  // As it was, byte for byte.
-  EXPECT_EQ(book::read_text(begun.value().kept).value().find("# A note\n\n### One\n\n`a/b.py:L1`\nWhy.\n\n## Connect"), 0u);
-}
-
-TEST(Beginnings, KeepEndsOfLineAndALinkAndMakeTheFirstNote) {
-  const Folder folder(Files{{"elsewhere.md", "\xEF\xBB\xBF# A note\r\nno end"}});
-  fs::create_symlink("elsewhere.md", folder.path() + "/fsdp-prefetch.md");
-  EXPECT_EQ(begin_choice(folder.path(), "fsdp-prefetch.md", "c.py:L3").value().line, 6);
-  EXPECT_EQ(note_in(folder), "\xEF\xBB\xBF# A note\r\nno end\r\n\r\n### TODO: what are these lines for?\r\n\r\n`c.py:L3`\r\n");
-  EXPECT_TRUE(fs::is_symlink(folder.path() + "/fsdp-prefetch.md"));
-  const base::Result<Begun> first = begin_choice(folder.path() + "/new", "synthesis.md", "c.py:L3");
-  EXPECT_EQ(first.value().kept, "");
-  EXPECT_EQ(book::read_text(folder.path() + "/new/synthesis.md").value(), "### TODO: what are these lines for?\n\n`c.py:L3`\n");
-}
-
-TEST(Beginnings, OfTwoWindowsAtOnceAreAllThere) {
-  const Folder folder;
-  std::vector<std::thread> windows;
-  for (int window = 0; window < 2; ++window) {
-    windows.emplace_back([&, window] {
-      for (int n = 1; n <= 10; ++n) EXPECT_TRUE(begin_choice(folder.path(), "fsdp-prefetch.md", text("c.py:L", 100 * window + n)).ok());
-    });
-  }
-  for (std::thread& one : windows) one.join();
-  EXPECT_EQ(parse_note("n", words_of(note_in(folder)).value().lines).choices.size(), 20u);
-}
-
-TEST(Beginnings, AreRefusedWhereTheyWouldSpoilTheNote) {
-  using namespace std::string_literals;
-  for (const auto& [content, why] : {std::pair{"\xFF\xFE#\0"s, "fsdp-prefetch.md is UTF-16"}, std::pair{"se\xF1or\n"s, "fsdp-prefetch.md is no UTF-8 (line 1)"},
-                                     std::pair{"# A\n```\nopen\n"s, "fsdp-prefetch.md:2: a fence opens here and does not close"}}) {
-    const Folder folder(Files{{"fsdp-prefetch.md", content}});
-    const base::Result<Begun> begun = begin_choice(folder.path(), "fsdp-prefetch.md", "c.py:L3");
-    ASSERT_FALSE(begun.ok());
-    EXPECT_EQ(begun.error().find(why), 0u) << begun.error();
-    EXPECT_EQ(note_in(folder), content);
-  }
-  const Folder folder(Files{{"fsdp-prefetch.md", "mine\n"}, {"kept", "a file where the folder of copies would be"}});
-  EXPECT_NE(begin_choice(folder.path(), "fsdp-prefetch.md", "c.py:L3").error().find("no copy of fsdp-prefetch.md can be kept"), std::string::npos);
-  EXPECT_EQ(note_in(folder), "mine\n");
 }
 
 TEST(Comparisons, LayChoicesSideBySideByPlace) {

@@ -1,6 +1,7 @@
 // A child ends when it should, and nothing of it stays.
 #include <csignal>
 
+#include "engine/base/signals.hpp"
 #include "engine/workbook/child.hpp"
 #include "tests/workbook/place.hpp"
 
@@ -43,13 +44,13 @@ TEST(Child, WhatItStartedEndsWithIt) {
 }
 
 TEST(Child, CtrlCEndsItAndNotThisProgram) {
-  const Interrupt interrupt;
-  EXPECT_FALSE(Interrupt::asked_for());
+  const base::SignalGuard signals;
+  EXPECT_EQ(base::stop_signal(), 0);
   // The signal comes from the child itself, so it surely runs.
   const base::Result<ChildEnd> end = run_child({"sh", "-c", "kill -INT " + std::to_string(::getpid()) + "; exec sleep 60"}, {});
   ASSERT_FALSE(end.ok());
   EXPECT_EQ(end.error(), "sh was stopped, as asked");
-  EXPECT_TRUE(Interrupt::asked_for());
+  EXPECT_EQ(base::stop_signal(), SIGINT);
 }
 
 TEST(Child, AFloodOfWordsIsCutAndDoesNotHoldItUp) {

@@ -8,8 +8,8 @@
 #include <map>
 #include <thread>
 
+#include "engine/base/signals.hpp"
 #include "engine/world/processes.hpp"
-#include "engine/world/signals.hpp"
 
 namespace shardbook::world::test {
 
@@ -50,7 +50,7 @@ void throw_while_others_are_stuck(World& world) {
 
 // Steps of very different lengths until told to stop; then all must have the same last step.
 void step_until_stopped(World& world) {
-  SignalGuard guard;
+  base::SignalGuard guard;
   world.barrier();
   if (world.rank() == 0) std::printf("stepping\n"), std::fflush(stdout);
   std::int64_t step = 0;
@@ -67,7 +67,7 @@ void step_until_stopped(World& world) {
 
 // A line a step, whether anybody reads it or not; its process ends with the code of a rank that was asked to stop.
 void chatter_until_stopped(World& world) {
-  SignalGuard guard;
+  base::SignalGuard guard;
   world.barrier();   // a rank that has no guard yet would be ended by the first signal
   std::int64_t step = 0;
   while (!world.step_ended(step)) {

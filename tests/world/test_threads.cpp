@@ -5,7 +5,7 @@
 #include <set>
 #include <thread>
 
-#include "engine/world/signals.hpp"
+#include "engine/base/signals.hpp"
 #include "engine/world/threads.hpp"
 #include "tests/world/roles.hpp"
 
@@ -163,7 +163,7 @@ TEST(Threads, StopAfterTheSameStepWhoeverAsksAndHoweverFarApartTheyAre) {
 }
 
 TEST(Threads, StopAtTheNextStepEndOnSigint) {
-  SignalGuard guard;
+  base::SignalGuard guard;
   std::mutex mutex;
   std::set<std::int64_t> last_steps;
   const auto status = run_threads(2, [&](World& world) {
@@ -178,17 +178,17 @@ TEST(Threads, StopAtTheNextStepEndOnSigint) {
     last_steps.insert(step);
   });
   ASSERT_TRUE(status.ok()) << status.error();
-  EXPECT_EQ(stop_signal(), SIGINT);
+  EXPECT_EQ(base::stop_signal(), SIGINT);
   EXPECT_EQ(last_steps, (std::set<std::int64_t>{3}));
 }
 
 TEST(Signals, AreClearedWithTheGuard) {
   {
-    SignalGuard guard;
+    base::SignalGuard guard;
     raise(SIGTERM);
-    EXPECT_EQ(stop_signal(), SIGTERM);
+    EXPECT_EQ(base::stop_signal(), SIGTERM);
   }
-  EXPECT_EQ(stop_signal(), 0);
+  EXPECT_EQ(base::stop_signal(), 0);
 }
 
 }  // namespace shardbook::world::test

@@ -1,5 +1,5 @@
-// world/signals: the flag behind Ctrl-C, set in a handler that does nothing else.
-#include "engine/world/signals.hpp"
+// base/signals: the flag behind Ctrl-C, set in a handler that does nothing else.
+#include "engine/base/signals.hpp"
 
 #include <time.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace shardbook::world {
+namespace shardbook::base {
 
 namespace {
 
@@ -33,19 +33,24 @@ void note_signal(int signal) {
 }  // namespace
 
 SignalGuard::SignalGuard() {
-  first_signal_ns.store(INT64_MAX);
-  first_signal.store(0);
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
-  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &action, &former_[at]);
+  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], nullptr, &former_[at]);
+  if (!is_inner()) {
+    first_signal_ns.store(INT64_MAX);
+    first_signal.store(0);
+  }
+  for (const int signal : watched) sigaction(signal, &action, nullptr);
 }
 
 SignalGuard::~SignalGuard() {
   for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &former_[at], nullptr);
-  first_signal.store(0);
+  if (!is_inner()) first_signal.store(0);
 }
+
+bool SignalGuard::is_inner() const { return former_.front().sa_handler == note_signal; }
 
 int stop_signal() noexcept { return first_signal.load(std::memory_order_relaxed); }
 
-}  // namespace shardbook::world
+}  // namespace shardbook::base
