@@ -85,7 +85,7 @@ std::string headline(const Why& why) {
   if (!cause->line.empty()) sentence += " (" + cause->line + ")";
   const std::string then = duration_text(why.step_ns - cause->gain_ns);
   // Only where the change itself was resolved is its result known.
-  if (cause->is_resolved) return sentence + "; " + cause->remedy + " would give " + then;
+  if (cause->is_resolved) return sentence + "; " + cause->remedy + " would give " + then + (why.step ? ", by the model" : "");
   sentence += "; without it the step takes " + std::string(cause->is_bound ? "at least " : "") + then;
   return cause->remedy.empty() ? sentence : sentence + (cause->remedy.starts_with("look ") ? " (" : " (try ") + cause->remedy + ")";
 }

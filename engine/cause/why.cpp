@@ -59,6 +59,10 @@ base::Status explain_record(const Timeline& timeline, const Recorded& recorded, 
   why.step = study.step;
   // Of a measured step the trace itself is the timeline; a modelled one was resolved without tracing.
   const bool modelled = study.clock == timeline::Clock::modelled;
+  if (!modelled && study.conditions.ideal_network && recorded.records.size() > 1) {
+    return Error{"in this run the network was ideal, so no rank waited for another and there is no step of all ranks to explain: ask why of a "
+                 "run with the real one, and what it gains without communication by whatif RUN comm=0"};
+  }
   const std::optional<Window> traced = study.step ? metrics::common_step_window(timeline, *study.step) : std::nullopt;
   const Timeline& shown = traced ? timeline : study.timeline;
   const Window window = traced.value_or(study.window);

@@ -101,7 +101,7 @@ std::string table_text(const Timeline& timeline, const std::vector<RankRow>& row
   for (const OneClock& table : by_clock(timeline, rows)) {
     if (!out.empty()) out += "\n";
     out += base::text("clock: ", clock_text(table.provenance));
-    if (table.rows.size() > 1) out += base::text(" · ranks agree to ", table.largest_error_ns, " ns");
+    if (table.rows.size() > 1) out += " · ranks' clocks agree to " + duration_text(table.largest_error_ns);
     out += " · times in ms\n";
     out += "rank" + right("compute", time_width + share_width) + right("exposed comm", time_width + share_width) +
            right("exposed memory", time_width + share_width) + right("idle", time_width + share_width) +

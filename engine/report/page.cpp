@@ -78,7 +78,7 @@ std::string clocks_html(const PageOf& of) {
     out += escaped(text(clock.rows.size(), " of ", count_text(std::max(of_world, clock.rows.size()), "rank")));
     if (clock.rows.size() < 2) continue;
     out += clock.provenance.foreign ? std::string("; how well their clocks agree is not stated by the traces")
-                                    : text(", whose clocks agree to ", clock.largest_error_ns, " ns; shorter waits are not claimed");
+                                    : ", whose clocks agree to " + metrics::duration_text(clock.largest_error_ns) + "; shorter waits are not claimed";
   }
   return element("p", out) + "\n";
 }

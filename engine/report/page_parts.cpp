@@ -45,7 +45,7 @@ std::string legend(std::initializer_list<Look> all) {
 
 std::string clock_line(const ClockRows& clock) {
   std::string words = clock_text(clock.provenance);
-  if (clock.rows.size() > 1 && !clock.provenance.foreign) words += text(" · ranks agree to ", clock.largest_error_ns, " ns");
+  if (clock.rows.size() > 1 && !clock.provenance.foreign) words += " · ranks' clocks agree to " + metrics::duration_text(clock.largest_error_ns);
   return element("p", element("b", escaped(words)) + " · times in ms") + "\n";
 }
 

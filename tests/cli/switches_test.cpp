@@ -184,6 +184,10 @@ TEST(LabMachines, WithAnIdealNetworkReportNoNumbers) {
   const Spoken verified = shardbook({"verify", folder / "run", "--against", folder / "run"});
   EXPECT_EQ(verified.code, 2);
   EXPECT_NE(verified.err.find("only its times count"), std::string::npos) << verified.err;
+  // No rank waits for another, so there is no step of all ranks to explain
+  const Spoken why = shardbook({"why", folder / "run"});
+  EXPECT_EQ(why.code, 2);
+  EXPECT_NE(why.err.find("the network was ideal"), std::string::npos) << why.out << why.err;
 }
 
 TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {

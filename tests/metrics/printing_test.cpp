@@ -41,7 +41,7 @@ int columns(const std::string& line) {
 TEST(Table, HasARowARankAndNamesItsClock) {
   const Timeline timeline = two_ranks();
   EXPECT_EQ(table_text(timeline, rank_rows(timeline)),
-            "clock: MODELLED h200x8 · ranks agree to 12 ns · times in ms\n"
+            "clock: MODELLED h200x8 · ranks' clocks agree to 12 ns · times in ms\n"
             "rank        compute   exposed comm exposed memory           idle =window overlap\n"
             " 0-1 0.000500 50.0% 0.000300 30.0% 0.000100 10.0% 0.000100 10.0% 0.001000  25.0%\n");
 }
