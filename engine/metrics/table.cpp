@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/base/check.hpp"
+#include "engine/metrics/exposure.hpp"
 
 namespace shardbook::metrics {
 namespace {
