@@ -173,7 +173,7 @@ TEST(LabMachines, AreNamedByWhy) {
 TEST(LabMachines, WithAnIdealNetworkReportNoNumbers) {
   const Folder folder;
   const Spoken spoken = shardbook({"train", "--device", "host", "--tp", "2", "--layers", "1", "--width", "16", "--heads", "2", "--sequence", "16", "--sequences", "2",
-                                   "--steps", "3", "--progress", "1", "--set", "network=ideal", "--out", folder / "run"});
+                                   "--steps", "3", "--clock", "wall", "--progress", "1", "--set", "network=ideal", "--out", folder / "run"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_NE(spoken.out.find("with these switches only times count"), std::string::npos) << spoken.out;
   EXPECT_EQ((spoken.out + spoken.err).find("· loss"), std::string::npos) << spoken.out << spoken.err;
