@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "engine/cause/trace_places.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/metrics/critical_path.hpp"
 
@@ -24,6 +25,11 @@ struct Findings {
 Findings find_causes(const Study& study, const Recorded& recorded);
 
 // Of a trace without a record: what the path says, read off the timeline; gains are at most so much.
-std::vector<Cause> causes_on_path(const Timeline& timeline, const metrics::CriticalPath& path, const std::vector<Share>& shares);
+// `step`: which one the path is of, where it is of one. Causes come by gain, none of which is more than the window less what the busiest rank computes in it.
+std::vector<Cause> causes_on_path(const Timeline& timeline, const metrics::CriticalPath& path, std::optional<int> step);
+
+// Of the same: a rank that has more to compute in its step (in the window, where that is none), and kernels that move memory
+// and compute little, by place.
+std::vector<Cause> causes_of_traces(const Timeline& timeline, Window window, std::optional<int> step, const TracePlaces& places);
 
 }  // namespace shardbook::cause

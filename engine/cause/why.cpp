@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 
 #include "engine/cause/causes.hpp"
 #include "engine/cause/idle.hpp"
@@ -90,31 +92,52 @@ base::Status explain_record(const Timeline& timeline, const Recorded& recorded, 
   return base::Done{};
 }
 
+// A step of a trace whose host runs ahead: from the end of what the step before computed to the end of its own, over all
+// ranks. Its gathers may run before that; so these steps tile the time, where the windows of their device work overlap.
+std::map<int, Window> steps_by_compute(const Timeline& timeline) {
+  std::map<int, Nanoseconds> ends;
+  for (const timeline::Provenance& rank : timeline.ranks) {
+    timeline::for_each_device_span(timeline, rank.rank, [&](SpanRef span) {
+      if (timeline.cls(span) != timeline::Class::compute || timeline.step(span) < 0) return;
+      Nanoseconds& end = ends[timeline.step(span)];
+      end = std::max(end, timeline.end(span));
+    });
+  }
+  std::map<int, Window> windows;
+  for (auto step = ends.begin(); step != ends.end(); ++step) {
+    const auto before = step == ends.begin() ? ends.end() : std::prev(step);
+    const bool follows = before != ends.end() && before->first == step->first - 1 && before->second < step->second;
+    if (const auto whole = metrics::common_step_window(timeline, step->first)) windows[step->first] = follows ? Window{before->second, step->second} : *whole;
+  }
+  return windows;
+}
+
 base::Status explain_trace(const Timeline& timeline, const WhyOptions& options, const std::string& reason, Why& why) {
   Window window = metrics::common_window(timeline);
+  std::map<int, Window> steps = steps_by_compute(timeline);
   if (options.step) {
-    const std::optional<Window> step = metrics::common_step_window(timeline, *options.step);
-    if (!step) return Error{text("there is no step ", *options.step, " in this timeline")};
-    window = *step;
+    const auto asked = steps.find(*options.step);
+    if (asked == steps.end()) return Error{text("there is no step ", *options.step, " in this timeline")};
+    window = asked->second;
     why.step = options.step;
-  } else if (!timeline.steps.empty()) {
-    // The step in the middle by length.
-    std::vector<std::pair<Nanoseconds, int>> steps;
-    for (const timeline::Step& step : timeline.steps) {
-      if (const auto of = metrics::common_step_window(timeline, step.number)) steps.emplace_back(of->length(), step.number);
-    }
-    std::sort(steps.begin(), steps.end());
-    why.step = steps[(steps.size() - 1) / 2].second;
-    window = *metrics::common_step_window(timeline, *why.step);
+  } else if (!steps.empty()) {
+    // The step in the middle by length; not the first, which a profiler's start has made wait, if there is another.
+    if (steps.size() > 1) steps.erase(steps.begin());
+    std::vector<std::pair<Nanoseconds, int>> lengths;
+    for (const auto& [number, step] : steps) lengths.emplace_back(step.length(), number);
+    std::sort(lengths.begin(), lengths.end());
+    why.step = lengths[(lengths.size() - 1) / 2].second;
+    window = steps.at(*why.step);
   }
   if (window.length() <= 0) return Error{"nothing ran in this timeline, so there is nothing to explain"};
   why.step_ns = window.length();
   why.basis = reason;
   const metrics::CriticalPath path = metrics::critical_path(timeline, window);
   why.shares = shares_of(timeline, path, latency_seen(timeline));
-  why.causes = causes_on_path(timeline, path, why.shares);
+  why.causes = causes_on_path(timeline, path, why.step);
   const Nanoseconds compute_ns = why.shares[static_cast<std::size_t>(Regime::compute)].path_ns;
   why.regime = part_of(why.step_ns - compute_ns, why.step_ns) < little ? Regime::compute : largest(why.shares);
+  if (!why.causes.empty() && part_of(why.causes.front().gain_ns, why.step_ns) >= worth_a_change) why.regime = why.causes.front().regime;
   why.idle = idle_of(timeline, why.rank, window);
   why.idle_ns = metrics::partition(timeline, why.rank, window).idle_ns;
   return base::Done{};

@@ -72,18 +72,18 @@ class Walk {
         return decision.from;
       case Decision::Kind::host:
         piece(PathKind::launch, span, timeline_.start(decision.from));
-        return through_host(span, decision.from.track);
+        return through_host(span);
       case Decision::Kind::none: break;
     }
     piece(PathKind::wait, span, window_.start);
     return {};
   }
 
-  // Back along the host thread to the last time that it waited for a device.
-  SpanRef through_host(SpanRef span, std::uint32_t host_track) {
+  // Back along the host to the last time that it waited for a device.
+  SpanRef through_host(SpanRef span) {
     Nanoseconds at = time_;
     while (at > window_.start) {
-      const SpanRef wait = dependencies_.host_wait_before(host_track, at);
+      const SpanRef wait = dependencies_.host_wait_before(timeline_.rank(span), at);
       if (!wait.valid()) break;
       const SpanRef device = dependencies_.released_by(wait);
       if (device.valid()) {

@@ -28,7 +28,7 @@ Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(
         rank->second.streams[track.id].push_back({t, i});
         rank->second.by_end.push_back({t, i});
       } else if (track.kind == TrackKind::host && track.cls[i] == Class::sync) {
-        host_waits_[t].push_back({t, i});
+        host_waits_[track.rank].push_back({t, i});
       }
     }
   }
@@ -43,7 +43,7 @@ Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(
     for (auto& [stream, spans] : rank.streams) std::sort(spans.begin(), spans.end(), starts_first);
     std::sort(rank.by_end.begin(), rank.by_end.end(), ends_first);
   }
-  for (auto& [track, waits] : host_waits_) std::sort(waits.begin(), waits.end(), ends_first);
+  for (auto& [number, waits] : host_waits_) std::sort(waits.begin(), waits.end(), ends_first);
   for (const Edge& edge : timeline.edges) {
     if (edge.kind != EdgeKind::event) continue;
     if (const auto rank = ranks_.find(timeline.rank(edge.to)); rank != ranks_.end()) rank->second.has_edges = true;
@@ -120,8 +120,8 @@ Decision Dependencies::decide(SpanRef span) const {
   return best;
 }
 
-SpanRef Dependencies::host_wait_before(std::uint32_t host_track, Nanoseconds time) const {
-  const auto found = host_waits_.find(host_track);
+SpanRef Dependencies::host_wait_before(Rank rank, Nanoseconds time) const {
+  const auto found = host_waits_.find(rank);
   if (found == host_waits_.end()) return {};
   const auto after = std::upper_bound(found->second.begin(), found->second.end(), time,
                                       [&](Nanoseconds wanted, SpanRef wait) { return wanted < timeline_.end(wait); });

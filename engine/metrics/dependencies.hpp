@@ -36,8 +36,9 @@ class Dependencies {
 
   // REQUIRES: a device span of the window.
   Decision decide(SpanRef device_span) const;
-  // The last host wait (class sync) of this thread that ended by `time`; not valid() if none.
-  SpanRef host_wait_before(std::uint32_t host_track, Nanoseconds time) const;
+  // The last wait (class sync) of this rank's host that ended by `time`; not valid() if none. Of any thread: in PyTorch the
+  // thread of backward begins when that of forward has got there.
+  SpanRef host_wait_before(Rank rank, Nanoseconds time) const;
   // The device span whose end released this host wait; not valid() if it did not have to wait.
   SpanRef released_by(SpanRef host_wait) const;
   // The device span of any rank that ended last by `time`.
@@ -61,7 +62,7 @@ class Dependencies {
   const Timeline& timeline_;
   Window known_;
   std::map<Rank, OfRank> ranks_;
-  std::map<std::uint32_t, std::vector<SpanRef>> host_waits_;   // per host track, by end
+  std::map<Rank, std::vector<SpanRef>> host_waits_;   // by end
 };
 
 }  // namespace shardbook::metrics

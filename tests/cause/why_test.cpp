@@ -153,6 +153,48 @@ TEST(CapturedRuns, ASumBehindAWeightGradientSendsNothingBeforeItsEnd) {
   EXPECT_NEAR(median(behind), median(forward), 0.1 * median(forward)) << "and takes a whole sum's time when that is over";
 }
 
+// Of two H200s, each with a fault planted by experiments/planted/planted.py.
+struct Fault {
+  const char* name;
+  Regime regime;
+  std::vector<const char*> parts;   // of the headline: the cause, and the place in the script
+  bool same_script = true;          // as the one without a fault, so that the step without it is known
+};
+
+Why why_of_fault(const std::string& name) {
+  const std::string folder = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/data/cause/planted/" + name;
+  const base::Result<Timeline> timeline = timeline::read({folder + "/rank0.json.gz", folder + "/rank1.json.gz"});
+  EXPECT_TRUE(timeline.ok()) << name;
+  base::Result<Why> why = why_of(timeline.value(), {});
+  EXPECT_TRUE(why.ok()) << name;
+  return std::move(why).value();
+}
+
+TEST(Traces, OfPyTorchNameTheFaultThatWasPlantedAndItsPlace) {
+  const std::vector<Fault> faults{
+      {"sync", Regime::host, {"the host waits for the device in between: 6 cudaStreamSynchronize", "planted.py(82): is_finite"}},
+      {"no_prefetch", Regime::bandwidth, {"all-gathers each begin when a reduce-scatter is over", "FSDP::all_gather (blocks.", "set_modules_to_backward_prefetch"}},
+      {"tiny_buckets", Regime::host, {"calling 75 all-reduces, the middle one of 6144 bytes", "AccumulateGrad", "bucket_cap_mb"}, false},
+      {"slow_rank", Regime::rank, {"rank 1", "runs 24 kernels that the others do not", "planted.py(61): needless"}},
+      {"unfused", Regime::memory, {"attention is written out", "planted.py(40): written_out", "F.scaled_dot_product_attention"}}};
+  const Why none = why_of_fault("none");
+  EXPECT_FALSE(none.has_problem) << headline(none);
+  EXPECT_EQ(none.regime, Regime::compute);
+  for (const Fault& fault : faults) {
+    const Why why = why_of_fault(fault.name);
+    EXPECT_TRUE(why.has_problem) << fault.name;
+    EXPECT_EQ(why.regime, fault.regime) << headline(why);
+    for (const char* part : fault.parts) EXPECT_NE(headline(why).find(part), std::string::npos) << part << "\n" << headline(why);
+    EXPECT_EQ(sum_of(why), why.step_ns);
+    expect_fits(to_text(why, 9));
+    if (!fault.same_script || why.causes.empty()) continue;
+    // "At most": what taking the fault out gained is no more than that, and a third of it at least
+    const Nanoseconds gained = why.step_ns - none.step_ns;
+    EXPECT_LE(gained, why.causes.front().gain_ns) << fault.name;
+    EXPECT_GE(3 * gained, why.causes.front().gain_ns) << fault.name;
+  }
+}
+
 TEST(Traces, OfPyTorchAreExplainedByTheirTimeline) {
   PlantedRun run;
   base::Result<Timeline> timeline = timeline::read({traces + "fsdp_rank0.json.gz", traces + "fsdp_rank1.json.gz"});
