@@ -25,9 +25,9 @@ Named name_of(const Timeline& timeline, const metrics::Dependencies& dependencie
   const std::string source = timeline::line_text(timeline, detail.source);
   if (decision.kind == Decision::Kind::host) return {"the host was late", source};
   if (decision.kind == Decision::Kind::none) return {"nothing recorded says", source};
-  if (gap_ns <= launch_ns) return {"starting the next kernel", ""};
+  if (gap_ns <= launch_ns) return {"launching the next kernel", ""};
   const std::string awaits = timeline::line_text(timeline, detail.awaits);
-  if (decision.edge == timeline::EdgeKind::stream) return {"starting the next kernel", source};
+  if (decision.edge == timeline::EdgeKind::stream) return {"launching the next kernel", source};
   return {"an event that it awaits", awaits.empty() ? source : awaits};
 }
 

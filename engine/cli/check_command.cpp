@@ -96,6 +96,10 @@ base::Status say_pass(const Course& course, const Place& place, const PartState&
     console.out << "\n";
     say(console, why.value(), bold("Why  ", console.out_is_terminal), "     ");
   }
+  for (const std::string& remark : verdict.remarks) {
+    console.out << "\n";
+    say(console, remark + ".", bold("Note  ", console.out_is_terminal), "      ");
+  }
   if (explanation_is_empty(course, place)) {
     console.out << "\n";
     say(console, text("your explanation, at the end of ", workbook::own_file_of(place), ", is still empty: write it before you look at the solution's."), bold("Explain  ", console.out_is_terminal), "         ");
@@ -319,8 +323,9 @@ int solution_of_part(const Line& line, Console& console) {
     if (base::Status noted = workbook::append(course.root, {"", id, "solution", {}, "anyway", 0}); !noted) return refuse(console, noted.error());
   }
   if (place.part->kind == workbook::Kind::notes) {
+    point_to(console, "Why", "./shardbook read " + workbook::solution_of(place) + "/solution.md#" + id);
+    point_to(console, "Look", "./shardbook read solutions/03-reading-ref.md", "all candidates with places, and the eight sentences");
     point_to(console, "Next", "./shardbook notes compare", "the reference beside your notes");
-    console.out << "Files are in " << workbook::solution_of(place) << "\n";
     return exit_ok;
   }
   base::Result<std::string> content = book::read_text((fs::path(course.root) / workbook::solution_of(place)).string());

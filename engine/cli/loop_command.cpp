@@ -65,6 +65,17 @@ base::Result<Place> part_meant(const Course& course, const std::vector<std::stri
 
 namespace {
 
+// At most so many columns, the last of them "…" where it was longer.
+std::string cut(std::string title, std::size_t columns) {
+  std::size_t seen = 0, keep = 0;
+  for (std::size_t at = 0; at < title.size(); ++at) {
+    if ((static_cast<unsigned char>(title[at]) & 0xC0) == 0x80) continue;
+    if (++seen == columns) keep = at;
+  }
+  if (seen <= columns) return title;
+  return title.substr(0, keep) + "…";
+}
+
 std::vector<const workbook::Prediction*> missing(const Part& part, const std::map<std::string, std::string>& given) {
   std::vector<const workbook::Prediction*> all;
   for (const workbook::Prediction& one : part.predict) {
@@ -210,7 +221,7 @@ int next_part(const Line& line, Console& console) {
     if (int code = take_seed(course, line.value("seed"), console); code != exit_ok) return code;
   }
   if (named.empty() && !course.current()) {
-    console.out << "Every part is passed. ./shardbook list shows them; ./shardbook card asks what you remember.\n";
+    console.out << "Every part is passed. ./shardbook card asks what you remember, ./shardbook list shows what you predicted. From here: your own traces (./shardbook why TRACE), the switches (./shardbook switches), or a lab of your own (CONTRIBUTING.md).\n";
     return exit_ok;
   }
   base::Result<Place> meant = part_meant(course, named);
@@ -264,7 +275,7 @@ int list_parts(const Line&, Console& console) {
     const bool here = current && current->part == place.part;
     std::string what = state.passed ? "passed" : state.reopened ? "open again" : state.failures > 0 ? count_text(state.failures, "failed check")
                        : state.predicted ? "sealed" : state.begun ? "opened" : "";
-    console.out << (here ? "> " : "  ") << pad_right(place.part->id, 5) << pad_right(base::printable(place.part->title), 44) << pad_left(std::to_string(place.part->minutes), 3)
+    console.out << (here ? "> " : "  ") << pad_right(place.part->id, 5) << pad_right(cut(base::printable(place.part->title), 43), 44) << pad_left(std::to_string(place.part->minutes), 3)
                 << " min" << (what.empty() ? "" : "  ") << what << "\n";
   }
   console.out << "\n";

@@ -58,7 +58,7 @@ std::vector<metrics::RankRow> rows_of(const Timeline& timeline, const Line& line
   return rows;
 }
 
-// "steps 10 to 11: the windows below are of 2 steps", where the table is of more than one; else "".
+// "of steps 10 to 11 together", where the table is of more than one; else "".
 std::string which_steps(const Timeline& timeline, const Line& line) {
   if (line.has("window") || line.has("step") || timeline.steps.empty()) return "";
   const Rank rank = timeline.steps.front().rank;
@@ -69,7 +69,7 @@ std::string which_steps(const Timeline& timeline, const Line& line) {
     last = std::max(last, step.number);
     ++count;
   }
-  return count < 2 ? "" : text("steps ", first, " to ", last, ": a window below is ", count, " steps long; --step ", first, " shows one\n");
+  return count < 2 ? "" : text("of steps ", first, " to ", last, " together (--step ", first, " shows one alone)\n");
 }
 
 // What bounds the step; none for a window.

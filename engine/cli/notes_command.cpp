@@ -281,6 +281,12 @@ base::Result<workbook::Verdict> judge_notes(const std::string& root, const workb
                                 one.line > 0 ? below + "/" + one.file : "", one.line, "labs/03_reading/text.md#choice", ""});
   }
   verdict.figures = {{"choices", report.value().choices}, {"citations", report.value().citations}};
+  if (!verdict.passed) return verdict;
+  for (const Finding& one : report.value().findings) verdict.remarks.push_back(text(one.file, " ", one.sentence));
+  if (report.value().judged_by_table > 0) {
+    verdict.remarks.push_back(text(report.value().judged_by_table, " of ", report.value().citations, " citations were judged by the lab's table alone: their files are not in sources/. "
+                                   "The table knows which name stands in which line, and not whether you have read it; ./shardbook notes sources fetches the files, --clone takes them from a clone"));
+  }
   return verdict;
 }
 

@@ -133,7 +133,7 @@ Fetched fetch_sources(const reading::Facts& facts, const std::string& folder, co
   }
   if (fetched.missing > 0 && fetched.failed.empty()) {
     fetched.failed.push_back(clones.empty() ? "the files could not be had from GitHub (no network, or neither curl nor wget)"
-                                            : "the files are in none of the folders that were named, and could not be had from GitHub");
+                                            : base::text("the other ", fetched.missing, fetched.missing == 1 ? " file is" : " files are", " in none of the folders that were named, and could not be had from GitHub"));
   }
   return fetched;
 }

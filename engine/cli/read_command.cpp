@@ -33,6 +33,7 @@ std::vector<std::string> pages_under(const std::string& root) {
     std::error_code ignored;
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(root) / folder, ignored)) {
       if (entry.path().extension() != ".md" || !language_of(entry.path()).empty()) continue;
+      if (std::string_view(folder) == "labs" && entry.path().filename() != "text.md") continue;
       pages.push_back(fs::relative(entry.path(), root).generic_string());
     }
   }
@@ -77,6 +78,29 @@ int list_pages(const std::string& root, Console& console) {
     }
   }
   return exit_ok;
+}
+
+// Without HTML comments: they are for who makes the page. Those in blocks of code stay.
+std::string without_comments(const std::string& page) {
+  std::string out;
+  bool in_code = false;
+  for (std::size_t at = 0; at < page.size();) {
+    const bool at_line = at == 0 || page[at - 1] == '\n';
+    if (at_line && page.compare(at, 3, "```") == 0) in_code = !in_code;
+    const std::size_t end = !in_code && page.compare(at, 4, "<!--") == 0 ? page.find("-->", at) : std::string::npos;
+    if (end == std::string::npos) out += page[at++];
+    else at = end + 3;
+  }
+  return out;
+}
+
+// A lab's text without its last chapter, and where that went: who reads the whole has not predicted yet.
+std::string without_found(std::string page, const std::string& lab_path) {
+  const std::size_t heading = page.find("\n## What there is to find\n");
+  if (heading == std::string::npos) return page;
+  const std::size_t anchor = page.rfind("\n<a id=", heading);
+  page.erase(anchor != std::string::npos && heading - anchor < 32 ? anchor : heading);
+  return page + text("\n## What there is to find\n\nFor when you have your own numbers: `./shardbook read ", lab_path, " --found` shows it, and `./shardbook read NNa --found` that of one part.\n");
 }
 
 // The part that "00a" names, "" where there is none of that name.
@@ -148,7 +172,11 @@ int read_note(const Line& line, Console& console) {
   if (!path) return refuse(console, path.error());
   base::Result<std::string> content = book::read_text(path.value());
   if (!content) return refuse(console, content.error());
-  if (line.has("found")) {
+  const std::string shown_as = fs::relative(path.value(), root).generic_string();
+  const bool whole_lab = lab.empty() && shown_as.starts_with("labs/") && fs::path(shown_as).filename().string().starts_with("text");
+  if (line.has("found") && whole_lab) {
+    // All of it
+  } else if (line.has("found")) {
     if (lab.empty()) return refuse(console, text("--found is of a lab's part, as in `./shardbook read 00a --found`; '", base::printable(asked), "' is none"));
     content.value() = found_in(content.value(), asked);
     if (content.value().empty()) return refuse(console, text("labs/", lab, "/text.md says nowhere what ", asked, " has to find: it has no heading '### ", asked, "'"));
@@ -156,6 +184,8 @@ int read_note(const Line& line, Console& console) {
     content.value() = chapter_of(content.value(), asked);
   } else if (!chapter.empty()) {
     content.value() = chapter_of(content.value(), chapter);
+  } else if (whole_lab) {
+    content.value() = without_found(std::move(content).value(), fs::path(shown_as).parent_path().generic_string());
   }
   base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());
@@ -163,15 +193,14 @@ int read_note(const Line& line, Console& console) {
   PageOptions options;
   options.columns = console.text_columns();
   options.styled = console.out_is_terminal;
-  const std::string name = fs::relative(path.value(), root).generic_string();
-  base::Result<std::vector<std::string>> page = page_lines(base::printable(content.value(), base::Lines::kept), name, excerpts.value(), options);
+  base::Result<std::vector<std::string>> page = page_lines(base::printable(without_comments(content.value()), base::Lines::kept), shown_as, excerpts.value(), options);
   if (!page) return refuse(console, page.error());
   for (const std::string& one : page.value()) console.out << one << "\n";
   // Notes and labs count each for itself: 03 is a note, and another thing is lab 03
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(root) / "labs", ignored)) {
     const std::string folder = entry.path().filename().string();
-    if (asked.size() == 2 && name.starts_with("notes/") && folder.starts_with(asked + "_")) console.out << "\nThat was note " << asked << ". Lab " << asked << " is ./shardbook read labs/" << folder << "\n";
+    if (asked.size() == 2 && shown_as.starts_with("notes/") && folder.starts_with(asked + "_")) console.out << "\nThat was note " << asked << ". Lab " << asked << " is ./shardbook read labs/" << folder << "\n";
   }
   return exit_ok;
 }

@@ -106,7 +106,7 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
     out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
                                  " an op on its stream; steps that are not traced pay nothing"));
   } else if (speed.traced_step_ns > 0) {
-    out += field("tracing", text("the timeline and its table show traced steps, as a GPU would run them, of ", duration(speed.traced_step_ns), "; speed and sentence mean steps without tracing, of ", duration(speed.step_ns)));
+    out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), " allocated by rank 0"));
   return out;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <filesystem>
 #include <ostream>
 
 #include "engine/cause/diff.hpp"
@@ -138,10 +139,14 @@ int whatif(const Line& line, Console& console) {
   cause::Asked asked;
   std::vector<std::string> places;
   for (const std::string& word : line.places) {
-    if (word.find('=') == std::string::npos) places.push_back(word);
+    // A folder may have a '=' in its name: those of runs hold their switches.
+    std::error_code ignored;
+    if (word.find('=') == std::string::npos || word.find('/') != std::string::npos || std::filesystem::exists(word, ignored)) places.push_back(word);
     else if (word.starts_with("wait")) asked.drop.push_back(word);
     else asked.scale.push_back(word);
   }
+  // "--set KEY=VALUE RUN": the run stands behind the values
+  for (const std::string& word : values_of(line, "set")) (word.find('=') == std::string::npos || word.find('/') != std::string::npos ? places : asked.set).push_back(word);
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
   for (const std::string& word : values_of(line, "scale")) asked.scale.push_back(word);
   for (const std::string& word : values_of(line, "drop")) asked.drop.push_back(word);
@@ -151,7 +156,6 @@ int whatif(const Line& line, Console& console) {
   if (!recorded) return refuse(console, recorded.error());
   const base::Result<cause::Study> study = cause::study_of(recorded.value(), step.value());
   if (!study) return refuse(console, places.front() + ": " + study.error());
-  asked.set = values_of(line, "set");
   base::Result<cause::WhatIf> answer = base::Error{""};
   cause::Issued issued;
   if (asked.set.empty()) {

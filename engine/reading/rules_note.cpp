@@ -17,7 +17,7 @@ using base::text;
 namespace {
 
 constexpr int least_words = 40, most_words = 80;          // of a choice
-constexpr int most_closing_words = 80, most_note_words = 300;
+constexpr int most_closing_words = 80, most_note_words = 480;   // five such choices and a closing
 constexpr int least_figures = 2;
 constexpr double figure_tolerance = 0.02;
 

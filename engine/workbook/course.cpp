@@ -129,7 +129,8 @@ std::string sentence(const Compared& one) {
 }
 
 std::optional<DueCard> due_card(const Course& course, const std::string& not_of) {
-  std::optional<DueCard> due;
+  // Those that were shown longest ago, or never; of equals another after each check.
+  std::vector<DueCard> due;
   int longest_ago = 1 << 30;
   for (const Place& place : course.places()) {
     if (place.part->id == not_of || !course.state(place).passed) continue;
@@ -143,12 +144,14 @@ std::optional<DueCard> due_card(const Course& course, const std::string& not_of)
           last_shown = event.line;
         }
       }
-      if (last_shown >= longest_ago) continue;
+      if (last_shown > longest_ago) continue;
+      if (last_shown < longest_ago) due.clear();
       longest_ago = last_shown;
-      due = DueCard{place.part->id, number, place.part->cards[i]};
+      due.push_back(DueCard{place.part->id, number, place.part->cards[i]});
     }
   }
-  return due;
+  if (due.empty()) return std::nullopt;
+  return due[course.progress.events.size() % due.size()];
 }
 
 }  // namespace shardbook::workbook

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <sstream>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -136,10 +137,27 @@ std::string own_look(const std::string& root, const Place& place) {
   return look;
 }
 
+namespace {
+
+// Without lines that are comments alone: an explanation at the end of an exercise re-opens nothing.
+std::string code_lines(const std::string& content) {
+  std::string code;
+  std::istringstream lines(content);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t begin = line.find_first_not_of(" \t\r");
+    if (begin != std::string::npos && line.compare(begin, 2, "//") != 0) code += line + "\n";
+  }
+  return code;
+}
+
+}  // namespace
+
 std::string own_hash(const std::string& root, const Place& place) {
   const std::map<std::string, std::string> files = own_files(root, place);
   if (place.part->kind == Kind::notes) return files.empty() ? "" : "notes";
-  return files.empty() ? "" : file_hash(files.begin()->second);
+  if (files.empty()) return "";
+  const std::string& content = files.begin()->second;
+  return file_hash(place.part->kind == Kind::exercise ? code_lines(content) : content);
 }
 
 base::Result<std::string> reset_own_file(const std::string& root, const Place& place) {

@@ -24,6 +24,7 @@ struct Verdict {
   std::vector<Finding> findings;           // first things first; never empty where it did not pass
   std::map<std::string, double> figures;   // by name: "step_ms"
   double seconds = 0;                      // that the judging took
+  std::vector<std::string> remarks;        // of a pass: what was not judged, and what is still to be done
 };
 
 }  // namespace shardbook::workbook

@@ -1,4 +1,4 @@
-// Lab 04c. Gathers stand where they can hide, and yet the step is as long as with none ahead: the host waits in two places.
+// Lab 04c. Gathers stand where they can hide, and yet the step is longer than in that order it would be: the host waits in two places.
 // One costs, the other hardly does. Delete the line that costs, leave the other, and put in its price.
 #include "labs/04_fsdp/lab.hpp"
 

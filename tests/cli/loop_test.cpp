@@ -116,7 +116,9 @@ TEST_F(Loop, APassComparesPredictionsSaysWhyAndAChangeOpensItAgain) {
   EXPECT_TRUE(has(again.out, "all_reduce_32MiB: you 100 µs, found 172 µs: 1.72 ×")) << again.out;
   EXPECT_TRUE(has(again.out, "Why An all-reduce costs its start and its bytes"));
   EXPECT_NE(type({"list"}).out.find("passed"), std::string::npos);
-  std::ofstream(folder / "experiments/00_timeline/fit.cpp", std::ios::app) << "// changed\n";
+  std::ofstream(folder / "experiments/00_timeline/fit.cpp", std::ios::app) << "// Explained, at last.\n";
+  EXPECT_EQ(type({"list"}).out.find("open again"), std::string::npos) << "a comment changes nothing";
+  std::ofstream(folder / "experiments/00_timeline/fit.cpp", std::ios::app) << "int changed;\n";
   EXPECT_NE(type({"list"}).out.find("open again"), std::string::npos);
   EXPECT_TRUE(has(type({"next", "00b"}).out, "Open again: it was passed on"));
 }

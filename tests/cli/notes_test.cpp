@@ -81,9 +81,9 @@ TEST(Lab03, PredictionsAreFoundByItsRuns) {
   const nlohmann::json lab = nlohmann::json::parse(content_of(root + "/labs/03_reading/lab.json"));
   const std::string big = "--model gpt-1.3b ";
   const std::map<std::string, std::string> runs = {{"awaited", big + "--tp 2 --sequences 8 --set tensor_parallel.input_gradient_sum=awaited"},
-                                                   {"tutor", "--tp 2"},
-                                                   {"no_backward", big + "--fsdp 8 --sequences 16 --set fsdp.backward_prefetch=none"},
-                                                   {"no_prefetch", big + "--fsdp 8 --sequences 16 --prefetch 0"}};
+                                                   {"tp4", big + "--tp 4 --sequences 8"},
+                                                   {"no_backward", "--model gpt-6.9b --fsdp 8 --sequences 8 --set fsdp.backward_prefetch=none"},
+                                                   {"no_prefetch", "--model gpt-6.9b --fsdp 8 --sequences 8 --prefetch 0"}};
   std::size_t seen = 0;
   for (const nlohmann::json& part : lab["parts"]) {
     EXPECT_LE(part["minutes"].get<int>(), 45);
@@ -106,12 +106,13 @@ TEST(Lab03, PredictionsAreFoundByItsRuns) {
 
 TEST(Lab03, FiguresOfTheTextAreThoseOfItsRuns) {
   const std::string text = content_of(root + "/labs/03_reading/text.md") + content_of(root + "/solutions/03-reading-ref.md") + content_of(root + "/labs/03_reading/lab.json");
-  const std::string big = "--model gpt-1.3b ", eight = big + "--fsdp 8 --sequences 16";
+  const std::string big = "--model gpt-1.3b ", eight = "--model gpt-6.9b --fsdp 8 --sequences 8";
   for (const auto& [stated, run] : std::vector<std::pair<std::string, std::string>>{{"87.31", big + "--tp 2 --sequences 8"},
                                                                                     {"88.06", big + "--tp 2 --sequences 8 --set tensor_parallel.input_gradient_sum=awaited"},
                                                                                     {"1.107", "--tp 1"}, {"1.319", "--tp 2"}, {"1.268", "--fsdp 8"},
-                                                                                    {"48.10", eight}, {"61.05", eight + " --set fsdp.backward_prefetch=none"},
-                                                                                    {"66.94", eight + " --prefetch 0"}, {"48.58", eight + " --set fsdp.limit_all_gathers=1"}}) {
+                                                                                    {"136.98", big + "--tp 1 --sequences 8"}, {"57.94", big + "--tp 4 --sequences 8"},
+                                                                                    {"220.3", eight}, {"277.2", eight + " --set fsdp.backward_prefetch=none"},
+                                                                                    {"303.3", eight + " --prefetch 0"}, {"220.9", eight + " --set fsdp.limit_all_gathers=1"}}) {
     EXPECT_NE(text.find(stated), std::string::npos) << stated;
     const base::Result<double> step = step_ms_of(run);
     ASSERT_TRUE(step) << step.error();

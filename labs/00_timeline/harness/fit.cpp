@@ -105,8 +105,8 @@ void judge_points(const std::vector<Point>& points, labs::Verdict& verdict) {
     return verdict.fail(finding("latency", beside(smallest) + ": a call costs its start, α, however few its bytes; bandwidth alone gives none"));
   }
   if (is_one_line(points)) {
-    return verdict.fail(finding("one_line", beside(worst) + print(": one line cannot do it. From 512 KiB to 2 MiB a million bytes cost %.1f µs, from 128 to 512 MiB %.1f: "
-        "take one line for small buffers and one for large", cost_of_a_byte(points[3], points[4]), cost_of_a_byte(points[7], points[8]))));
+    return verdict.fail(finding("one_line", beside(worst) + print(": one line cannot do it. From 512 KiB to 2 MiB a million bytes cost %.1f µs, "
+        "from 128 to 512 MiB %.1f", cost_of_a_byte(points[3], points[4]), cost_of_a_byte(points[7], points[8]))));
   }
   if (smallest.error() > allowed) {
     return verdict.fail(finding("crossing", beside(smallest) + ": the line of large buffers meets 0 bytes far above α. Below where the two lines cross "

@@ -111,7 +111,7 @@ void explain_slow(const Issued& issued, const Timing& timing, double solution, l
   const Op& first = ops[late.front().op];
   const std::string why = !forward && all_behind
                               ? "each queued behind the reduce-scatter of the block before, in one stream with it, and needed at once: list the gather before that block's backward, or at least before its reduction"
-                              : "each is listed where its block is needed, so compute stands still for all of it: list the next block's gather before this block's work";
+                              : "each is listed where its block is needed, so compute stands still for all of it";
   verdict.fail({"exposed", text("rank 0, ", phase, ": ", late.size(), " all-gathers (", where, "), ", ms(open), " exposed: ", why, "; ", step), 0, first.key.layer, phase, first.desc.name, labs::line_of(issued.command_of(late.front().op)), page});
 }
 
