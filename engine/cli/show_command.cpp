@@ -171,6 +171,15 @@ nlohmann::json exposures_json(const Timeline& timeline, Window window) {
   return list;
 }
 
+// The sentence on the longest exposure of these ranks; of all, where none are named.
+std::string longest_of(const Timeline& timeline, Window window, const std::vector<base::Rank>& ranks) {
+  if (ranks.empty()) return metrics::exposure_sentence(timeline, window);
+  for (const metrics::Exposure& exposure : metrics::exposures(timeline, metrics::critical_path(timeline, window))) {
+    if (std::find(ranks.begin(), ranks.end(), timeline.rank(exposure.span)) != ranks.end()) return metrics::sentence(timeline, exposure);
+  }
+  return "of these ranks no communication was exposed";
+}
+
 }  // namespace
 
 int show(const Line& line, Console& console) {
@@ -210,7 +219,7 @@ int show(const Line& line, Console& console) {
     return exit_ok;
   }
   for (const std::string& drawn : metrics::draw(timeline, state, options)) console.out << drawn << "\n";
-  for (const std::string& part : wrap(metrics::exposure_sentence(timeline, shown) + ".", console.text_columns())) console.out << part << "\n";
+  for (const std::string& part : wrap(longest_of(timeline, shown, options.ranks) + ".", console.text_columns())) console.out << part << "\n";
   return exit_ok;
 }
 
