@@ -47,8 +47,13 @@ Nanoseconds clock_error(const Timeline& timeline, Rank rank) {
 std::vector<MatchedCollective> match_collectives(const Timeline& timeline, std::string* disagreement) {
   if (disagreement != nullptr) disagreement->clear();
   std::map<std::pair<std::uint32_t, std::int64_t>, MatchedCollective> matched;
+  // PyTorch says of which group a collective is, but not of those that were launched before its profiler began: where others
+  // say it, these could be any.
+  const auto says_its_ranks = [&](const timeline::Group& group) { return !group.ranks.empty() || !timeline.strings[group.name].empty(); };
+  const bool others_say = std::any_of(timeline.groups.begin(), timeline.groups.end(), says_its_ranks);
   for (const timeline::Provenance& provenance : timeline.ranks) {
     for (const auto& [group, calls] : calls_of(timeline, provenance.rank)) {
+      if (others_say && !says_its_ranks(timeline.groups[group])) continue;
       std::int64_t order = 0;
       for (const Call& call : calls) {
         const Collective& collective = timeline.collective(call.span);

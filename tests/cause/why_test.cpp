@@ -5,6 +5,7 @@
 
 #include "engine/cause/diff.hpp"
 #include "engine/cause/whatif.hpp"
+#include "engine/metrics/collectives.hpp"
 #include "engine/timeline/reader.hpp"
 #include "tests/cause/runs.hpp"
 
@@ -165,6 +166,9 @@ Why why_of_fault(const std::string& name) {
   const std::string folder = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/data/cause/planted/" + name;
   const base::Result<Timeline> timeline = timeline::read({folder + "/rank0.json.gz", folder + "/rank1.json.gz"});
   EXPECT_TRUE(timeline.ok()) << name;
+  std::string disagreement;
+  metrics::match_collectives(timeline.value(), &disagreement);
+  EXPECT_EQ(disagreement, "") << "what was launched before the profiler began names no group, and is held against none";
   base::Result<Why> why = why_of(timeline.value(), {});
   EXPECT_TRUE(why.ok()) << name;
   return std::move(why).value();
