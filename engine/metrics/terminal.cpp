@@ -2,6 +2,7 @@
 #include "engine/metrics/terminal.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <array>
 #include <cmath>
 #include <map>
@@ -115,6 +116,20 @@ class Drawing {
     ruler();
   }
 
+  // With as many decimals as tell it from its neighbours.
+  static std::string tick_text(Nanoseconds at, Nanoseconds tick) {
+    const std::string usual = duration_text(at);
+    if (at == 0 || (usual != duration_text(at - tick) && usual != duration_text(at + tick))) return usual;
+    const std::pair<Nanoseconds, const char*> unit = at >= 1'000'000'000 ? std::pair<Nanoseconds, const char*>{1'000'000'000, "s"}
+                                                     : at >= 1'000'000   ? std::pair<Nanoseconds, const char*>{1'000'000, "ms"}
+                                                                         : std::pair<Nanoseconds, const char*>{1'000, "µs"};
+    int decimals = 0;
+    for (Nanoseconds step = unit.first; step > tick; step /= 10) ++decimals;
+    char out[40];
+    std::snprintf(out, sizeof out, "%.*f %s", decimals, static_cast<double>(at) / static_cast<double>(unit.first), unit.second);
+    return out;
+  }
+
   // Ticks at round times: a mark, and the time where it fits.
   void ruler() {
     const Nanoseconds at_least = window_.length() / bars_ * 10;          // a label and a gap are ten columns
@@ -127,7 +142,7 @@ class Drawing {
       const Window part = slice(i);
       const Nanoseconds first = (part.start - origin + tick - 1) / tick * tick + origin;
       if (first >= part.end || used > i) continue;
-      const std::string text = "|" + duration_text(first - origin);
+      const std::string text = "|" + tick_text(first - origin, tick);
       line += std::string(static_cast<std::size_t>(i - used), ' ') + text;
       used = i;
       for (char c : text) used += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
