@@ -122,6 +122,7 @@ std::vector<Command> make_commands() {
        "that planned it; then the memory that this order needs, and what a check over all ranks says of it.\n\n"
        "  ./shardbook plan --fsdp 4\n"
        "  ./shardbook plan --fsdp 4 --prefetch 0\n"
+       "  ./shardbook plan --model gpt-1.3b --fsdp 8 --memory    what a rank holds, by formulas\n"
        "  ./shardbook plan --model gpt-1.3b --tp 2 --fsdp 8 --micro-batches 4 --rank 15\n",
        plan_switches(), plan_of},
       {"show", "DIR|FILE...", 1, -1, "Draw a timeline in the terminal; keys move about in it.",

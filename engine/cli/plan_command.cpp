@@ -1,6 +1,7 @@
 #include "engine/cli/plan_command.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -95,7 +96,7 @@ class Folded {
   bool all_;
 };
 
-// ---- Memory, verdict ---------------------------------------------------------------------------
+// ---- Memory ------------------------------------------------------------------------------------
 
 std::string bytes_text(base::Bytes bytes) {
   return bytes == 0 ? "0 B" : bytes < 1000 ? text(bytes, " B") : short_number(static_cast<double>(bytes), " ") + "B";
@@ -139,6 +140,83 @@ std::string memory_text(const PlannedRank& rank) {
   return out + line("in all", all, "");
 }
 
+// ---- Memory by formula -------------------------------------------------------------------------
+
+base::Bytes laid_out(const PlannedRank& rank, plan::Held held) {
+  const auto found = rank.laid_out.find(held);
+  return found == rank.laid_out.end() ? 0 : found->second;
+}
+
+// What was laid out and has no line in the formulas.
+base::Bytes forgotten(const PlannedRank& rank) {
+  base::Bytes bytes = 0;
+  for (const auto& [kind, set_aside] : rank.buffers) bytes += set_aside;
+  for (const plan::HeldLine& line : rank.holding.lines) bytes -= laid_out(rank, line.held);
+  return bytes;
+}
+
+// "12 345 678"
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, " ");
+  return digits;
+}
+
+std::string derivation_text(const PlannedRank& rank) {
+  auto wrapped = [](std::string lead, const std::string& words) {
+    const std::string blank(static_cast<std::size_t>(width_of(lead)), ' ');
+    std::string out;
+    for (const std::string& part : wrap(words, static_cast<int>(columns) - width_of(lead))) {
+      out += lead + part + "\n";
+      lead = blank;
+    }
+    return out;
+  };
+  auto line = [](const std::string& what, base::Bytes formula, base::Bytes lies) {
+    return text(pad_right(what, 44), pad_left(bytes_text(formula), 14), pad_left(bytes_text(lies), 14), "\n");
+  };
+  std::string out;
+  for (const plan::Letter& letter : rank.holding.letters) {
+    out += wrapped(text("  ", pad_right(letter.letter, 11), pad_left(grouped(letter.value), 14), "  "), letter.meaning);
+  }
+  out += "\n" + text(pad_right("", 44), pad_left("by formula", 14), pad_left("laid out", 14), "\n");
+  const program::MemoryKind* before = nullptr;
+  for (const plan::HeldLine& held : rank.holding.lines) {
+    if (before == nullptr || *before != held.kind) out += line(program::name_of(held.kind), rank.holding.bytes(held.kind), set_aside(rank, held.kind));
+    before = &held.kind;
+    out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula);
+  }
+  base::Bytes lies = 0;
+  for (const auto& [kind, bytes] : rank.buffers) lies += bytes;
+  return out + line("in all", rank.holding.all(), lies);
+}
+
+// Whether the formulas and the layout agree, in a sentence.
+std::string agreement(const PlannedRank& rank) {
+  std::string apart;
+  bool exact = forgotten(rank) == 0;
+  for (const plan::HeldLine& line : rank.holding.lines) {
+    const base::Bytes lies = laid_out(rank, line.held), by = std::abs(line.bytes - lies);
+    exact = exact && by == 0;
+    if (100 * by > lies) apart += text(apart.empty() ? "" : ", ", plan::name_of(line.held), " (", line.bytes, " B and ", lies, " B)");
+  }
+  if (forgotten(rank) != 0) apart += text(apart.empty() ? "" : ", ", forgotten(rank), " B that have no formula");
+  if (exact) return "Formulas and layout agree to the byte.";
+  if (apart.empty()) return "Formulas and layout agree within 1 %: widths of a rank that are no multiple of 8 leave gaps.";
+  return text("They differ by more than 1 %, so a formula is wrong here: ", apart, ".");
+}
+
+nlohmann::json derivation_json(const PlannedRank& rank) {
+  nlohmann::json letters = nlohmann::json::array(), lines = nlohmann::json::array();
+  for (const plan::Letter& letter : rank.holding.letters) letters.push_back({{"letter", letter.letter}, {"value", letter.value}, {"meaning", letter.meaning}});
+  for (const plan::HeldLine& line : rank.holding.lines) {
+    lines.push_back({{"kind", program::name_of(line.kind)}, {"what", plan::name_of(line.held)}, {"formula", line.formula}, {"bytes", line.bytes}, {"laid_out_bytes", laid_out(rank, line.held)}});
+  }
+  return {{"letters", std::move(letters)}, {"lines", std::move(lines)}, {"bytes", rank.holding.all()}, {"forgotten_bytes", forgotten(rank)}};
+}
+
+// ---- Verdict -----------------------------------------------------------------------------------
+
 // What the verifier says over all ranks.
 struct Verdict {
   std::string problem;   // "" if there is none
@@ -181,19 +259,21 @@ nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config,
                     {"gradient_bytes", rank.needs.gradient_bytes}, {"gradients_in_shared_buffers", rank.needs.gradient},
                     {"micro_batches_in_flight", rank.needs.in_flight}, {"activation_bytes", set_aside(rank, program::MemoryKind::activation)}}},
           {"buffers_bytes", std::move(buffers)},
+          {"memory", derivation_json(rank)},
           {"problem", verdict.problem.empty() ? nlohmann::json() : nlohmann::json(verdict.problem)}};
 }
 
-std::string heading(const config::RunConfig& config, int number, std::size_t actions) {
-  return text("A step of rank ", number, " of ", config.ranks, ": ", config.model.preset, " · tp ", config.tp, " × fsdp ", config.fsdp,
-              config.dp > 1 ? text(" × dp ", config.dp) : "", " · ", config.micro_batches, config.micro_batches == 1 ? " micro-batch" : " micro-batches", "\n", actions, " actions\n\n");
+std::string heading(const char* what, const config::RunConfig& config, int number) {
+  return text(what, " of rank ", number, " of ", config.ranks, ": ", config.model.preset, " · tp ", config.tp, " × fsdp ", config.fsdp,
+              config.dp > 1 ? text(" × dp ", config.dp) : "", " · ", config.micro_batches, config.micro_batches == 1 ? " micro-batch" : " micro-batches", "\n");
 }
 
 }  // namespace
 
 std::vector<Switch> plan_switches() {
   std::vector<Switch> switches = {{"rank", "N", "The rank whose plan is printed.", "0"},
-                                  {"all", "", "Print every action; else stretches that repeat are folded.", ""}};
+                                  {"all", "", "Print every action; else stretches that repeat are folded.", ""},
+                                  {"memory", "", "Print what the rank sets aside, by formula, instead of the actions.", ""}};
   const std::vector<Switch> training = training_switches();
   switches.insert(switches.end(), training.begin(), training.end());
   return switches;
@@ -221,14 +301,21 @@ int plan_of(const Line& line, Console& console) {
   const Verdict verdict = verdict_over(ranks);
   if (config.json) {
     console.out << json_of(shown, config, number, verdict).dump(2) << "\n";
-  } else {
-    for (const std::string& sentence : made.value().said) {
-      for (const std::string& part : wrap("note: " + sentence, static_cast<int>(columns), "      ")) console.out << part << "\n";
-    }
-    console.out << heading(config, number, shown.plan.actions.size()) << row("", "action", "of", "batch", "buffer", "planned at")
-                << Folded(shown, line.has("all")).list(0, shown.plan.actions.size()) << memory_text(shown) << "\n";
-    for (const std::string& part : wrap(text(verdict.problem.empty() ? "Verified: " : "Refused: ", verdict.sentence, "."), static_cast<int>(columns))) console.out << part << "\n";
+    return verdict.problem.empty() ? exit_ok : exit_bad_input;
   }
+  for (const std::string& sentence : made.value().said) {
+    for (const std::string& part : wrap("note: " + sentence, static_cast<int>(columns), "      ")) console.out << part << "\n";
+  }
+  std::string last = text(verdict.problem.empty() ? "Verified: " : "Refused: ", verdict.sentence, ".");
+  if (line.has("memory")) {
+    console.out << heading("Memory", config, number) << "\n" << derivation_text(shown) << "\n";
+    if (verdict.problem.empty()) last = agreement(shown);
+  } else {
+    console.out << heading("A step", config, number) << count_text(static_cast<long long>(shown.plan.actions.size()), "action") << "\n\n"
+                << row("", "action", "of", "batch", "buffer", "planned at") << Folded(shown, line.has("all")).list(0, shown.plan.actions.size())
+                << memory_text(shown) << "\n";
+  }
+  for (const std::string& part : wrap(last, static_cast<int>(columns))) console.out << part << "\n";
   return verdict.problem.empty() ? exit_ok : exit_bad_input;
 }
 

@@ -1,16 +1,87 @@
 #include "engine/train/planned.hpp"
 
+#include <algorithm>
+
 #include "engine/comm/meta/meta.hpp"
 #include "engine/device/meta/meta_device.hpp"
 
 namespace shardbook::train {
+
+using plan::Held;
+using program::MemoryKind;
+
+plan::Shapes shapes_of(const config::RunConfig& config) {
+  const Choices choices = choices_of(config);
+  const model::Sizes sizes = sizes_of(config.model);
+  plan::Shapes shapes;
+  shapes.layers = sizes.layers;
+  shapes.width = sizes.width;
+  shapes.heads = sizes.heads;
+  shapes.key_value_heads = sizes.key_value_heads;
+  shapes.head_dim = sizes.head_dim;
+  shapes.ffn_width = sizes.ffn_width;
+  shapes.vocabulary = sizes.vocabulary;
+  shapes.positions = sizes.positions;
+  shapes.tied = sizes.tied;
+  shapes.llama = config.model.architecture == config::Architecture::llama;
+  shapes.flash = config.attention == config::AttentionKind::flash;
+  shapes.sequences = config.sequences_per_micro_batch();
+  shapes.micro_batches = config.micro_batches;
+  shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
+  shapes.tp = config.tp;
+  shapes.fsdp = config.fsdp;
+  shapes.dp = config.dp;
+  shapes.reshard = choices.store.reshard;
+  shapes.ahead = std::max({choices.gathers.forward.at_begin, choices.gathers.backward.at_begin, choices.gathers.backward.at_end - 1});
+  shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
+  shapes.recompute = choices.recompute;
+  return shapes;
+}
+
+namespace {
+
+// Buffers are told apart by kind and by what their names begin and end with, as the rooms that make them call them.
+Held held_as(const program::BufferInfo& buffer) {
+  const std::string_view name = buffer.name;
+  auto begins = [name](std::string_view with) { return name.starts_with(with); };
+  auto ends = [name](std::string_view with) { return name.ends_with(with); };
+  const bool of_block = begins("blocks.");
+  switch (buffer.kind) {
+    case MemoryKind::parameter: return Held::parameter_shards;
+    case MemoryKind::gathered: return begins("fsdp.gathered.") || of_block ? Held::whole_blocks : Held::whole_ends;
+    case MemoryKind::gradient:
+      if (name == "gradients" || ends(".gradient_shard")) return Held::gradient_sums;
+      if (name == "fsdp.gradient_staging") return Held::staged_gradient;
+      return begins("fsdp.gradient.") ? Held::block_gradients : Held::end_gradients;
+    case MemoryKind::optimizer: return ends(".master") ? Held::masters : Held::moments;
+    case MemoryKind::activation:
+      if (begins("x.")) return Held::layer_inputs;
+      if (of_block) return name.find(".attention.") != name.npos ? Held::attention_kept : Held::block_kept;
+      if (begins("loss.")) return Held::loss;
+      if (name == "workspace.dx" || name == "workspace.dfinal_norm" || name == "workspace.recomputed") return Held::between_layers;
+      if (name == "workspace.context" || name == "workspace.dqkv_heads" || name == "workspace.dprobability" || name == "workspace.delta") return Held::attention_workspace;
+      return begins("workspace.") ? Held::block_workspace : Held::head_kept;
+    case MemoryKind::workspace: return name == "scratch" ? Held::partial_sums : Held::optimizer_scratch;
+    case MemoryKind::input: return Held::tokens;
+  }
+  return Held::tokens;
+}
+
+}  // namespace
+
+std::map<Held, base::Bytes> held_in(const program::Catalogue& catalogue) {
+  std::map<Held, base::Bytes> held;
+  for (const program::BufferInfo& buffer : catalogue.buffers) held[held_as(buffer)] += buffer.bytes;
+  return held;
+}
 
 base::Result<PlannedRank> planned(const config::RunConfig& config, const mesh::Mesh& mesh, base::Rank rank, const PlanMaker& make_plan) {
   device::MetaDevice device(rank);
   const std::unique_ptr<comm::Backend> backend = comm::make_meta_backend();
   try {
     const Trainer trainer(config, device, *backend, mesh, rank, nullptr, make_plan);
-    PlannedRank planned{trainer.network(), trainer.plan(), plan::needs_of(trainer.plan(), trainer.network()), {}};
+    PlannedRank planned{trainer.network(), trainer.plan(), plan::needs_of(trainer.plan(), trainer.network()), {},
+                        plan::holding_of(shapes_of(config)), held_in(device.recorder().catalogue())};
     for (const program::BufferInfo& buffer : device.recorder().catalogue().buffers) planned.buffers[buffer.kind] += buffer.bytes;
     return planned;
   } catch (const base::Failure& failure) {

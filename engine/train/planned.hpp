@@ -1,12 +1,14 @@
 // train/planned: what would a rank do, and what would it hold?
 //
 // The same set-up as for a run, on a device that has no memory: the order of a step, what it needs at its fullest, and
-// every buffer that the rank would set aside.
+// every buffer that the rank would set aside. Beside that, the same by formulas (plan/memory.hpp), which know of no
+// buffer: line by line, so that a learner sees that they agree.
 #pragma once
 
 #include <map>
 
 #include "engine/base/result.hpp"
+#include "engine/plan/memory.hpp"
 #include "engine/train/trainer.hpp"
 
 namespace shardbook::train {
@@ -16,7 +18,15 @@ struct PlannedRank {
   plan::Plan plan;
   plan::Needs needs;
   std::map<program::MemoryKind, base::Bytes> buffers;   // nominal bytes set aside, by kind
+  plan::Holding holding;                                // ... as the formulas have them for the config's order
+  std::map<plan::Held, base::Bytes> laid_out;           // ... and as they lie there, by line of the formulas
 };
+
+// What the formulas must know of a run. `config` is validated.
+plan::Shapes shapes_of(const config::RunConfig& config);
+
+// To which line of the formulas each buffer of a rank belongs, summed in nominal bytes.
+std::map<plan::Held, base::Bytes> held_in(const program::Catalogue& catalogue);
 
 // `config` is validated. Errors: the verifier's sentence, where the order cannot be carried out.
 base::Result<PlannedRank> planned(const config::RunConfig& config, const mesh::Mesh& mesh, base::Rank rank, const PlanMaker& make_plan = nullptr);

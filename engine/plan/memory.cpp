@@ -1,0 +1,174 @@
+// The formulas, one paragraph a kind of memory. Letters are those of notes/06_memory.md.
+#include "engine/plan/memory.hpp"
+
+#include <algorithm>
+
+namespace shardbook::plan {
+
+using program::MemoryKind;
+using Q = Quantity;
+
+const char* name_of(Held held) {
+  static constexpr const char* names[] = {
+      "shards of parameters", "blocks, whole", "embedding and head, whole", "sums of gradients", "gradients of blocks", "gradients of the ends",
+      "a shard to be added", "masters", "two moments", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
+  return names[static_cast<int>(held)];
+}
+
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(const Shapes& shapes) : s_(shapes) {}
+
+  Holding write() {
+    letters();
+    parameters();
+    gradients();
+    activations();
+    rest();
+    return std::move(holding_);
+  }
+
+ private:
+  // A letter, and what it stands for.
+  Q letter(const std::string& letter, std::int64_t value, const std::string& meaning) {
+    holding_.letters.push_back({letter, value, meaning});
+    return {letter, value};
+  }
+  Q letter(const std::string& name, const Q& formula) { return letter(name, formula.value(), formula.text()); }
+  void holds(Held held, MemoryKind kind, const Q& bytes) {
+    if (bytes.value() != 0) holding_.lines.push_back({held, kind, bytes.text(), bytes.value()});
+  }
+  static const Q& larger(const Q& a, const Q& b) { return a.value() >= b.value() ? a : b; }
+  static Q bytes(base::Bytes each) { return {std::to_string(each) + " B", each}; }
+
+  void letters() {
+    const std::int64_t t = s_.tp;
+    const bool cut = t > 1;
+    const std::string of_rank = cut ? " of this rank" : "";
+    L_ = letter("L", s_.layers, "blocks");
+    D_ = letter("D", s_.width, "width");
+    n_ = letter("n", s_.fsdp, "ranks that shard");
+    if (cut) letter("t", t, "ranks that cut each matmul");
+    N_ = letter("N", s_.sequences * s_.positions, "tokens of a micro-batch");
+    R_ = s_.rows_divided_by == 1 ? N_ : letter("R", N_.value() / s_.rows_divided_by, "rows of them outside of the cut linears");
+    S_ = letter("S", s_.positions, "positions of a sequence");
+    H_ = letter("H", s_.heads / t, "heads" + of_rank);
+    I_ = letter("I", s_.heads * s_.head_dim / t, "what they make: H K, with K = " + std::to_string(s_.head_dim));
+    E_ = letter("E", (s_.heads + 2 * s_.key_value_heads) * s_.head_dim / t, "rows of q, k and v" + of_rank);
+    F_ = letter("F", s_.ffn_width / t, "inner width of the MLP" + of_rank);
+    U_ = s_.llama ? letter("U", 2 * F_) : F_;
+    V_ = letter("V", s_.vocabulary / t, "rows of the vocabulary" + of_rank);
+    a_ = bytes(s_.activation);
+    statistics_ = s_.llama ? 1 : 2;   // fp32 numbers that a norm keeps a token
+  }
+
+  // A unit of so many numbers, as it lies in its flat buffer
+  Q padded(const std::string& name, const Q& numbers) {
+    const std::int64_t multiple = 64 * s_.fsdp, whole = (numbers.value() + multiple - 1) / multiple * multiple;
+    return letter(name, whole, numbers.text() + (whole == numbers.value() ? "" : ", up to a multiple of 64 n"));
+  }
+
+  //@ plan.memory.parameters: Parameters by unit: four matmuls and their biases, norms; tables at both ends.
+  void parameters() {
+    const Q D = D_, E = E_, I = I_, F = F_, U = U_, V = V_;
+    const Q weights = D * E + I * D + D * U + F * D;
+    const Q norm = s_.llama ? D : 2 * D;
+    const Q block = s_.llama ? weights + 2 * D : weights + E + U + 6 * D;   // two norms' 4 D, and two biases of D
+    const Q embedding = s_.llama ? V * D : V * D + S_ * D;
+    P_block_ = padded("P_block", block);
+    P_ends_ = s_.tied ? padded("P_root", embedding + norm) : padded("P_embedding", embedding);
+    largest_ = larger(P_block_, P_ends_);
+    Q all = L_ * P_block_ + P_ends_;
+    if (!s_.tied) {
+      const Q P_head = padded("P_head", V * D + norm);
+      largest_ = larger(largest_, P_head);
+      all = all + P_head;
+      P_ends_ = P_ends_ + P_head;
+    }
+    P_ = letter("P", all);
+
+    holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
+    if (s_.fsdp == 1) return;
+    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, L_) : L_;
+    holds(Held::whole_blocks, MemoryKind::gathered, whole * P_block_ * bytes(s_.parameter));
+    holds(Held::whole_ends, MemoryKind::gathered, P_ends_ * bytes(s_.parameter));
+  }
+  //@end
+
+  //@ plan.memory.gradients: Gradients, summed and whole, in fp32; and what the optimizer keeps.
+  void gradients() {
+    const Q four = bytes(4);
+    const bool several = s_.micro_batches > 1;
+    holds(Held::gradient_sums, MemoryKind::gradient, P_ / n_ * four);
+    // Alone, or with replicas only, a gradient is made where the optimizer reads it
+    const bool in_place = s_.fsdp == 1 && (s_.dp > 1 || !several);
+    if (!in_place) {
+      // One is made while another is reduced; or all wait for the last micro-batch
+      const Q whole = several && !s_.reduce_each ? L_ : least(2, L_);
+      holds(Held::block_gradients, MemoryKind::gradient, whole * P_block_ * four);
+      holds(Held::end_gradients, MemoryKind::gradient, P_ends_ * four);
+      if (several && s_.reduce_each) holds(Held::staged_gradient, MemoryKind::gradient, largest_ / n_ * four);
+    }
+    holds(Held::masters, MemoryKind::optimizer, P_ / n_ * four);
+    holds(Held::moments, MemoryKind::optimizer, P_ / n_ * bytes(8));
+  }
+  //@end
+
+  //@ plan.memory.activations: What backward needs of forward, a block, and what lies between two kernels.
+  void activations() {
+    const Q L = L_, D = D_, N = N_, R = R_, H = H_, I = I_, E = E_, a = a_;
+    const Q inner = s_.llama ? U_ + F_ : 2 * F_;   // what the activation reads and makes
+    const Q four = bytes(4);
+    const Q kept = s_.recompute ? Q{1} : L;   // blocks that keep more than their input
+    const Q square = N * H * S_ * a;          // the probabilities
+    const MemoryKind kind = MemoryKind::activation;
+
+    // Kept from forward until backward
+    holds(Held::layer_inputs, kind, (L + 1) * R * D * a);
+    holds(Held::attention_kept, kind, kept * (N * E * a + (s_.flash ? N * H * four : square)));
+    holds(Held::block_kept, kind, kept * (3 * R * D * a + N * (I + inner) * a + 2 * (R * bytes(4 * statistics_))));
+    holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + N * V_ * a);
+    holds(Held::loss, kind, 4 * (N * four));
+    // Between kernels, shared by all blocks
+    holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + square);
+    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a);
+    holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
+  }
+  //@end
+
+  void rest() {
+    const Q r = letter("r", std::min<std::int64_t>(128, (N_.value() + 31) / 32), "parts of a sum over tokens: N / 32, at most 128");
+    const Q W = letter("W", std::max({2 * s_.width, 3 * s_.heads * s_.head_dim, 2 * s_.ffn_width}), "widest of such sums: 2 D, 3 H K or 2 F, uncut");
+    holds(Held::partial_sums, MemoryKind::workspace, r * W * bytes(4));
+    holds(Held::optimizer_scratch, MemoryKind::workspace, Q{"(1024 + 4)", 1028} * bytes(4));
+    const Q micro_batches = s_.micro_batches == 1 ? Q{1} : letter("M", s_.micro_batches, "micro-batches");
+    holds(Held::tokens, MemoryKind::input, micro_batches * (3 * N_ + least(N_, V_) + V_ + 2) * bytes(4));
+  }
+
+  const Shapes& s_;
+  Holding holding_;
+  Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
+  Q P_block_{0}, P_ends_{0}, P_{0}, largest_{0};
+  std::int64_t statistics_ = 2;
+};
+
+}  // namespace
+
+base::Bytes Holding::bytes(MemoryKind kind) const {
+  base::Bytes sum = 0;
+  for (const HeldLine& line : lines) sum += line.kind == kind ? line.bytes : 0;
+  return sum;
+}
+
+base::Bytes Holding::all() const {
+  base::Bytes sum = 0;
+  for (const HeldLine& line : lines) sum += line.bytes;
+  return sum;
+}
+
+Holding holding_of(const Shapes& shapes) { return Writer(shapes).write(); }
+
+}  // namespace shardbook::plan

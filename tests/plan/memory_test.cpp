@@ -1,0 +1,101 @@
+// Formulas that print what they computed, and what they come to for sizes that can be done by hand.
+#include <gtest/gtest.h>
+
+#include "engine/plan/memory.hpp"
+
+namespace shardbook::plan {
+namespace {
+
+TEST(Quantities, ReadAsTheyWereComputed) {
+  const Quantity L{"L", 24}, D{"D", 2048}, F{"F", 8192}, two{"2 B", 2};
+  const Quantity all = L * (3 * D + F) * two;
+  EXPECT_EQ(all.text(), "L · (3 D + F) · 2 B");
+  EXPECT_EQ(all.value(), 24 * (3 * 2048 + 8192) * 2);
+  EXPECT_EQ((all / Quantity{"n", 8}).text(), "L · (3 D + F) · 2 B / n");
+  EXPECT_EQ((all / Quantity{"n", 8}).value(), all.value() / 8);
+  EXPECT_EQ(least(2, L).text(), "min(2, L)");
+  EXPECT_EQ(least(2, L).value(), 2);
+  EXPECT_EQ((1 * D + 0).text(), "D");
+}
+
+// GPT-2 of 2 blocks of width 64 over 4 ranks: sizes that divide, so that nothing is padded.
+Shapes small() {
+  Shapes shapes;
+  shapes.layers = 2;
+  shapes.width = 64;
+  shapes.heads = shapes.key_value_heads = 4;
+  shapes.head_dim = 16;
+  shapes.ffn_width = 256;
+  shapes.vocabulary = 256;
+  shapes.positions = 32;
+  shapes.sequences = 2;
+  shapes.fsdp = 4;
+  return shapes;
+}
+
+base::Bytes bytes_of(const Holding& holding, Held held) {
+  base::Bytes bytes = 0;
+  for (const HeldLine& line : holding.lines) bytes += line.held == held ? line.bytes : 0;
+  return bytes;
+}
+
+constexpr std::int64_t block = 12 * 64 * 64 + 13 * 64, embedding = 256 * 64 + 32 * 64, head = 256 * 64 + 2 * 64;
+constexpr std::int64_t padded_block = 50176, padded_embedding = embedding, padded_head = 16640;   // to multiples of 4 · 64
+
+TEST(Holding, OfParametersGradientsAndTheOptimizerIsTwelveDSquaredABlock) {
+  static_assert(padded_block - block >= 0 && padded_block - block < 256 && padded_block % 256 == 0);
+  static_assert(padded_head - head >= 0 && padded_head - head < 256 && padded_head % 256 == 0 && embedding % 256 == 0);
+  const std::int64_t all = 2 * padded_block + padded_embedding + padded_head;
+  const Holding zero_3 = holding_of(small());
+  EXPECT_EQ(bytes_of(zero_3, Held::parameter_shards), 2 * all / 4);
+  EXPECT_EQ(bytes_of(zero_3, Held::whole_blocks), 2 * 2 * padded_block);
+  EXPECT_EQ(bytes_of(zero_3, Held::whole_ends), 2 * (padded_embedding + padded_head));
+  EXPECT_EQ(bytes_of(zero_3, Held::gradient_sums), 4 * all / 4);
+  EXPECT_EQ(bytes_of(zero_3, Held::block_gradients), 4 * 2 * padded_block);
+  EXPECT_EQ(zero_3.bytes(program::MemoryKind::optimizer), 12 * all / 4);
+  // Data parallel: 18 bytes a parameter, and nothing else of them
+  Shapes ddp = small();
+  ddp.fsdp = 1;
+  ddp.dp = 4;
+  const Holding replica = holding_of(ddp);
+  const std::int64_t whole = 2 * block + embedding + head;
+  EXPECT_EQ(whole % 64, 0);
+  EXPECT_EQ(replica.bytes(program::MemoryKind::parameter) + replica.bytes(program::MemoryKind::gradient) + replica.bytes(program::MemoryKind::optimizer), 18 * whole);
+  EXPECT_EQ(replica.bytes(program::MemoryKind::gathered), 0);
+}
+
+// Korthikanti et al. 2022, §4.1: 34 s b h + 5 a s² b bytes a layer, of which dropout, which is not here, has two masks of
+// s b h and, of the square, a mask of one byte and an output of two. Norms here keep two numbers a token besides.
+TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {
+  Shapes shapes = small();
+  const std::int64_t N = 64, D = 64, square = 2 * 4 * 32 * 32;
+  auto kept = [](const Shapes& of) {
+    const Holding holding = holding_of(of);
+    return bytes_of(holding, Held::layer_inputs) + bytes_of(holding, Held::attention_kept) + bytes_of(holding, Held::block_kept);
+  };
+  const base::Bytes two = kept(shapes);
+  shapes.layers = 3;
+  EXPECT_EQ(kept(shapes) - two, (34 - 2) * N * D + (5 - 3) * square + 2 * 2 * 4 * N);
+  // Computed again, a further block costs its input
+  shapes.recompute = true;
+  const base::Bytes three_again = kept(shapes);
+  shapes.layers = 4;
+  EXPECT_EQ(kept(shapes) - three_again, 2 * N * D);
+}
+
+TEST(Holding, OfAStageOfZeroIsWhatIsNotCut) {
+  const std::int64_t all = 2 * padded_block + padded_embedding + padded_head;
+  Shapes shapes = small();
+  shapes.micro_batches = 2;
+  shapes.reshard = false;
+  const Holding zero_2 = holding_of(shapes);
+  EXPECT_EQ(zero_2.bytes(program::MemoryKind::gathered), 2 * all);
+  EXPECT_EQ(bytes_of(zero_2, Held::staged_gradient), padded_block);
+  shapes.reduce_each = false;
+  const Holding zero_1 = holding_of(shapes);
+  EXPECT_EQ(bytes_of(zero_1, Held::block_gradients) + bytes_of(zero_1, Held::end_gradients), 4 * all);
+  EXPECT_EQ(bytes_of(zero_1, Held::staged_gradient), 0);
+}
+
+}  // namespace
+}  // namespace shardbook::plan
