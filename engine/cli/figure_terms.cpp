@@ -9,8 +9,10 @@
 #include "engine/cli/report.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/launch/launch.hpp"
+#include "engine/launch/rank.hpp"
 #include "engine/simulate/cost.hpp"
 #include "engine/simulate/profile.hpp"
+#include "engine/train/planned.hpp"
 
 namespace shardbook::cli {
 
@@ -92,6 +94,27 @@ Result<double> collectives(std::string_view arguments) {
   const Result<const Modelled*> run = modelled(std::string(arguments));
   if (!run) return run.as_error();
   return static_cast<double>(run.value()->collectives);
+}
+
+// "memory gradient --fsdp 8": what rank 0 sets aside of a kind, or of "all", in bytes.
+Result<double> memory(std::vector<std::string> words) {
+  const std::string kind = words.empty() ? "" : words.front();
+  if (!words.empty()) words.erase(words.begin());
+  const Result<config::RunConfig> config = config_on_meta(words);
+  if (!config) return config.as_error();
+  const Result<train::PlannedRank> planned = train::planned(config.value(), launch::mesh_of(config.value()), 0);
+  if (!planned) return planned.as_error();
+  bool known = kind == "all";
+  double bytes = 0;
+  for (const program::MemoryKind one : {program::MemoryKind::parameter, program::MemoryKind::gathered, program::MemoryKind::gradient, program::MemoryKind::optimizer,
+                                        program::MemoryKind::activation, program::MemoryKind::workspace, program::MemoryKind::input}) {
+    if (kind != "all" && kind != program::name_of(one)) continue;
+    known = true;
+    const auto found = planned.value().buffers.find(one);
+    bytes += found == planned.value().buffers.end() ? 0 : static_cast<double>(found->second);
+  }
+  if (!known) return Error{text("`memory` takes a kind of memory or `all`, then options of a run, not '", kind, "'")};
+  return bytes;
 }
 
 // ---- Of the profile --------------------------------------------------------------------------------
@@ -214,9 +237,10 @@ Result<double> one_term(std::string_view term) {
   if (name == "exposed") return exposed(rest);
   if (name == "calls") return calls(rest);
   if (name == "collectives") return collectives(rest);
+  if (name == "memory") return memory(arguments);
   if (name == "alpha" || name == "beta" || name == "large_alpha" || name == "collective" || name == "line_short") return of_collective(name, arguments);
   if (const auto formula = formulas().find(name); formula != formulas().end()) return of_formula(name, formula->second, arguments);
-  std::string known = "step, exposed, calls, collectives, alpha, beta, large_alpha, collective, line_short";
+  std::string known = "step, exposed, calls, collectives, memory, alpha, beta, large_alpha, collective, line_short";
   for (const auto& [one, formula] : formulas()) known += ", " + one;
   return Error{text("there is no term '", name, "'; there are ", known)};
 }

@@ -23,13 +23,13 @@ std::string_view trimmed(std::string_view words) {
   return words;
 }
 
-// What a term's base unit is worth in another: times are ns, rates flops a ns, slopes ps a byte, the rest plain.
+// What a term's base unit is worth in another: times are ns, rates flops a ns, slopes ps a byte, memory bytes, the rest plain.
 struct Unit {
   const char* name;
   double in_base;
 };
 constexpr Unit units[] = {{"", 1}, {"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"%", 0.01}, {"×", 1}, {"times", 1}, {"ps", 1},
-                          {"TFLOP/s", 1e3}, {"tokens", 1}, {"calls", 1}, {"all-reduces", 1}};
+                          {"TFLOP/s", 1e3}, {"tokens", 1}, {"calls", 1}, {"all-reduces", 1}, {"GB", 1e9}, {"MB", 1e6}, {"B", 1}};
 
 // Digits, with one point; a blank may part thousands.
 struct Number {

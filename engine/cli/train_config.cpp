@@ -129,7 +129,7 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
   return made;
 }
 
-base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words) {
+base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& words) {
   Command command;
   command.name = "train";
   command.switches = training_switches();
@@ -139,11 +139,17 @@ base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words)
   line.value().switches["device"] = {"meta"};
   base::Result<TrainingConfig> made = training_config(line.value(), std::nullopt, 0);
   if (!made) return made.as_error();
+  return made.value().config;
+}
+
+base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words) {
+  const base::Result<config::RunConfig> config = config_on_meta(words);
+  if (!config) return config.as_error();
   constexpr int most_ranks = 64;
-  if (made.value().config.ranks > most_ranks) return Error{text("it has ", made.value().config.ranks, " ranks; a figure names a run of at most ", most_ranks)};
+  if (config.value().ranks > most_ranks) return Error{text("it has ", config.value().ranks, " ranks; a figure names a run of at most ", most_ranks)};
   launch::LaunchOptions quiet;
   quiet.write_run = false;
-  return launch::run(made.value().config, quiet);
+  return launch::run(config.value(), quiet);
 }
 
 }  // namespace shardbook::cli

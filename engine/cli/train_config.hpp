@@ -29,6 +29,8 @@ struct TrainingConfig {
 // Errors: one sentence; those of a file name file, line and key.
 base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus);
 
+// The validated config of options of `train` on --device meta. Errors: a sentence.
+base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& words);
 // What `train --device meta` with these words would give; nothing is written. `--device` may stand among them as meta only.
 // Errors: those of the words; another device.
 base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words);

@@ -71,7 +71,7 @@ class Writer {
     return letter(name, whole, numbers.text() + (whole == numbers.value() ? "" : ", up to a multiple of 64 n"));
   }
 
-  //@ plan.memory.parameters: Parameters by unit: four matmuls and their biases, norms; tables at both ends.
+  //@ plan.parameters: Parameters by unit: four matmuls and their biases, norms; tables at both ends.
   void parameters() {
     const Q D = D_, E = E_, I = I_, F = F_, U = U_, V = V_;
     const Q weights = D * E + I * D + D * U + F * D;
@@ -98,7 +98,7 @@ class Writer {
   }
   //@end
 
-  //@ plan.memory.gradients: Gradients, summed and whole, in fp32; and what the optimizer keeps.
+  //@ plan.gradients: Gradients, summed and whole, in fp32; and what the optimizer keeps.
   void gradients() {
     const Q four = bytes(4);
     const bool several = s_.micro_batches > 1;
@@ -117,7 +117,7 @@ class Writer {
   }
   //@end
 
-  //@ plan.memory.activations: What backward needs of forward, a block, and what lies between two kernels.
+  //@ plan.activations: What backward needs of forward, a block, and what lies between two kernels.
   void activations() {
     const Q L = L_, D = D_, N = N_, R = R_, H = H_, I = I_, E = E_, a = a_;
     const Q inner = s_.llama ? U_ + F_ : 2 * F_;   // what the activation reads and makes

@@ -53,6 +53,16 @@ TEST(Figures, ATermThatThereIsNotIsOneSentence) {
   EXPECT_FALSE(value_of_term("rate 1 2"));
 }
 
+TEST(Figures, OfMemoryAreWhatIsSetAside) {
+  // 18 bytes a parameter on one rank, of which there are 842 496; a multiple of 64 in every unit
+  const double model = value_of_term("memory parameter").value() + value_of_term("memory gradient").value() + value_of_term("memory optimizer").value();
+  EXPECT_EQ(model, 18 * 842496.0);
+  EXPECT_TRUE(rounds_to(model, "15.2 MB").value());
+  EXPECT_GT(value_of_term("memory all").value(), model);
+  EXPECT_FALSE(value_of_term("memory"));
+  EXPECT_FALSE(value_of_term("memory heap --fsdp 2"));
+}
+
 TEST(Figures, OfARunFollowWhatIsTakenAway) {
   const double step = value_of_term("step --tp 2 --fsdp 1").value();
   EXPECT_EQ(value_of_term("step --tp 2 --fsdp 1 with comm=0").value(), step);   // the host sets the pace

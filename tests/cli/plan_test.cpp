@@ -79,6 +79,30 @@ TEST(Plan, IsOfTheRankThatIsAskedFor) {
   EXPECT_EQ(shardbook(with(small, {"--tp", "7"})).code, 2);
 }
 
+TEST(Plan, DerivesWhatARankHoldsBesideWhatIsLaidOut) {
+  const std::vector<std::string> words = {"plan", "--device", "meta", "--model", "gpt-1.3b", "--tp", "2", "--fsdp", "4", "--micro-batches", "4", "--memory"};
+  const Spoken spoken = shardbook(words);
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  std::istringstream lines(spoken.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 80) << line;
+  EXPECT_NE(spoken.out.find("  shards of parameters "), std::string::npos);
+  EXPECT_NE(spoken.out.find("\n      P / n · 2 B\n"), std::string::npos);
+  EXPECT_NE(spoken.out.find("Formulas and layout agree to the byte.\n"), std::string::npos);
+
+  const nlohmann::json memory = json_of(words)["memory"];
+  std::int64_t all = 0;
+  for (const nlohmann::json& line : memory["lines"]) {
+    EXPECT_EQ(line["bytes"], line["laid_out_bytes"]) << line;
+    all += line["bytes"].get<std::int64_t>();
+  }
+  EXPECT_EQ(memory["bytes"], all);
+  EXPECT_EQ(memory["forgotten_bytes"], 0);
+  // Widths that are no multiple of 8 leave gaps, which the formulas leave out
+  const Spoken odd = shardbook({"plan", "--device", "meta", "--width", "100", "--heads", "4", "--ffn-width", "203", "--memory"});
+  ASSERT_EQ(odd.code, 0) << odd.err;
+  EXPECT_NE(odd.out.find("agree within 1 %"), std::string::npos) << odd.out;
+}
+
 TEST(Plan, StandsInTheHelp) {
   EXPECT_NE(shardbook({"--help"}).out.find("  plan "), std::string::npos);
   EXPECT_NE(shardbook({"plan", "--help"}).out.find("--rank N"), std::string::npos);

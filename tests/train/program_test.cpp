@@ -4,7 +4,9 @@
 #include <set>
 
 #include "engine/comm/meta/meta.hpp"
+#include "engine/config/switches.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "engine/train/planned.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -103,6 +105,196 @@ TEST(Counts, EveryMicroBatchGathersAndReducesAnew) {
   MetaStep step(config, 0);
   EXPECT_EQ(step.collectives(OpKind::all_gather, "dp_shard", Phase::forward, 0).size(), 2u);
   EXPECT_EQ(step.collectives(OpKind::reduce_scatter, "dp_shard", Phase::backward, 0).size(), 2u);
+}
+
+// ---- Counts and bytes of ZeRO's stages -----------------------------------------------------------
+
+// Ways to cut the same model over the same ranks.
+struct Way {
+  const char* name;
+  bool sharded, reshard;
+  const char* reduce;   // accumulate.reduce
+};
+const Way ddp{"DDP", false, true, "each"}, zero_1{"ZeRO-1", true, false, "last"}, zero_2{"ZeRO-2", true, false, "each"}, zero_3{"ZeRO-3", true, true, "each"};
+
+config::RunConfig cut_over(config::RunConfig config, const Way& way, int tp, int ranks, int micro_batches) {
+  config.tp = tp;
+  (way.sharded ? config.fsdp : config.dp) = ranks;
+  config.ranks = tp * ranks;
+  config.reshard = way.reshard;
+  config.micro_batches = micro_batches;
+  EXPECT_TRUE(config::set_switch(config, base::text("accumulate.reduce=", way.reduce)));
+  return config;
+}
+
+// Collectives of parameters and gradients in one step, and what a rank sends for them: of a buffer of S bytes
+// (n − 1)/n · S for a gather or a scatter, twice that for an all-reduce.
+struct Moved {
+  int gathers = 0, scatters = 0, all_reduces = 0;
+  base::Bytes sent = 0;
+  bool operator==(const Moved&) const = default;
+};
+std::ostream& operator<<(std::ostream& out, const Moved& moved) {
+  return out << moved.gathers << " all-gathers, " << moved.scatters << " reduce-scatters, " << moved.all_reduces << " all-reduces, " << moved.sent << " B sent";
+}
+
+Moved moved_by(const config::RunConfig& config, const std::string& without = "tp") {
+  MetaStep step(config, 0);
+  Moved moved;
+  for (const program::Op& op : step.program().ops) {
+    if (op.desc.collective.group == program::no_group || op.key.phase == Phase::reduce) continue;
+    const program::GroupInfo& group = step.catalogue().groups[op.desc.collective.group];
+    if (group.axis == without) continue;
+    const base::Bytes n = static_cast<base::Bytes>(group.ranks.size());
+    moved.gathers += op.desc.kind == OpKind::all_gather;
+    moved.scatters += op.desc.kind == OpKind::reduce_scatter;
+    moved.all_reduces += op.desc.kind == OpKind::all_reduce;
+    moved.sent += (op.desc.kind == OpKind::all_reduce ? 2 : 1) * (n - 1) * op.desc.collective.bytes / n;
+  }
+  return moved;
+}
+
+// Rajbhandari et al. 2020, §7 and table 1, with gradients of 4 bytes and parameters of b: L blocks, and a tied root that
+// stays whole once it is gathered.
+TEST(Bytes, OfEachStageOfZeroAreThoseOfThePaper) {
+  const int L = 3, n = 4;
+  config::RunConfig small = small_config(1, 1);
+  small.model.layers = L;
+  const std::int64_t d = 32, f = 64, block = 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d, root = (64 + 8) * d + 2 * d;
+  auto padded = [](std::int64_t numbers, std::int64_t ranks) { return (numbers + 64 * ranks - 1) / (64 * ranks) * (64 * ranks); };
+  const std::int64_t all = L * padded(block, n) + padded(root, n), replica = L * padded(block, 1) + padded(root, 1);
+  for (int M : {1, 2}) {
+    for (const auto& [precision, b] : {std::pair{config::Precision::bf16, 2}, std::pair{config::Precision::fp32, 4}}) {
+      small.precision = precision;
+      auto of = [&](const Way& way) { return moved_by(cut_over(small, way, 1, n, M)); };
+      EXPECT_EQ(of(ddp), (Moved{0, 0, 1, 2 * (n - 1) * 4 * replica / n})) << M;
+      EXPECT_EQ(of(zero_1), (Moved{L + 1, L + 1, 0, (n - 1) * (b + 4) * all / n})) << M;
+      EXPECT_EQ(of(zero_2), (Moved{L + 1, M * (L + 1), 0, (n - 1) * (b + M * 4) * all / n})) << M;
+      const std::int64_t again = (2 * M - 1) * b * L * padded(block, n);   // gathers of a block after its first
+      EXPECT_EQ(of(zero_3), (Moved{2 * M * L + 1, M * (L + 1), 0, (n - 1) * ((b + M * 4) * all + again) / n})) << M;
+    }
+  }
+}
+
+// What is computed again is whole then anyway, so nothing is gathered for it; but a cut matmul's result is summed again.
+TEST(Bytes, OfFullRecomputeRepeatTheSumsOverTpAndNoGather) {
+  for (const Way& way : {zero_1, zero_2, zero_3}) {
+    config::RunConfig config = cut_over(small_config(1, 1), way, 2, 2, 2);
+    const Moved without = moved_by(config), sums = moved_by(config, "dp_shard");
+    const base::Bytes activations = config.tokens_per_micro_batch() * config.model.width * 2;
+    ASSERT_TRUE(config::set_switch(config, "activations.recompute=full"));
+    EXPECT_EQ(moved_by(config), without) << way.name;
+    // Two a block and micro-batch
+    const int again = 2 * config.model.layers * config.micro_batches;
+    EXPECT_EQ(moved_by(config, "dp_shard"), (Moved{0, 0, sums.all_reduces + again, sums.sent + again * 2 * activations / 2})) << way.name;
+    MetaStep step(config, 0);
+    EXPECT_EQ(step.collectives(OpKind::all_reduce, "tp", Phase::backward, 1), std::vector<base::Bytes>(8, activations)) << way.name;
+  }
+}
+
+// ---- Memory --------------------------------------------------------------------------------------
+
+// What rank 0 sets aside on host ranks: by line of the formulas, in nominal bytes; and what the device says it gave.
+struct OnHost {
+  std::map<plan::Held, base::Bytes> held;
+  base::Bytes allocated = 0;
+};
+OnHost set_up_on_host(const config::RunConfig& config) {
+  OnHost host;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const std::string error = on_host_ranks(config.ranks, [&](HostRank& rank) {
+    const train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), rank.world.rank(), &tokens);
+    if (rank.world.rank() == 0) host = {train::held_in(rank.device.recorder().catalogue()), rank.device.allocated_bytes()};
+  });
+  EXPECT_EQ(error, "");
+  return host;
+}
+
+std::map<plan::Held, base::Bytes> lines_of(const plan::Holding& holding) {
+  std::map<plan::Held, base::Bytes> lines;
+  for (const plan::HeldLine& line : holding.lines) lines[line.held] += line.bytes;
+  return lines;
+}
+
+std::vector<config::RunConfig> models() {
+  config::RunConfig untied = small_config(1, 1), flash = small_config(1, 1);
+  untied.model.tied = false;
+  untied.model.layers = 3;
+  untied.model.vocab = 512;   // a root that is no smaller than a block, and fewer tokens than rows
+  flash.attention = config::AttentionKind::flash;
+  return {small_config(1, 1), untied, flash, small_llama(1, 1)};
+}
+
+TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
+  int tried = 0;
+  for (const config::RunConfig& model : models()) {
+    for (const Way& way : {ddp, zero_1, zero_2, zero_3}) {
+      for (int tp : {1, 2}) {
+        for (int ranks : {1, 2, 4}) {
+          for (int micro_batches : {1, 2}) {
+            for (const char* recompute : {"none", "full"}) {
+              config::RunConfig config = cut_over(model, way, tp, ranks, micro_batches);
+              ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
+              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute);
+              // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
+              EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
+              if (++tried % 3 != 0) continue;
+              config.precision = config::Precision::fp32;
+              EXPECT_EQ(plan::holding_of(train::shapes_of(config)).all(), set_up_on_host(config).allocated) << where;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// Prefetch is slots, and replicas of shards hold what shards hold.
+TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
+  for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false"}) {
+    for (int dp : {1, 2}) {
+      config::RunConfig config = small_config(1, 2, dp);
+      config.model.layers = 4;
+      config.micro_batches = 2;
+      ASSERT_TRUE(config::set_switch(config, set));
+      const auto planned = train::planned(config, mesh_of(config), 1);
+      ASSERT_TRUE(planned);
+      EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << set;
+    }
+  }
+}
+
+// At its fullest a step has as much whole as is set aside for it, but for the one gradient that may be made meanwhile.
+TEST(Memory, ThatIsSetAsideIsFullAtTheFullestMomentOfAStep) {
+  for (const Way& way : {zero_1, zero_2, zero_3}) {
+    const config::RunConfig config = cut_over(small_config(1, 1), way, 1, 4, 2);
+    const auto planned = train::planned(config, mesh_of(config), 0);
+    ASSERT_TRUE(planned);
+    auto lines = lines_of(planned.value().holding);
+    EXPECT_EQ(planned.value().needs.gathered_bytes, lines[plan::Held::whole_blocks] + lines[plan::Held::whole_ends]) << way.name;
+    const base::Bytes spare = std::string_view(way.reduce) == "each" ? planned.value().network.units[1].gradient : 0;
+    EXPECT_EQ(planned.value().needs.gradient_bytes, lines[plan::Held::block_gradients] + lines[plan::Held::end_gradients] - spare) << way.name;
+  }
+}
+
+// Parameters begin at multiples of 8 numbers; the formulas leave those gaps out.
+TEST(Memory, OfOddWidthsIsWithinAPercentOfTheFormulas) {
+  int apart = 0;
+  for (const Way& way : {ddp, zero_3}) {
+    config::RunConfig config = cut_over(small_config(1, 1), way, 1, 3, 1);
+    config.sequences = 12;
+    config.model.width = 100;
+    config.model.head_dim = 25;
+    config.model.ffn_width = 203;
+    const auto planned = train::planned(config, mesh_of(config), 0);
+    ASSERT_TRUE(planned);
+    for (const auto& [kind, bytes] : planned.value().buffers) {
+      EXPECT_NEAR(static_cast<double>(planned.value().holding.bytes(kind)), static_cast<double>(bytes), 0.01 * static_cast<double>(bytes)) << program::name_of(kind);
+    }
+    apart += lines_of(planned.value().holding) != planned.value().laid_out;
+  }
+  EXPECT_GE(apart, 1);   // a shard's own padding may swallow them
 }
 
 TEST(Record, NamesTheLinesOfTheRoomsThatDecide) {
