@@ -108,7 +108,7 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   } else if (speed.traced_step_ns > 0) {
     out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
-  if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), " allocated by rank 0"));
+  if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), config.device == config::DeviceKind::meta ? " that rank 0 of a GPU run would allocate; `plan --memory` derives it" : " allocated by rank 0"));
   return out;
 }
 

@@ -72,6 +72,9 @@ TEST(Train, OnMetaThereAreTimesAndNoLosses) {
   EXPECT_EQ(json["losses"].size(), 0u);
   EXPECT_GT(json["tokens_per_second"].get<double>(), 0);
   EXPECT_EQ(json["tables"][0]["clock"], "modelled");
+  // Memory is what a GPU would give, as `plan` has it: bf16 in two bytes
+  const Spoken plan = shardbook({"plan", "--device", "meta", "--model", "gpt-124m", "--tp", "2", "--fsdp", "4", "--json"});
+  EXPECT_EQ(json["allocated_bytes"].get<double>(), nlohmann::json::parse(plan.out)["memory"]["bytes"].get<double>());
 }
 
 TEST(Train, WithoutTracedStepsItSaysSo) {

@@ -1,7 +1,8 @@
 // device/meta: no memory and no numbers; only the program is written down.
 //
 // Every call is accepted and nothing runs, so that a step of a model of any size, on any number of
-// ranks, can be issued on a laptop and resolved against a machine's profile (simulate/).
+// ranks, can be issued on a laptop and resolved against a machine's profile (simulate/). Bytes are those that a
+// GPU would give.
 #pragma once
 
 #include "engine/device/device.hpp"
@@ -10,7 +11,7 @@ namespace shardbook::device {
 
 class MetaDevice : public Device {
  public:
-  explicit MetaDevice(base::Rank rank) : Device(Kind::meta, Storage{}, rank) {}
+  explicit MetaDevice(base::Rank rank) : Device(Kind::meta, Storage{base::DType::bf16, base::DType::f32}, rank) {}
   void* pinned(base::Bytes) override { return nullptr; }
   void synchronize() override {}
 
