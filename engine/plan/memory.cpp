@@ -53,7 +53,7 @@ class Writer {
     n_ = letter("n", s_.fsdp, "ranks that shard");
     if (cut) letter("t", t, "ranks that cut each matmul");
     N_ = letter("N", s_.sequences * s_.positions, "tokens of a micro-batch");
-    R_ = s_.rows_divided_by == 1 ? N_ : letter("R", N_.value() / s_.rows_divided_by, "rows of them outside of the cut linears");
+    R_ = s_.rows_divided_by == 1 ? N_ : letter("R", N_.value() / s_.rows_divided_by, "rows of them that are here between the linears");
     S_ = letter("S", s_.positions, "positions of a sequence");
     H_ = letter("H", s_.heads / t, "heads" + of_rank);
     I_ = letter("I", s_.heads * s_.head_dim / t, "what they make: H K, with K = " + std::to_string(s_.head_dim));
@@ -134,7 +134,8 @@ class Writer {
     holds(Held::loss, kind, 4 * (N * four));
     // Between kernels, shared by all blocks
     holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + square);
-    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a);
+    const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear
+    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }
   //@end

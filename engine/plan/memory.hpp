@@ -29,7 +29,7 @@ struct Shapes {
   // A micro-batch of a rank, and how many there are in a step
   std::int64_t sequences = 0;      // of `positions` tokens
   std::int64_t micro_batches = 1;
-  std::int64_t rows_divided_by = 1;   // by how many the rows outside of the cut linears are divided (sequence parallel)
+  std::int64_t rows_divided_by = 1;   // into how many runs the rows between the linears are cut (sequence parallelism)
   base::Bytes parameter = 2, activation = 2;   // of one number: what is computed with
   // The layout, and the choices of its order
   std::int64_t tp = 1, fsdp = 1, dp = 1;

@@ -35,6 +35,7 @@ LAYOUTS = [
     ("ZeRO-3, flash attention", "--fsdp 2 --tp 1 --attention flash"),
     ("tp 2", "--tp 2 --fsdp 1"),
     ("tp 2, recompute full", "--tp 2 --fsdp 1 --set activations.recompute=full"),
+    ("tp 2, sequence cut", "--tp 2 --fsdp 1 --set tensor_parallel.sequence=cut"),
 ]
 MODELS = ["gpt-124m", "gpt-1.3b"]
 KINDS = ["parameter", "gathered", "gradient", "optimizer", "activation"]
@@ -136,6 +137,13 @@ def allocated(program, options, nvml, seconds):
     return {"allocated_bytes": int(run["allocated_bytes"]), "rise_bytes": watch.rise(), "step_ns": run["step_ns"]}
 
 
+def knows(program, layout):
+    """Whether all switches of a layout are there: some are younger than this script."""
+    words = layout.split()
+    keys = [words[at + 1].split("=")[0] for at, word in enumerate(words) if word == "--set"]
+    return all(subprocess.run([program, "switches", key], cwd=ROOT, capture_output=True).returncode == 0 for key in keys)
+
+
 def layout_of(options):
     words = options.split()
     return "".join("%s %s " % (word[2:], words[at + 1]) for at, word in enumerate(words) if word in ("--tp", "--fsdp", "--dp") and words[at + 1] != "1").strip()
@@ -171,6 +179,8 @@ def measure(asked):
             print("%s, a tiny model: %s" % (layout, problem), file=sys.stderr)
     for model in MODELS:
         for name, layout in LAYOUTS:
+            if not knows(asked.program, layout):
+                continue
             options = ("--model %s %s %s" % (model, BATCH, layout)).split()
             row = {"model": model, "name": name, "options": " ".join(options)}
             kept["rows"].append(row)

@@ -73,6 +73,19 @@ TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {
     const Holding holding = holding_of(of);
     return bytes_of(holding, Held::layer_inputs) + bytes_of(holding, Held::attention_kept) + bytes_of(holding, Held::block_kept);
   };
+  // Cut over t ranks: 10 + 24 / t (of which 2 are masks of what is not cut), and with the rows between the linears cut
+  // as well all of it is divided by t (§4.2); so are the numbers of the norms
+  Shapes cut = shapes;
+  cut.tp = 2;
+  const auto block_of = [&](Shapes of) {
+    of.layers = 3;
+    const base::Bytes three = kept(of);
+    of.layers = 2;
+    return three - kept(of);
+  };
+  EXPECT_EQ(block_of(cut), (10 - 2 + 24 / 2) * N * D + (5 - 3) * square / 2 + 2 * 2 * 4 * N);
+  cut.rows_divided_by = 2;
+  EXPECT_EQ(2 * block_of(cut), block_of(shapes));
   const base::Bytes two = kept(shapes);
   shapes.layers = 3;
   EXPECT_EQ(kept(shapes) - two, (34 - 2) * N * D + (5 - 3) * square + 2 * 2 * 4 * N);
