@@ -45,6 +45,7 @@ struct Collectives {
   std::map<Rank, Members> of_rank;
   std::map<std::string, std::int64_t> lines;   // of those inside, and where there are none of all: whose line leads, how often
   std::int64_t inside = 0, edge = 0;     // of the first rank
+  std::int64_t open = 0;                 // of those inside: with compute beside less than half of it
   std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
   std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
 };
@@ -120,12 +121,15 @@ class Search {
     const program::Program& program = *rank.steps.back().program;
     // Between which times is there compute to hide behind?
     std::optional<Nanoseconds> first, last;
+    std::vector<metrics::Interval> computing;
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       if (!is(program.ops[op], OpClass::compute)) continue;
+      computing.push_back({times.ran[op].start, times.ran[op].end});
       const program::Phase phase = program.ops[op].key.phase;
       if (phase == program::Phase::forward) first = std::min(first.value_or(times.ran[op].start), times.ran[op].start);
       if (phase == program::Phase::backward) last = std::max(last.value_or(times.ran[op].end), times.ran[op].end);
     }
+    const metrics::Intervals compute = metrics::union_of(std::move(computing));
     for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
       const Command& command = program.commands[at];
       if (command.kind != CommandKind::op || !is(program.ops[command.op], OpClass::communication)) continue;
@@ -139,6 +143,7 @@ class Search {
       members.commands.insert(around.commands.begin(), around.commands.end());
       if (!is_first) continue;
       ++(is_edge ? line.edge : line.inside);
+      line.open += !is_edge && 2 * metrics::length_within(compute, {ran.start, ran.end}) < ran.end - ran.start;
       // One inside outweighs all edges.
       line.lines[leading_line(command, op)] += is_edge ? 1 : 1000;
       line.needed_at_once += around.kernels_until_needed == 0;
@@ -221,7 +226,7 @@ class Search {
     late_.insert(line);
     Cause cause;
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
-    cause.count = collectives.inside;
+    cause.count = collectives.open > 0 ? collectives.open : collectives.inside;
     cause.gain_ns = earlier_ns;
     cause.line = line_of_most(collectives);
     cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";

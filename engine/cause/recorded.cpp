@@ -48,6 +48,10 @@ base::Result<Recorded> read_pack(const std::string& place) {
 
 }  // namespace
 
+std::string Recorded::switch_value(const std::string& key) const {
+  return info && info->switches.is_object() ? info->switches.value(key, std::string()) : "";
+}
+
 std::string Recorded::option(const std::string& name) const {
   if (!info || !info->config.contains(name)) return "";
   const nlohmann::json& value = info->config[name];

@@ -26,7 +26,10 @@ std::string Remedies::another_cut() const {
 
 std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
   const int prefetch = recorded_.number("prefetch", -1);
-  if (kind == OpKind::all_gather && axis == "dp_shard" && prefetch >= 0) return text("--prefetch ", prefetch + 1);
+  const bool gathers = kind == OpKind::all_gather && axis == "dp_shard";
+  // One block ahead is of no use to a backward that gathers none ahead.
+  if (gathers && recorded_.switch_value("fsdp.backward_prefetch") == "none") return "--set fsdp.backward_prefetch=pre";
+  if (gathers && prefetch >= 0) return text("--prefetch ", prefetch + 1);
   return "issuing each one place earlier";
 }
 
