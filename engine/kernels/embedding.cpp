@@ -73,33 +73,50 @@ void embedding_backward(Lane lane, const Tensor& dx_ND, const TokenSegments& seg
   lane.device().launch(lane, desc, args, &host::embedding_backward, &cuda::embedding_backward);
 }
 
+namespace {
+
+void expect_whole_sequences(const char* op, const char* name, const Tensor& x_ND, std::int64_t positions) {
+  expect_matrix(op, name, x_ND);
+  expect_shape(op, name, x_ND, {x_ND.shape[0] / positions * positions, x_ND.shape[1]});
+}
+
+}  // namespace
+
 void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND) {
+  expect_whole_sequences("position_forward", "x_ND", x_ND, weight_SD.shape[0]);
+  position_forward(lane, weight_SD, x_ND, 0);
+}
+
+void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate) {
+  expect_whole_sequences("position_backward", "dx_ND", dx_ND, dweight_SD.shape[0]);
+  position_backward(lane, dx_ND, dweight_SD, accumulate, 0);
+}
+
+void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND, std::int64_t first) {
   static constexpr const char* op = "position_forward";
   expect_matrix(op, "x_ND", x_ND);
   expect_matrix(op, "weight_SD", weight_SD);
-  const std::int64_t positions = weight_SD.shape[0], width = x_ND.shape[1], sequences = x_ND.shape[0] / positions;
-  expect_shape(op, "x_ND", x_ND, {sequences * positions, width});
+  const std::int64_t positions = weight_SD.shape[0], rows = x_ND.shape[0], width = x_ND.shape[1];
   expect_shape(op, "weight_SD", weight_SD, {positions, width});
   expect_same_type(op, "weight_SD", weight_SD, x_ND);
   OpDesc desc(op, OpKind::pointwise, x_ND.nominal);
   desc.flops(x_ND.elements()).reads(weight_SD.use()).updates(x_ND.use());
-  const PositionForwardArgs args{weight_SD.data, x_ND.data, sequences, positions, width, x_ND.storage};
+  const PositionForwardArgs args{weight_SD.data, x_ND.data, rows, positions, width, x_ND.storage, first};
   lane.device().launch(lane, desc, args, &host::position_forward, &cuda::position_forward);
 }
 
-void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate) {
+void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate, std::int64_t first) {
   static constexpr const char* op = "position_backward";
   expect_matrix(op, "dx_ND", dx_ND);
   expect_matrix(op, "dweight_SD", dweight_SD);
-  const std::int64_t positions = dweight_SD.shape[0], width = dx_ND.shape[1], sequences = dx_ND.shape[0] / positions;
-  expect_shape(op, "dx_ND", dx_ND, {sequences * positions, width});
+  const std::int64_t positions = dweight_SD.shape[0], rows = dx_ND.shape[0], width = dx_ND.shape[1];
   expect_shape(op, "dweight_SD", dweight_SD, {positions, width});
   expect_nominal(op, "dweight_SD", dweight_SD, base::DType::f32);
   OpDesc desc(op, OpKind::reduction, dx_ND.nominal);
   desc.flops(dx_ND.elements()).reads(dx_ND.use());
   if (accumulate) desc.updates(dweight_SD.use());
   else desc.writes(dweight_SD.use());
-  const PositionBackwardArgs args{dx_ND.data, dweight_SD.data, sequences, positions, width, accumulate, dx_ND.storage};
+  const PositionBackwardArgs args{dx_ND.data, dweight_SD.data, rows, positions, width, accumulate, dx_ND.storage, first};
   lane.device().launch(lane, desc, args, &host::position_backward, &cuda::position_backward);
 }
 

@@ -37,5 +37,9 @@ void embedding_backward(Lane lane, const Tensor& dx_ND, const TokenSegments& seg
 void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND);
 // dweight_SD (+)= Σ_b dx_ND[b·S + s], nominal f32.
 void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate);
+// The same for some of the tokens, from token `first` of them on: x_ND[n] is at position (first + n) mod S. Without
+// `accumulate` the rows of dweight_SD whose positions are not here become 0.
+void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND, std::int64_t first);
+void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate, std::int64_t first);
 
 }  // namespace shardbook::kernels

@@ -83,16 +83,42 @@ TEST_F(Embedding, PositionsAreAddedForwardAndSummedBackward) {
       Numbers x(normal(n), dtype), weight(normal(positions * width), dtype);
       const Numbers before = x;
       run_both([&](bool gpu) {
-        return kernels::PositionForwardArgs{weight.at(gpu), x.at(gpu), sequences, positions, width, gpu ? dtype : DType::f64};
+        return kernels::PositionForwardArgs{weight.at(gpu), x.at(gpu), sequences * positions, positions, width, gpu ? dtype : DType::f64};
       }, &kernels::host::position_forward, &kernels::cuda::position_forward);
       expect_within(x, [&](std::size_t i) { return unit_f32 * std::abs(x[i]); });
 
       for (const bool accumulate : {false, true}) {
         Numbers dx(small_integers(n, 100), dtype), dweight(small_integers(positions * width, 1000), DType::f32);
         run_both([&](bool gpu) {
-          return kernels::PositionBackwardArgs{dx.at(gpu), dweight.at(gpu), sequences, positions, width, accumulate, gpu ? dtype : DType::f64};
+          return kernels::PositionBackwardArgs{dx.at(gpu), dweight.at(gpu), sequences * positions, positions, width, accumulate, gpu ? dtype : DType::f64};
         }, &kernels::host::position_backward, &kernels::cuda::position_backward);
         expect_exact(dweight);
+      }
+    }
+  }
+}
+
+// Rows of some tokens: less than a sequence, or one and a half, from the middle of one on.
+TEST_F(Embedding, PositionsOfSomeTokensAreThoseWhereTheyStand) {
+  const std::int64_t positions = 16;
+  const std::vector<std::pair<std::int64_t, std::int64_t>> places = {{0, 8}, {8, 8}, {24, 24}, {40, 5}};
+  for (const DType dtype : both_types) {
+    for (const std::int64_t width : {12, 128}) {
+      for (const auto& [first, rows] : places) {
+        SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << width << ", " << rows << " rows from " << first);
+        Gpu::get().reset();
+        Numbers x(small_integers(rows * width, 100), dtype), weight(small_integers(positions * width, 100), dtype);
+        run_both([&, first = first, rows = rows](bool gpu) {
+          return kernels::PositionForwardArgs{weight.at(gpu), x.at(gpu), rows, positions, width, gpu ? dtype : DType::f64, first};
+        }, &kernels::host::position_forward, &kernels::cuda::position_forward);
+        expect_exact(x);
+        for (const bool accumulate : {false, true}) {
+          Numbers dx(small_integers(rows * width, 100), dtype), dweight(small_integers(positions * width, 1000), DType::f32);
+          run_both([&, first = first, rows = rows](bool gpu) {
+            return kernels::PositionBackwardArgs{dx.at(gpu), dweight.at(gpu), rows, positions, width, accumulate, gpu ? dtype : DType::f64, first};
+          }, &kernels::host::position_backward, &kernels::cuda::position_backward);
+          expect_exact(dweight);
+        }
       }
     }
   }

@@ -126,6 +126,34 @@ TYPED_TEST(Embedding, PositionBackwardSumsSequencesAndAddsOnlyWhenToldTo) {
   }
 }
 
+// Rows from any token on, of part of a sequence or of more than one: token `first + n` is at position (first + n) mod S.
+TYPED_TEST(Embedding, PositionsOfSomeTokensAreThoseWhereTheyStand) {
+  HostBench<TypeParam> bench;
+  const std::int64_t positions = 3;
+  const Numbers weight = integers(1, positions * width), before = integers(2, positions * width);
+  for (const std::int64_t first : {0, 1, 5, 7}) {
+    for (const std::int64_t rows : {1, 2, 4, 7}) {
+      const Numbers x = integers(3, rows * width), dx = integers(4, rows * width);
+      const Tensor x_ND = bench.tensor({rows, width}, x);
+      position_forward(bench.stream(), bench.tensor({positions, width}, weight), x_ND, first);
+      const Numbers after = bench.values(x_ND);
+      for (const bool accumulate : {false, true}) {
+        Numbers expected = accumulate ? before : Numbers(static_cast<std::size_t>(positions * width), 0);
+        for (std::int64_t n = 0; n < rows; ++n) {
+          for (std::int64_t i = 0; i < width; ++i) {
+            const std::int64_t at = (first + n) % positions * width + i;
+            EXPECT_EQ(after[n * width + i], x[n * width + i] + weight[at]);
+            expected[at] += dx[n * width + i];
+          }
+        }
+        const Tensor dweight_SD = bench.tensor({positions, width}, before);
+        position_backward(bench.stream(), bench.tensor({rows, width}, dx), dweight_SD, accumulate, first);
+        EXPECT_EQ(bench.values(dweight_SD), expected) << rows << " rows from " << first;
+      }
+    }
+  }
+}
+
 TEST(EmbeddingGradients, AreThoseOfFiniteDifferences) {
   HostBench<double> bench;
   const Numbers weight = numbers(1, vocab * width), dx = numbers(2, count * width), position = numbers(3, count * width);

@@ -60,10 +60,10 @@ struct PositionForward {
   PositionForwardArgs args;
   template <int N>
   __device__ void run(std::int64_t at) const {
-    // Tokens are sequence after sequence, so a token's place in weight_SD is its place modulo S·D.
+    // Tokens are sequence after sequence, so a number's place in weight_SD is its place among all modulo S·D.
     float value[N], weight[N];
     load<N>(static_cast<const T*>(args.x_ND) + at, value);
-    load<N>(static_cast<const T*>(args.weight_SD) + row_and_column(at, args.positions * args.width).column, weight);
+    load<N>(static_cast<const T*>(args.weight_SD) + row_and_column(args.first * args.width + at, args.positions * args.width).column, weight);
 #pragma unroll
     for (int i = 0; i < N; ++i) value[i] += weight[i];
     store<N>(static_cast<T*>(args.x_ND) + at, value);
@@ -78,9 +78,11 @@ struct PositionBackward {
     const std::int64_t stride = args.positions * args.width;
     float* to = static_cast<float*>(args.dweight_SD) + at;
     float sum[N] = {};
-    for (std::int64_t b = 0; b < args.sequences; ++b) {
+    // The first row here that is of this position; every S-th from there is
+    const std::int64_t place = at - args.first * args.width % stride;
+    for (std::int64_t from = place < 0 ? place + stride : place; from < args.rows * args.width; from += stride) {
       float gradient[N];
-      load<N>(static_cast<const T*>(args.dx_ND) + b * stride + at, gradient);
+      load<N>(static_cast<const T*>(args.dx_ND) + from, gradient);
 #pragma unroll
       for (int i = 0; i < N; ++i) sum[i] += gradient[i];
     }
@@ -129,8 +131,7 @@ void position_forward(const PositionForwardArgs& args, const device::CudaQueue& 
   with_type(args.dtype, "position_forward", [&](auto zero) {
     using T = decltype(zero);
     with_width<T>(rows_are_wide<T>(args.width, {args.weight_SD, args.x_ND}), [&](auto pack) {
-      launch_pointwise<pack.value>("position_forward", args.sequences * args.positions * args.width,
-                                   PositionForward<T>{args}, queue);
+      launch_pointwise<pack.value>("position_forward", args.rows * args.width, PositionForward<T>{args}, queue);
     });
   });
 }

@@ -41,22 +41,20 @@ void add_rows(const EmbeddingBackwardArgs& args) {
 
 template <class T>
 void add_positions(const PositionForwardArgs& args) {
-  const std::int64_t sequence = args.positions * args.width;
-  const T* weight = as<T>(args.weight_SD);
-  for (std::int64_t b = 0; b < args.sequences; ++b) {
-    T* x = as<T>(args.x_ND) + b * sequence;
-    for (std::int64_t i = 0; i < sequence; ++i) x[i] += weight[i];
+  for (std::int64_t n = 0; n < args.rows; ++n) {
+    T* x = as<T>(args.x_ND) + n * args.width;
+    const T* weight = as<T>(args.weight_SD) + (args.first + n) % args.positions * args.width;
+    for (std::int64_t i = 0; i < args.width; ++i) x[i] += weight[i];
   }
 }
 
 template <class T>
-void sum_sequences(const PositionBackwardArgs& args) {
-  const std::int64_t sequence = args.positions * args.width;
-  T* dweight = as<T>(args.dweight_SD);
-  if (!args.accumulate) std::fill(dweight, dweight + sequence, T(0));
-  for (std::int64_t b = 0; b < args.sequences; ++b) {
-    const T* dx = as<T>(args.dx_ND) + b * sequence;
-    for (std::int64_t i = 0; i < sequence; ++i) dweight[i] += dx[i];
+void sum_positions(const PositionBackwardArgs& args) {
+  if (!args.accumulate) std::fill(as<T>(args.dweight_SD), as<T>(args.dweight_SD) + args.positions * args.width, T(0));
+  for (std::int64_t n = 0; n < args.rows; ++n) {
+    const T* dx = as<T>(args.dx_ND) + n * args.width;
+    T* dweight = as<T>(args.dweight_SD) + (args.first + n) % args.positions * args.width;
+    for (std::int64_t i = 0; i < args.width; ++i) dweight[i] += dx[i];
   }
 }
 
@@ -72,7 +70,7 @@ void position_forward(const PositionForwardArgs& args) {
   with_float(args.dtype, [&](auto zero) { add_positions<decltype(zero)>(args); });
 }
 void position_backward(const PositionBackwardArgs& args) {
-  with_float(args.dtype, [&](auto zero) { sum_sequences<decltype(zero)>(args); });
+  with_float(args.dtype, [&](auto zero) { sum_positions<decltype(zero)>(args); });
 }
 
 }  // namespace shardbook::kernels::host
