@@ -38,6 +38,7 @@ std::vector<plan::Unit> ShardedParameters::units() const {
     known.shares_gradient = unit.of_block && !gradient_in_place();
     known.gathered = unit.layout->padded() * base::size_of(config_.parameter);
     known.gradient = unit.layout->padded() * base::size_of(base::DType::f32);
+    if (config_.partial_over_tp && !unit.layout->replicated_over_tp().empty()) known.sums.push_back("tp");
     // Alone with several micro-batches, "reduce" adds them up.
     if (!gradient_in_place()) known.sums.push_back("dp_shard");
     if (config_.replicas > 1) known.sums.push_back("dp_replicate");
@@ -51,7 +52,7 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
   // Is any unit reduced more than once a step?
   std::vector<int> reductions(units_.size());
   for (const plan::Action& action : plan.actions) {
-    if (action.kind == plan::Kind::reduce && units()[static_cast<std::size_t>(action.unit)].sums.front() == action.axis) ++reductions[static_cast<std::size_t>(action.unit)];
+    if (action.kind == plan::Kind::reduce && plan::empties(units()[static_cast<std::size_t>(action.unit)], action.axis)) ++reductions[static_cast<std::size_t>(action.unit)];
   }
   std::int64_t largest_shard = 0;
   for (const ShardedUnit& unit : units_) largest_shard = std::max(largest_shard, unit.layout->shard_elements());

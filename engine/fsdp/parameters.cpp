@@ -108,6 +108,14 @@ Tensor ShardedParameters::gradients(int unit, int units) const {
   return gradients_.slice(begin, {elements});
 }
 
+std::vector<Tensor> ShardedParameters::replicated_gradients(int number) const {
+  const ShardedUnit& of = units_[static_cast<std::size_t>(number)];
+  const Tensor& full = gradient_in_place() ? of.own_gradient_slot->full : of.gradient_slot->full;
+  std::vector<Tensor> parts;
+  for (const shard::Interval& part : of.layout->replicated_over_tp()) parts.push_back(full.slice(part.begin, {part.size()}));
+  return parts;
+}
+
 void ShardedParameters::await_gradient(device::Stream& stream, int number) {
   ShardedUnit& of = unit(number);
   if (!alone()) device_.wait(stream, of.reduced_in->reduced);

@@ -26,6 +26,7 @@ struct StoreConfig {
   bool reshard = true;       // blocks are freed after forward, and gathered again for backward
   int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
   int micro_batches = 1;     // of a step
+  bool partial_over_tp = false;   // of what tp ranks hold alike each makes a summand of the gradient: they are summed over tp
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
 };
 
@@ -42,6 +43,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
 
   std::vector<optimizer::ShardState>& shards() override { return shards_; }
   Tensor gradients(int unit, int units) const override;
+  std::vector<Tensor> replicated_gradients(int unit) const override;
   void await_gradient(device::Stream& stream, int unit) override;
   void updated() override;
 

@@ -75,11 +75,10 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
         break;
       case Kind::reduce:
         action.micro_batch = now.micro_batch;
-        // The first axis' reduction takes the gradient out of its buffer
+        // One of its reductions takes the gradient out of its buffer
         for (int number = action.unit; number < std::min<int>(action.unit + action.units, static_cast<int>(units.size())); ++number) {
-          const std::vector<std::string>& sums = network.units[static_cast<std::size_t>(number)].sums;
           Now& its = units[static_cast<std::size_t>(number)];
-          if (sums.empty() || sums.front() != action.axis) continue;
+          if (!empties(network.units[static_cast<std::size_t>(number)], action.axis)) continue;
           if (number == action.unit) action.slot = its.gradient_slot;
           gradients.give_back(its.gradient_slot);
           its.gradient_open = false;

@@ -40,7 +40,7 @@ Needs needs_of(const Plan& plan, const Network& network) {
       case Kind::reduce:
         for (int of = number; of < number + action.units; ++of) {
           const Unit& reduced = network.units[static_cast<std::size_t>(of)];
-          if (reduced.sums.empty() || reduced.sums.front() != action.axis || gradients.erase(of) == 0) continue;
+          if (!empties(reduced, action.axis) || gradients.erase(of) == 0) continue;
           now.gradient_bytes -= reduced.gradient;
           now.gradient -= reduced.shares_gradient;
         }

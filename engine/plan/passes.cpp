@@ -41,7 +41,9 @@ Plan reduce_gradients(const Plan& plan, const Network& network, Reduce when, con
     const int unit = network.layers[static_cast<std::size_t>(action.layer)].unit;
     const std::vector<std::string>& sums = network.units[static_cast<std::size_t>(unit)].sums;
     if (std::find(sums.begin(), sums.end(), axis) == sums.end()) continue;
-    last[{unit, when == Reduce::every_micro_batch ? action.micro_batch : 0}] = at;
+    // What nobody takes out of its buffer adds up there, and is summed once
+    const bool each = when == Reduce::every_micro_batch && std::find(sums.begin(), sums.end(), "dp_shard") != sums.end();
+    last[{unit, each ? action.micro_batch : 0}] = at;
   }
   std::map<std::size_t, int> unit_after;
   for (const auto& [key, at] : last) unit_after[at] = key.first;

@@ -1,5 +1,6 @@
 #include "engine/plan/plan.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "engine/base/check.hpp"
@@ -21,6 +22,11 @@ bool Action::operator==(const Action& other) const {
 }
 
 bool sums_in_place(std::string_view axis) { return axis != "dp_shard"; }
+
+bool empties(const Unit& unit, std::string_view axis) {
+  const auto first = std::find_if(unit.sums.begin(), unit.sums.end(), [](const std::string& sum) { return sum != "tp"; });
+  return first != unit.sums.end() && *first == axis;
+}
 
 std::string to_string(const Action& action) {
   std::string words = name_of(action.kind);

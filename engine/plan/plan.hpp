@@ -55,7 +55,7 @@ struct Action {
   int unit = -1;          // of what concerns parameters: a place in Network::units
   int units = 1;          // of reduce: so many units from `unit` on, whose gradients lie end to end (a bucket)
   int slot = -1;          // which of the shared buffers; -1: its own. finish() gives them out
-  const char* axis = "";  // of reduce: "dp_shard", "dp_replicate"; a literal
+  const char* axis = "";  // of reduce: "tp", "dp_shard", "dp_replicate"; a literal
   program::SourceLine where;
 
   bool operator==(const Action& other) const;  // but for `where`
@@ -75,8 +75,8 @@ struct Unit {
   bool resident = false;   // once gathered it stays whole until the update
   bool shares_gathered = true, shares_gradient = true;   // in buffers that units use in turn, not in its own
   base::Bytes gathered = 0, gradient = 0;                // nominal bytes of each, whole
-  // Over which axes the gradient is a summand when backward leaves it, in the order in which it must be summed. The
-  // first reduction empties its buffer.
+  // Over which axes the gradient is a summand when backward leaves it, in the order in which it must be summed. Over tp
+  // it is a part of the gradient, where it lies; the first reduction over another axis empties its buffer.
   std::vector<std::string> sums;
 };
 struct Network {
@@ -88,6 +88,8 @@ struct Network {
 // Over dp_shard the sum goes elsewhere, into the shard, and is added to what is there. Over another axis it takes the
 // place of the summand, so nothing may be added to it after.
 bool sums_in_place(std::string_view axis);
+// Whether the reduction over this axis takes a unit's gradient out of its buffer.
+bool empties(const Unit& unit, std::string_view axis);
 
 struct Plan {
   std::vector<Action> actions;

@@ -259,9 +259,10 @@ class Walk {
       }
     }
     now.to_sum.erase(now.to_sum.begin());
-    now.open.clear();
-    // Shards are added up over micro-batches; what is summed over replicas is the end of it.
-    if (sums_in_place(action.axis)) now.closed = static_cast<int>(at_);
+    if (empties(unit(number), action.axis)) now.open.clear();
+    // Shards are added up over micro-batches; what is summed over replicas is the end of it. So is what is summed over tp,
+    // until it is taken out of its buffer
+    now.closed = sums_in_place(action.axis) ? static_cast<int>(at_) : -1;
     now.summed[action.axis] = static_cast<int>(at_);
     return {};
   }

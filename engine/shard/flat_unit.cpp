@@ -46,6 +46,18 @@ FlatUnit::FlatUnit(std::string name, std::vector<FlatParameter> parameters, int 
   shard_elements_ = round_up(round_up(elements_, shards_) / shards_, shard_alignment);
 }
 
+std::vector<Interval> FlatUnit::replicated_over_tp() const {
+  std::vector<Interval> runs;
+  bool joins = false;
+  for (std::size_t parameter = 0; parameter < parameters_.size(); ++parameter) {
+    const bool replicated = parameters_[parameter].replicated_over_tp;
+    if (replicated && joins) runs.back().end = ranges_[parameter].end;
+    else if (replicated) runs.push_back(ranges_[parameter]);
+    joins = replicated;
+  }
+  return runs;
+}
+
 int FlatUnit::index_of(std::string_view name) const {
   const auto found = std::find_if(parameters_.begin(), parameters_.end(),
                                   [&](const FlatParameter& parameter) { return parameter.name == name; });

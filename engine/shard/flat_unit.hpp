@@ -82,6 +82,10 @@ class FlatUnit {
   // Parameters that differ over tp. Empty when there are none.
   Interval tp_sharded() const { return tp_sharded_; }
 
+  // Parameters that every tp rank holds alike, in flat order: before tp_sharded(), behind it, or both. Gaps between them
+  // are within.
+  std::vector<Interval> replicated_over_tp() const;
+
   // Which elements of which parameters lie in this interval of the flat buffer, in flat order.
   // Gaps and padding belong to no piece. Allocates; not for use within a step.
   std::vector<Piece> pieces(Interval flat) const;

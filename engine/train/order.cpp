@@ -17,6 +17,7 @@ Order order_of(const Choices& choices, const plan::Network& network) {
   if (choices.recompute) plan = plan::recompute_blocks(plan, network);
   // When gradients are summed
   plan = plan::reduce_gradients(plan, network, choices.reduce);
+  plan = plan::reduce_gradients(plan, network, choices.reduce, "tp");   // comes before the other at each place
   plan = data_parallel::sum_over_replicas(plan, network, choices.sums);
   // When parameters are whole
   plan = fsdp::gather_and_release(plan, network, choices.gathers);

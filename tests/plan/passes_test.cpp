@@ -54,6 +54,26 @@ TEST(ReduceGradients, LeavesUnitsThatAreNoSummand) {
   EXPECT_EQ(in_short(reduce_gradients(one_after_the_other(network), network, Reduce::every_micro_batch, "dp_replicate")), "L0 F0.0 F1.0 F2.0 B2.0 B1.0 S1 B0.0 N U");
 }
 
+// A summand over tp is summed where it lies, before it is taken away; where nobody takes it away, once for all micro-batches.
+TEST(ReduceGradients, SumsOverTpBeforeItSumsShards) {
+  auto sums = [](const Network& network, Reduce when) {
+    std::string all;
+    const Plan plan = reduce_gradients(reduce_gradients(one_after_the_other(network), network, when), network, when, "tp");
+    for (const Action& action : plan.actions) {
+      if (action.kind == Kind::backward) all += base::text("B", action.layer, ".", action.micro_batch, " ");
+      if (action.kind == Kind::reduce) all += base::text(action.axis, action.unit, " ");
+    }
+    return all;
+  };
+  Network network = network_of_blocks(1, false, 2, {"tp", "dp_shard"});
+  network.units[0].sums = {"dp_shard"};
+  EXPECT_EQ(sums(network, Reduce::every_micro_batch),
+            "B2.0 tp2 dp_shard2 B1.0 tp1 dp_shard1 B0.0 dp_shard0 B2.1 tp2 dp_shard2 B1.1 tp1 dp_shard1 B0.1 dp_shard0 ");
+  EXPECT_EQ(sums(network, Reduce::last_micro_batch), "B2.0 B1.0 B0.0 B2.1 tp2 dp_shard2 B1.1 tp1 dp_shard1 B0.1 dp_shard0 ");
+  for (Unit& unit : network.units) unit.sums = {"tp", "dp_replicate"};
+  EXPECT_EQ(sums(network, Reduce::every_micro_batch), "B2.0 B1.0 B0.0 B2.1 tp2 B1.1 tp1 B0.1 tp0 ");
+}
+
 TEST(LimitGathers, WaitsForTheOldestReleaseOnceSoManyAreInUse) {
   const Plan plan = numbered({gather(0), release(0), gather(1), release(1), gather(2), release(2), gather(3), release(3)});
   EXPECT_EQ(in_short(limit_gathers(plan, 1)), "G0 R0 W0 G1 R1 W1 G2 R2 W2 G3 R3");

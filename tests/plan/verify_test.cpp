@@ -195,6 +195,39 @@ TEST(AWrongPlan, AddsToWhatIsSummedInPlace) {
   EXPECT_EQ(said(actions, network), "rank 0, action 14 (my_plan.cpp:14): the gradient of head was summed in place by action 5 (my_plan.cpp:5): what backward head of micro-batch 1 adds now would be lost, or counted once a rank");
 }
 
+// Over tp a part of the gradient is summed where it lies: the buffer stays taken, and closed, until the shards are summed.
+TEST(AWrongPlan, SumsOverTpTooLateOrTooEarlyOrNever) {
+  Network network = network_of_blocks(2, false, 1, {"tp", "dp_shard"});
+  for (int unit : {0, 2, 3}) network.units[static_cast<std::size_t>(unit)].sums = {"dp_shard"};
+  EXPECT_EQ(said(right.actions, network), "rank 0, action 20 (my_plan.cpp:20): the gradient of blocks.0 is summed over dp_shard before tp");
+  EXPECT_EQ(said(right.with(20, reduce(1, "tp")).actions, network), "nothing");
+  EXPECT_EQ(said(right.with(18, reduce(1, "tp")).actions, network), "rank 0, action 18 (my_plan.cpp:18): the gradient of blocks.0 is summed over tp before any backward has made it");
+  EXPECT_EQ(said(right.with(20, reduce(2, "tp")).actions, network), "rank 0, action 20 (my_plan.cpp:20): the gradient of blocks.1 is summed over tp; the ranks that hold other parts of it are those of dp_shard");
+  // blocks.1 is summed over tp, and its shards are not: its buffer is not free
+  network.units[2].sums = {"tp", "dp_shard"};
+  EXPECT_EQ(said(right.without(16).with(16, reduce(2, "tp")).with(20, reduce(1, "tp")).actions, network),
+            "rank 0, action 18 (my_plan.cpp:18): no buffer is free for the gradient of blocks.0: that of blocks.1 is not reduced yet");
+}
+
+TEST(AWrongPlan, AddsToWhatIsSummedOverTp) {
+  Network network = network_of_blocks(1, false, 2, {"tp", "dp_shard"}, true);
+  for (Unit& unit : network.units) unit.sharded = unit.shares_gradient = false;
+  std::vector<Action> each, once;
+  for (int m : {0, 1}) {
+    for (std::vector<Action>* actions : {&each, &once}) {
+      actions->push_back(load(m));
+      for (int layer : {0, 1, 2}) actions->push_back(forward(layer, m));
+    }
+    for (int layer : {2, 1, 0}) {
+      each.insert(each.end(), {backward(layer, m), reduce(layer, "tp"), reduce(layer)});
+      once.insert(once.end(), {backward(layer, m), reduce(layer, "tp")});
+    }
+  }
+  each.insert(each.end(), {norm(), update()});
+  EXPECT_EQ(said(each, network), "nothing");
+  EXPECT_EQ(said(once, network), "rank 0, action 14 (my_plan.cpp:14): the gradient of head was summed in place by action 5 (my_plan.cpp:5): what backward head of micro-batch 1 adds now would be lost, or counted once a rank");
+}
+
 TEST(AWrongPlan, SumsABucketOfShards) {
   EXPECT_EQ(said(right.without(22).without(20).with(21, reduce_bucket(0, 2, "dp_shard"))), "rank 0, action 21 (my_plan.cpp:21): units embedding to blocks.0 are summed over dp_shard as one bucket, and each has shards of its own: sum them one by one");
 }

@@ -38,6 +38,7 @@ TEST(FlatUnit, OrdersParametersByZone) {
   EXPECT_EQ(names, (std::vector<std::string>{"table", "sharded weight", "sharded bias", "bias"}));
   EXPECT_EQ(unit.decay_end(), 16);
   EXPECT_EQ(unit.tp_sharded(), (Interval{8, 24}));
+  EXPECT_EQ(unit.replicated_over_tp(), (std::vector<Interval>{{0, 8}, {24, 32}}));
   EXPECT_EQ(unit.elements(), 32);
   EXPECT_EQ(unit.padded(), 64);
 }
@@ -49,6 +50,7 @@ TEST(FlatUnit, HoldsABlockWithoutGapsAtTheSizesThatAreTrained) {
       EXPECT_EQ(unit.elements(), (12 * d * d + 7 * d) / tp + 6 * d) << d << " under tp " << tp;
       EXPECT_EQ(unit.decay_end(), 12 * d * d / tp);
       EXPECT_EQ(unit.tp_sharded(), (Interval{0, (12 * d * d + 7 * d) / tp}));
+      EXPECT_EQ(unit.replicated_over_tp(), (std::vector<Interval>{{(12 * d * d + 7 * d) / tp, unit.elements()}}));
     }
   }
 }
@@ -56,12 +58,14 @@ TEST(FlatUnit, HoldsABlockWithoutGapsAtTheSizesThatAreTrained) {
 TEST(FlatUnit, BeginsTheTpShardedIntervalAtZeroWhenNothingDecayedIsReplicated) {
   const FlatUnit unit("u", {{"a", {8}, false, true}, {"b", {8}, false, true}}, 1);
   EXPECT_EQ(unit.tp_sharded(), (Interval{0, 16}));
+  EXPECT_TRUE(unit.replicated_over_tp().empty());
   EXPECT_EQ(unit.decay_end(), 16);
 }
 
 TEST(FlatUnit, HasAnEmptyTpShardedIntervalWhenEverythingIsReplicated) {
   const FlatUnit unit("u", {{"a", {8}, true, true}, {"b", {8}, true, false}}, 2);
   EXPECT_TRUE(unit.tp_sharded().empty());
+  EXPECT_EQ(unit.replicated_over_tp(), (std::vector<Interval>{{0, 16}}));
   EXPECT_EQ(unit.decay_end(), 8);
 }
 
