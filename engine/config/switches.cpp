@@ -158,7 +158,7 @@ std::vector<Switch> make_table() {
 
   row({.key = "tensor_parallel.conjugates", .values = {"f_and_g", "both_ways"}, .default_value = "f_and_g",
        .sentence = "A planted mistake: g sums on its way back as well, so a gradient that each rank holds whole is taken n times.",
-       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {"tensor_parallel.sequence = cut"},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
   row({.key = "tensor_parallel.input_gradient_sum", .values = {"overlapped", "awaited"}, .default_value = "overlapped",
@@ -170,10 +170,26 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --tp 6 --sequences 1", "awaited", 5},
        .still = {"--model grammar-tutor --tp 2 --fsdp 1", "awaited", 0.5}});
 
+  row({.key = "tensor_parallel.partial_gradients", .values = {"summed", "unsummed"}, .default_value = "summed",
+       .sentence = "A planted mistake: norms that see the rows of one tp rank keep the gradient of those rows, and are not summed over tp.",
+       .promise = Promise::wrong, .seam = Seam::store, .needs = {"tp > 1", "tensor_parallel.sequence = cut"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
   row({.key = "tensor_parallel.row_bias", .values = {"after_the_sum", "before_the_sum"}, .default_value = "after_the_sum",
        .sentence = "A planted mistake: a row-parallel linear adds its bias before the sum over ranks, so it counts once a rank.",
-       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1", "architecture = gpt"}, .excludes = {},
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1", "architecture = gpt"}, .excludes = {"tensor_parallel.sequence = cut"},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "tensor_parallel.sequence", .values = {"whole", "cut"}, .default_value = "whole",
+       .sentence = "Whether all tp ranks hold all rows of the activations between the cut linears, or each those of some tokens (sequence parallelism).",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
+       .originals = {in_megatron("tensor_parallel/mappings.py", 300, 352, "_GatherFromSequenceParallelRegion"),
+                     in_megatron("tensor_parallel/mappings.py", 355, 381, "_ReduceScatterToSequenceParallelRegion"),
+                     in_megatron("tensor_parallel/layers.py", 667, 711, "sequence_parallel: the input gathered again, its gradient scattered"),
+                     in_megatron("distributed/finalize_model_grads.py", 416, 484, "_allreduce_non_tensor_model_parallel_grads")},
+       .megatron = "--sequence-parallel", .pytorch = "parallelize_module(norm, mesh, SequenceParallel())", .note = "03_tensor_parallel#sequence",
+       .moves = {"--model gpt-124m --tp 4 --sequences 8", "cut", 5},
+       .still = {"--model gpt-1.3b --tp 4 --sequences 12 --micro-batches 1", "cut", 0.5}});
 
   row({.key = "tensor_parallel.sum_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: compute does not wait for the sums over ranks of activations and their gradients.",

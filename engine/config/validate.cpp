@@ -203,6 +203,14 @@ Status settle_batch(RunConfig& config) {
   return Done{};
 }
 
+// With tokens cut a tp rank holds the rows of as many tokens as any other.
+Status check_rows(const RunConfig& config) {
+  const int tokens = config.tokens_per_micro_batch();
+  if (switch_value(config, "tensor_parallel.sequence") != "cut" || tokens % config.tp == 0) return Done{};
+  return Error{text("--set tensor_parallel.sequence=cut: the ", tokens, " tokens of a micro-batch do not divide over --tp ", config.tp,
+                    ": change --sequences, --sequence or --micro-batches")};
+}
+
 Status settle_steps(RunConfig& config) {
   if (!config.was_asked("warmup-steps")) config.warmup_steps = std::min(config.warmup_steps, config.steps / 4);
   if (config.warmup_steps > config.steps) {
@@ -247,6 +255,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = check_model(config); !status) return status.as_error();
   if (Status status = check_layout(config, gpus_available); !status) return status.as_error();
   if (Status status = settle_batch(config); !status) return status.as_error();
+  if (Status status = check_rows(config); !status) return status.as_error();
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();

@@ -38,14 +38,14 @@ Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
 }
 
 BlockKept Block::keep(Context& ctx) {
-  const std::int64_t N = ctx.batch.tokens();
+  const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
   BlockKept kept;
-  kept.norm_1_ND = allocate_activation(ctx, {N, width_}, name_ + ".norm_1");
+  kept.norm_1_ND = allocate_activation(ctx, {R, width_}, name_ + ".norm_1");
   kept.norm_1 = norm_1_->keep(ctx, name_ + ".norm_1");
   kept.attention = attention_->keep(ctx, name_ + ".attention");
   kept.attended_NI = allocate_activation(ctx, {N, projection_->inputs()}, name_ + ".attended");
-  kept.residual_ND = allocate_activation(ctx, {N, width_}, name_ + ".residual");
-  kept.norm_2_ND = allocate_activation(ctx, {N, width_}, name_ + ".norm_2");
+  kept.residual_ND = allocate_activation(ctx, {R, width_}, name_ + ".residual");
+  kept.norm_2_ND = allocate_activation(ctx, {R, width_}, name_ + ".norm_2");
   kept.norm_2 = norm_2_->keep(ctx, name_ + ".norm_2");
   kept.up_NE = allocate_activation(ctx, {N, up_->outputs()}, name_ + ".up");
   kept.activated_NF = allocate_activation(ctx, {N, down_->inputs()}, name_ + ".activated");
@@ -53,14 +53,15 @@ BlockKept Block::keep(Context& ctx) {
 }
 
 void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace) {
-  const std::int64_t N = ctx.batch.tokens();
+  const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
   attention_->allocate_workspace(ctx);
+  for (Linear* linear : {qkv_.get(), projection_.get(), up_.get(), down_.get()}) linear->allocate(ctx);
   workspace.qkv_NE = allocate_activation(ctx, {N, qkv_->outputs()}, "workspace.qkv");
-  workspace.branch_ND = allocate_activation(ctx, {N, width_}, "workspace.branch");
+  workspace.branch_ND = allocate_activation(ctx, {R, width_}, "workspace.branch");
   workspace.dactivated_NF = allocate_activation(ctx, {N, down_->inputs()}, "workspace.dactivated");
   workspace.dup_NE = allocate_activation(ctx, {N, up_->outputs()}, "workspace.dup");
-  workspace.dnorm_ND = allocate_activation(ctx, {N, width_}, "workspace.dnorm");
-  workspace.dresidual_ND = allocate_activation(ctx, {N, width_}, "workspace.dresidual");
+  workspace.dnorm_ND = allocate_activation(ctx, {R, width_}, "workspace.dnorm");
+  workspace.dresidual_ND = allocate_activation(ctx, {R, width_}, "workspace.dresidual");
   workspace.dattended_NI = allocate_activation(ctx, {N, projection_->inputs()}, "workspace.dattended");
 }
 
@@ -98,6 +99,7 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
                      const Tensor& dx_ND) {
   // MLP half
   down_->input_gradient(ctx, dy_ND, work.dactivated_NF);
+  up_->begin_backward(ctx, kept.norm_2_ND);
   down_->weight_gradient(ctx, kept.activated_NF, dy_ND);
   down_->await_input_gradient(ctx);
   activation_->backward(ctx, kept.up_NE, work.dactivated_NF, work.dup_NE);
@@ -109,6 +111,7 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
 
   // Attention half
   projection_->input_gradient(ctx, work.dresidual_ND, work.dattended_NI);
+  qkv_->begin_backward(ctx, kept.norm_1_ND);
   projection_->weight_gradient(ctx, kept.attended_NI, work.dresidual_ND);
   projection_->await_input_gradient(ctx);
   attention_->backward(ctx, work.dattended_NI, kept.attended_NI, work.qkv_NE, kept.attention);

@@ -11,7 +11,8 @@
 
 namespace shardbook::model {
 
-// What a block's forward leaves for its backward, for one micro-batch. x is the caller's.
+// What a block's forward leaves for its backward, for one micro-batch. x is the caller's. Tensors of width D have the
+// rows that are here between the linears (Context::rows), the others those of all tokens.
 struct BlockKept {
   Tensor norm_1_ND;      // what qkv read
   Kept norm_1, attention, norm_2;

@@ -29,12 +29,12 @@ PositionEmbedding::PositionEmbedding(const std::string& name, std::int64_t posit
 
 void PositionEmbedding::forward(Context& ctx, const Tensor& x_ND) {
   program::Part part(ctx.device.recorder(), "position_embedding");
-  kernels::position_forward(ctx.compute, weight_.value.rows(0, ctx.batch.positions), x_ND);
+  kernels::position_forward(ctx.compute, weight_.value.rows(0, ctx.batch.positions), x_ND, ctx.rows().begin);
 }
 
 void PositionEmbedding::weight_gradient(Context& ctx, const Tensor& dx_ND) {
   program::Part part(ctx.device.recorder(), "position_embedding");
-  kernels::position_backward(ctx.compute, dx_ND, weight_.gradient, weight_.accumulate_now());
+  kernels::position_backward(ctx.compute, dx_ND, weight_.gradient, weight_.accumulate_now(), ctx.rows().begin);
 }
 
 }  // namespace shardbook::model

@@ -65,10 +65,10 @@ void LinearWeights::input_gradient(device::Lane lane, const Tensor& dy_NO, const
   kernels::linear_input_gradient(lane, dy_NO, weight_->value, dx_NI);
 }
 
-void LinearWeights::weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch) {
+void LinearWeights::weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch, const Tensor& bias_dy_RO) {
   program::Part part(lane.recorder(), name_of(config_.role));
   kernels::linear_weight_gradient(lane, dy_NO, x_NI, weight_->gradient, weight_->accumulate_now());
-  if (config_.bias) kernels::bias_gradient(lane, dy_NO, bias_.gradient, scratch, bias_.accumulate_now());
+  if (config_.bias) kernels::bias_gradient(lane, bias_dy_RO.exists() ? bias_dy_RO : dy_NO, bias_.gradient, scratch, bias_.accumulate_now());
 }
 
 }  // namespace shardbook::model

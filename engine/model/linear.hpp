@@ -30,7 +30,8 @@ class LinearWeights {
   // y = x Wᵀ (+ b unless late).
   void forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO);
   void input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI);
-  void weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch);
+  // The bias' gradient is summed over the rows of `bias_dy_RO`; those of dy_NO where it is absent.
+  void weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch, const Tensor& bias_dy_RO = {});
 
  private:
   LinearConfig config_;

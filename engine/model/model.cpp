@@ -15,7 +15,7 @@ Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& na
   return tensor::allocate(ctx.device, shape, base::DType::f32, program::MemoryKind::activation, name);
 }
 
-Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : sizes_(sizes), stage_(stage) {
+Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : sizes_(sizes), stage_(stage), cut_(spec.cut) {
   SHARDBOOK_CHECK(!sizes.tied || stage.embedding == stage.head, "a tied head must be on the rank of its embedding");
   token_embedding_ = spec.embedding("embedding.token", sizes.vocabulary, sizes.width);
   positions_ = spec.positions("embedding.position", sizes.positions, sizes.width);
@@ -54,12 +54,12 @@ std::int64_t Model::scratch_elements(const BatchShape& batch) const {
 }
 
 void Model::allocate(Context& ctx, int slots, Keep keep) {
-  const std::int64_t N = ctx.batch.tokens();
+  const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
   const std::int64_t D = sizes_.width;
   for (int number = 0; number < slots; ++number) {
     Slot& slot = slots_.emplace_back();
     for (std::size_t block = 0; block <= blocks_.size(); ++block) {
-      slot.x_ND.push_back(allocate_activation(ctx, {N, D}, "x." + std::to_string(block)));
+      slot.x_ND.push_back(allocate_activation(ctx, {R, D}, "x." + std::to_string(block)));
     }
     // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
     for (auto& block : blocks_) {
@@ -68,16 +68,17 @@ void Model::allocate(Context& ctx, int slots, Keep keep) {
       if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
     }
     if (!stage_.head) continue;
-    slot.final_norm_ND = allocate_activation(ctx, {N, D}, "head.norm");
+    slot.final_norm_ND = allocate_activation(ctx, {R, D}, "head.norm");
     slot.final_norm = final_norm_->keep(ctx, "head.norm");
     slot.logit_NV = allocate_activation(ctx, {N, head_->outputs()}, "logits");
   }
   if (stage_.head) {
     loss_->allocate(ctx);
-    dfinal_ND_ = allocate_activation(ctx, {N, D}, "workspace.dfinal_norm");
+    head_->allocate(ctx);
+    dfinal_ND_ = allocate_activation(ctx, {R, D}, "workspace.dfinal_norm");
   }
-  dx_ND_ = allocate_activation(ctx, {N, D}, "workspace.dx");
-  if (keep == Keep::inputs) recomputed_ND_ = allocate_activation(ctx, {N, D}, "workspace.recomputed");
+  dx_ND_ = allocate_activation(ctx, {R, D}, "workspace.dx");
+  if (keep == Keep::inputs) recomputed_ND_ = allocate_activation(ctx, {R, D}, "workspace.recomputed");
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
     if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_);
     else blocks_[block]->share_workspace(*blocks_[0]);
@@ -124,6 +125,7 @@ void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_numbe
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   switch (what(layer)) {
     case What::head:
+      head_->begin_backward(ctx, slot.final_norm_ND);
       head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
       head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
       head_->await_input_gradient(ctx);

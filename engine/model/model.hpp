@@ -35,6 +35,7 @@ class Model {
   const std::vector<Unit*>& units() { return units_; }
   std::vector<Parameter*> parameters();
   shard::Interval vocabulary() const { return token_embedding_->vocabulary(); }
+  TokenCut cut() const { return cut_; }  // what the context of all calls must have
 
   // Elements of f32 scratch that the pieces' reductions need: allocate before and put into the context.
   std::int64_t scratch_elements(const BatchShape& batch) const;
@@ -77,6 +78,7 @@ class Model {
 
   Sizes sizes_;
   Stage stage_;
+  TokenCut cut_;
   std::unique_ptr<TokenEmbedding> token_embedding_;
   std::unique_ptr<Positions> positions_;
   std::vector<std::unique_ptr<Block>> blocks_;

@@ -12,8 +12,8 @@ LayerNorm::LayerNorm(const std::string& name, std::int64_t width, float epsilon)
 }
 
 Kept LayerNorm::keep(Context& ctx, const std::string& name) {
-  return {{allocate_statistic(ctx, {ctx.batch.tokens()}, name + ".mean"),
-           allocate_statistic(ctx, {ctx.batch.tokens()}, name + ".rstd")}};
+  return {{allocate_statistic(ctx, {ctx.rows().size()}, name + ".mean"),
+           allocate_statistic(ctx, {ctx.rows().size()}, name + ".rstd")}};
 }
 
 void LayerNorm::forward(Context& ctx, const Tensor& x_ND, const Tensor& y_ND, Kept& kept) {
@@ -43,7 +43,7 @@ RmsNorm::RmsNorm(const std::string& name, std::int64_t width, float epsilon) : e
 }
 
 Kept RmsNorm::keep(Context& ctx, const std::string& name) {
-  return {{allocate_statistic(ctx, {ctx.batch.tokens()}, name + ".rstd")}};
+  return {{allocate_statistic(ctx, {ctx.rows().size()}, name + ".rstd")}};
 }
 
 void RmsNorm::forward(Context& ctx, const Tensor& x_ND, const Tensor& y_ND, Kept& kept) {

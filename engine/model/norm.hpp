@@ -1,7 +1,7 @@
 // model/norm: LayerNorm (Ba, Kiros and Hinton 2016) and RmsNorm (Zhang and Sennrich 2019), whole on every rank.
 //
 // Under tensor parallelism its input is the same on every tp rank, and so is its gradient: nothing is
-// reduced over tp.
+// reduced over tp. With tokens cut (Context::rows) it sees its own rows only, and its weight's gradient is a summand.
 #pragma once
 
 #include "engine/model/spec.hpp"

@@ -32,6 +32,13 @@ struct BatchShape {
   std::int64_t tokens() const { return sequences * positions; }  // N
 };
 
+// Which of a micro-batch's N tokens have their rows here between the linears, in norms, residuals and positions: all of
+// them, or one of `parts` runs (sequence parallelism). Between qkv and projection, up and down, all N are here.
+struct TokenCut {
+  int parts = 1;
+  int part = 0;
+};
+
 // What every piece is handed: where to issue, and how large a micro-batch is.
 struct Context {
   device::Device& device;
@@ -39,6 +46,9 @@ struct Context {
   BatchShape batch;
   base::DType activation;  // nominal
   Tensor scratch;          // f32, for reductions in two stages; one op at a time uses it
+  TokenCut cut = {};
+  // The tokens whose rows are here between the linears. In shapes there are R of them.
+  shard::Interval rows() const { return shard::part_of(batch.tokens(), cut.parts, cut.part); }
 };
 
 // What a forward leaves for its backward. Each piece says how many tensors and which.
@@ -50,18 +60,23 @@ struct Kept {
 Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name);
 Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name);  // f32
 
-// y_NO = x_NI Wᵀ (+ b). W is [O, I], as in PyTorch.
+// y_NO = x_NI Wᵀ (+ b). W is [O, I], as in PyTorch. On the side that is not cut over ranks, a linear of a model whose
+// tokens are cut takes, or gives, the rows that are here: [R, I] or [R, O].
 class Linear {
  public:
   virtual ~Linear() = default;
   virtual std::int64_t inputs() const = 0;   // I and O as cut on this rank
   virtual std::int64_t outputs() const = 0;
+  // Sets aside what it needs while it runs. Set-up only.
+  virtual void allocate(Context&) {}
   virtual void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) = 0;
+  // Backward will come to this linear next: one that is handed some rows of x only starts to bring all of them together.
+  virtual void begin_backward(Context&, const Tensor& /*x_NI*/) {}
   // Starts dx = dy W. A parallel linear may still be summing it over ranks when this returns; compute may
   // use dx after await_input_gradient.
   virtual void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
   virtual void await_input_gradient(Context&) {}
-  // dW = dyᵀ x, db = Σ dy.
+  // dW = dyᵀ x, db = Σ dy. Comes next to its input_gradient, with no other linear between them.
   virtual void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
   // A bias that forward has left to the caller (who adds it with the residual), or null. A row-parallel
   // linear must: added before the sum over ranks it would count once a rank.

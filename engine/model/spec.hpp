@@ -55,6 +55,7 @@ struct ModelSpec {
   std::function<std::unique_ptr<Positions>(const std::string& name, std::int64_t positions, std::int64_t width)> positions;
   std::function<std::unique_ptr<TokenEmbedding>(const std::string& name, std::int64_t vocabulary, std::int64_t width)> embedding;
   std::function<std::unique_ptr<Loss>(std::int64_t vocabulary)> loss;
+  TokenCut cut = {};   // which rows the pieces between the linears see
 };
 
 // GPT-2's pieces on one rank: LayerNorm, dense linears, causal softmax attention, GELU, learnt positions.

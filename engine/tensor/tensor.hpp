@@ -8,7 +8,7 @@
 //   N tokens of a micro-batch on this rank (= B·S)      B sequences     S positions of a sequence
 //   D model width       F width of the MLP              V vocabulary
 //   H heads on this rank   K head dimension             P parts of a fused projection (3: q, k, v)
-//   I inputs and O outputs of a linear, as cut on this rank
+//   I inputs and O outputs of a linear, as cut on this rank   R of N: the rows that are here where tokens are cut
 #pragma once
 
 #include <string>

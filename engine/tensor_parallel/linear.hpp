@@ -39,13 +39,14 @@ class ColumnParallelLinear : public model::Linear {
   CopyToRegion copy_;
 };
 
-// The same, but compute stands still until dx is summed: what the order above is for.
-class AwaitedColumnParallelLinear final : public ColumnParallelLinear {
+// A column-parallel linear for which compute stands still until dx is summed: what the order above is for.
+template <class Column>
+class Awaited final : public Column {
  public:
-  using ColumnParallelLinear::ColumnParallelLinear;
+  using Column::Column;
   void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
-    ColumnParallelLinear::input_gradient(ctx, dy_NO, dx_NI);
-    ColumnParallelLinear::await_input_gradient(ctx);
+    Column::input_gradient(ctx, dy_NO, dx_NI);
+    Column::await_input_gradient(ctx);
   }
   void await_input_gradient(Context&) override {}
 };

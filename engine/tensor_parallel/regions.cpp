@@ -18,4 +18,34 @@ void SumOverRanks::start(Context& ctx, const Tensor& partial, comm::Reduction re
 void SumOverRanks::await(Context& ctx) { ctx.device.wait(ctx.compute, summed_); }
 //@end
 
+RowsOverRanks::RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name)
+    : group_(group),
+      produced_(device.create_event(name + ".produced")),
+      gathered_(device.create_event(name + ".rows_gathered")),
+      summed_(device.create_event(name + ".summed")) {}
+
+//@ tensor_parallel.rows: Half an all-reduce each: the one brings rows together, the other sums them and leaves each rank its own.
+void RowsOverRanks::start_gather(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+  ctx.device.record(ctx.compute, produced_);
+  ctx.device.wait(group_.stream, produced_);
+  group_.communicator.all_gather(group_.stream, mine_RD, all_ND);
+  ctx.device.record(group_.stream, gathered_);
+}
+
+void RowsOverRanks::start_gather_again(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+  group_.communicator.all_gather(group_.stream, mine_RD, all_ND);
+  ctx.device.record(group_.stream, gathered_);
+}
+
+void RowsOverRanks::start_sum(Context& ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
+  ctx.device.record(ctx.compute, produced_);
+  ctx.device.wait(group_.stream, produced_);
+  group_.communicator.reduce_scatter(group_.stream, partial_ND, mine_RD);
+  ctx.device.record(group_.stream, summed_);
+}
+
+void RowsOverRanks::await_gather(Context& ctx) { ctx.device.wait(ctx.compute, gathered_); }
+void RowsOverRanks::await_sum(Context& ctx) { ctx.device.wait(ctx.compute, summed_); }
+//@end
+
 }  // namespace shardbook::tensor_parallel

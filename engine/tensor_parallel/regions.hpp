@@ -7,10 +7,17 @@
 //   CopyToRegion (f)      forward: nothing, every rank already has x     backward: dx = Σ over ranks of dx
 //   ReduceFromRegion (g)  forward: y = Σ over ranks of y                 backward: nothing, dy is whole
 //
+// Or, outside, each rank holds the rows of some tokens only, and norms and residuals are not done n times over
+// (sequence parallelism; Korthikanti et al. 2022, arXiv:2205.05198, §4.2.2; the same file of Megatron). An all-reduce is a
+// reduce-scatter and an all-gather, and here each of the two stands where it is needed:
+//
+//   GatherToRegion (f)    forward: x = the rows of all ranks             backward: dx = my rows of Σ over ranks of dx
+//   ScatterFromRegion (g) forward: y = my rows of Σ over ranks of y      backward: dy = the rows of all ranks
+//
 // They are written out, not derived: what the derivative of a sum over ranks is depends on whether what
 // follows is cut or whole, and only the author of the layer knows.
 //
-// Each sum runs on the group's own stream, so that the compute stream may go on with work that does not
+// Each exchange runs on the group's own stream, so that the compute stream may go on with work that does not
 // need it. All tp ranks call alike.
 #pragma once
 
@@ -63,6 +70,58 @@ class ReduceFromRegion {
 
  private:
   SumOverRanks sum_;
+};
+//@end
+
+// Rows of all ranks from those of each, or my rows of the sum over ranks; compute goes on meanwhile, as above.
+class RowsOverRanks {
+ public:
+  RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name);
+  void start_gather(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND);
+  // Of rows that were gathered before, so nothing is waited for. REQUIRES: since all_ND was read last, the group has
+  // exchanged what compute made after that.
+  void start_gather_again(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND);
+  void start_sum(Context& ctx, const Tensor& partial_ND, const Tensor& mine_RD);
+  void await_gather(Context& ctx);
+  void await_sum(Context& ctx);
+
+ private:
+  TensorParallelGroup group_;
+  device::Event produced_, gathered_, summed_;
+};
+
+//@ tensor_parallel.conjugates_of_rows: With rows cut: f gathers on its way out and sums on its way back, g the other way round.
+class GatherToRegion {
+ public:
+  GatherToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : rows_(device, group, name) {}
+  void forward(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+    rows_.start_gather(ctx, mine_RD, all_ND);
+    rows_.await_gather(ctx);
+  }
+  // Kept for backward are my rows: there the others are brought once more.
+  void start_again(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) { rows_.start_gather_again(ctx, mine_RD, all_ND); }
+  void await_again(Context& ctx) { rows_.await_gather(ctx); }
+  void backward(Context& ctx, const Tensor& dpartial_ND, const Tensor& dmine_RD) { rows_.start_sum(ctx, dpartial_ND, dmine_RD); }
+  void await_backward(Context& ctx) { rows_.await_sum(ctx); }
+
+ private:
+  RowsOverRanks rows_;
+};
+
+class ScatterFromRegion {
+ public:
+  ScatterFromRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : rows_(device, group, name) {}
+  void forward(Context& ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
+    rows_.start_sum(ctx, partial_ND, mine_RD);
+    rows_.await_sum(ctx);
+  }
+  void backward(Context& ctx, const Tensor& dmine_RD, const Tensor& dall_ND) {
+    rows_.start_gather(ctx, dmine_RD, dall_ND);
+    rows_.await_gather(ctx);
+  }
+
+ private:
+  RowsOverRanks rows_;
 };
 //@end
 

@@ -1,9 +1,12 @@
 #include "engine/tensor_parallel/spec.hpp"
 
 #include "engine/tensor_parallel/linear.hpp"
+#include "engine/tensor_parallel/sequence.hpp"
 #include "engine/tensor_parallel/vocabulary.hpp"
 
 namespace shardbook::tensor_parallel {
+
+bool cuts_inputs(model::LinearRole role) { return role == model::LinearRole::projection || role == model::LinearRole::down; }
 
 //@ tensor_parallel.spec: The whole of tensor parallelism, seen from the model: other pieces in the same places.
 model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group, const Pieces& pieces) {
@@ -12,9 +15,8 @@ model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& de
   model::ModelSpec spec = dense;
 
   spec.linear = [&device, group, pieces](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
-    const bool cuts_inputs = config.role == model::LinearRole::projection || config.role == model::LinearRole::down;
-    if (cuts_inputs) return std::make_unique<RowParallelLinear>(device, group, config);
-    if (pieces.await_input_gradient) return std::make_unique<AwaitedColumnParallelLinear>(device, group, config);
+    if (cuts_inputs(config.role)) return std::make_unique<RowParallelLinear>(device, group, config);
+    if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelLinear>>(device, group, config);
     return std::make_unique<ColumnParallelLinear>(device, group, config);
   };
   spec.attention = [make = dense.attention, ranks](model::AttentionConfig config) {
@@ -29,7 +31,7 @@ model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& de
   spec.loss = [&device, group](std::int64_t vocabulary) {
     return std::make_unique<VocabParallelCrossEntropy>(device, group, vocabulary);
   };
-  return spec;
+  return pieces.cut_tokens ? with_tokens_cut(std::move(spec), device, group, pieces) : spec;
 }
 //@end
 

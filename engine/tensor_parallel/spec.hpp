@@ -9,10 +9,14 @@ namespace shardbook::tensor_parallel {
 // `dense` with its linears, attention, embedding and loss replaced by their parallel kin: qkv, up and head
 // column-parallel, projection and down row-parallel, heads and vocabulary split. Norms and positions stay
 // whole. A group of one gives `dense` back. The group must outlive the model.
-// REQUIRES: heads, width of the MLP and vocabulary divide by the group's size (config::validate says so).
+// REQUIRES: heads, width of the MLP and vocabulary divide by the group's size, and with tokens cut those of a micro-batch
+// (config::validate says so).
 struct Pieces {
   bool await_input_gradient = false;  // column-parallel linears that let nothing run beside the sum of dx
+  bool cut_tokens = false;            // between the linears a rank holds the rows of some tokens (sequence.hpp)
 };
 model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group, const Pieces& pieces = {});
+// Which of a block's linears are row-parallel.
+bool cuts_inputs(model::LinearRole role);
 
 }  // namespace shardbook::tensor_parallel

@@ -31,6 +31,7 @@ struct Mistakes {
   std::function<plan::Plan(const plan::Plan&, const plan::Network&)> order;
   std::function<void(model::Model&)> model;   // before its weights are drawn
   std::string unawaited;                      // no stream waits for events whose name ends so
+  bool own_rows = false;                      // gradients of rows are not summed over tp
   bool own_tokens = false;                    // a loss is divided by the rank's own tokens, not by those of all
 };
 

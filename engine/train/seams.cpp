@@ -70,10 +70,12 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          if (v == "both_ways") c.mistakes.pieces = with_sums_both_ways;
        }},
       {"tensor_parallel.input_gradient_sum", [](Choices& c, const std::string& v) { c.pieces.await_input_gradient = v == "awaited"; }},
+      {"tensor_parallel.partial_gradients", [](Choices& c, const std::string& v) { c.mistakes.own_rows = v == "unsummed"; }},
       {"tensor_parallel.row_bias",
        [](Choices& c, const std::string& v) {
          if (v == "before_the_sum") c.mistakes.pieces = with_bias_before_the_sum;
        }},
+      {"tensor_parallel.sequence", [](Choices& c, const std::string& v) { c.pieces.cut_tokens = c.store.partial_over_tp = v == "cut"; }},
       {"tensor_parallel.sum_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "_region.summed"); }},
   };
   return table;
@@ -93,6 +95,7 @@ Choices choices_of(const config::RunConfig& config) {
     SHARDBOOK_CHECK(seam != seams().end(), "the switch ", row.key, " has no seam");
     if (row.key != "fsdp.prefetch") seam->second(choices, config::switch_value(config, row.key));
   }
+  if (choices.mistakes.own_rows) choices.store.partial_over_tp = false;
   return choices;
 }
 

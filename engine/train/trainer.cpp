@@ -113,6 +113,11 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
     if (instead.replicas) replicas_ = instead.replicas({device, compute_, dp_stream_, *dp_group_, *parameters_});
     else replicas_ = std::make_unique<data_parallel::Replicas>(device, compute_, dp_stream_, *dp_group_, *parameters_, each_parameter);
   }
+  if (choices.store.partial_over_tp) {
+    partial_gradients_ = std::make_unique<tensor_parallel::PartialGradients>(
+        device, compute_, tensor_parallel::TensorParallelGroup{*tp_group_, tp_stream_}, *parameters_,
+        tensor_parallel::PartialGradients::Next{fsdp_stream_, dp_stream_});
+  }
   choose_executors();
 
   // Optimizer, input, activations.
@@ -145,6 +150,7 @@ void Trainer::choose_executors() {
   own_.push_back(std::make_unique<Ends>(*this));
   rooms_ = {parameters_.get(), own_[0].get(), own_[1].get()};
   if (replicas_ != nullptr) rooms_.push_back(replicas_.get());
+  if (partial_gradients_ != nullptr) rooms_.push_back(partial_gradients_.get());
   // The block that a unit belongs to, where it is one
   numbers_.assign(network_.units.size(), -1);
   for (const plan::Layer& layer : network_.layers) numbers_[static_cast<std::size_t>(layer.unit)] = layer.number;
@@ -159,7 +165,7 @@ void Trainer::choose_executors() {
 void Trainer::allocate_activations(base::DType activation) {
   const model::BatchShape batch{config_.sequences_per_micro_batch(), config_.model.sequence};
   const tensor::Tensor scratch = tensor::allocate(device_, {model_->scratch_elements(batch)}, base::DType::f32, MemoryKind::workspace, "scratch");
-  ctx_ = std::make_unique<model::Context>(model::Context{device_, compute_, batch, activation, scratch});
+  ctx_ = std::make_unique<model::Context>(model::Context{device_, compute_, batch, activation, scratch, model_->cut()});
   // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only.
   places_ = plan::places_of(order_.plan, network_);
   const auto& actions = order_.plan.actions;
@@ -204,8 +210,9 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
 }
 //@end
 
-// Sums over replicas are another room's than sums over shards.
+// Sums over replicas, and over tp, are other rooms' than sums over shards.
 plan::Executor& Trainer::executor_of(const plan::Action& action) {
+  if (partial_gradients_ != nullptr && action.kind == Kind::reduce && std::string_view(action.axis) == "tp") return *partial_gradients_;
   if (replicas_ != nullptr && action.kind == Kind::reduce && std::string_view(action.axis) == "dp_replicate") return *replicas_;
   return *room_of_[static_cast<std::size_t>(action.kind)];
 }

@@ -20,6 +20,7 @@
 #include "engine/model/model.hpp"
 #include "engine/optimizer/adamw.hpp"
 #include "engine/plan/executor.hpp"
+#include "engine/tensor_parallel/partial_gradients.hpp"
 #include "engine/train/batches.hpp"
 #include "engine/train/order.hpp"
 
@@ -100,6 +101,7 @@ class Trainer {
   std::unique_ptr<model::Context> ctx_;
   std::unique_ptr<fsdp::ShardedParameters> parameters_;
   std::unique_ptr<plan::Executor> replicas_;            // null where there is one
+  std::unique_ptr<plan::Executor> partial_gradients_;   // null where tp ranks see the same tokens
   std::unique_ptr<Batches> batches_;
   std::unique_ptr<optimizer::AdamW> optimizer_;
   optimizer::LearningRate learning_rate_;

@@ -36,10 +36,12 @@ void expect_losses_of_host(const config::RunConfig& config, const TestTokens& to
   }
 }
 
-class OnGpus : public testing::TestWithParam<std::tuple<int, int>> {};
+// tp, fsdp, and whether tp ranks cut the tokens between the linears.
+class OnGpus : public testing::TestWithParam<std::tuple<int, int, bool>> {};
 
 TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
-  config::RunConfig config = small_config(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const auto [tp, fsdp, cut] = GetParam();
+  config::RunConfig config = cut ? with_tokens_cut(small_config(tp, fsdp)) : small_config(tp, fsdp);
   if (device::cuda_device_count() < config.ranks) {
     GTEST_SKIP() << "needs " << config.ranks << " GPUs, and there are " << device::cuda_device_count();
   }
@@ -66,7 +68,8 @@ TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
 
-INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, OnGpus, testing::Values(std::tuple(1, 1), std::tuple(2, 1), std::tuple(1, 2), std::tuple(2, 2)));
+INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, OnGpus, testing::Values(std::tuple(1, 1, false), std::tuple(2, 1, false), std::tuple(1, 2, false), std::tuple(2, 2, false)));
+INSTANTIATE_TEST_SUITE_P(WithTokensCut, OnGpus, testing::Values(std::tuple(2, 1, true), std::tuple(2, 2, true)));
 
 }  // namespace
 }  // namespace shardbook::tests

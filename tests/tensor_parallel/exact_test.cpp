@@ -15,7 +15,7 @@ namespace {
 using base::DType;
 using tensor::Tensor;
 
-constexpr std::int64_t N = 6, D = 12, H = 4, K = 3, V = 16, S = 3, B = 2;
+constexpr std::int64_t N = 12, D = 12, H = 4, K = 3, V = 16, S = 6, B = 2;   // a part of four is half a sequence
 
 // One rank with a dense layer and its parallel twin, side by side.
 struct Bench {
@@ -23,15 +23,19 @@ struct Bench {
   device::Stream& compute;
   device::Stream& stream;
   std::unique_ptr<comm::Communicator> group;
-  model::ModelSpec dense, parallel;
-  model::Context ctx;
+  model::ModelSpec dense, parallel, of_rows;   // of_rows: parallel, with tokens cut
+  model::Context ctx, rows_ctx;
 
   explicit Bench(HostRank& host)
       : rank(host), compute(host.device.create_stream("compute")), stream(host.device.create_stream("tp")),
         group(host.backend.communicator_or_alone(host.device, host.everyone("tp"))), dense(model::dense_spec()),
         parallel(tensor_parallel::parallel_spec(dense, host.device, {*group, stream})),
+        of_rows(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.await_input_gradient = false, .cut_tokens = true})),
         ctx{host.device, compute, {B, S}, DType::bf16,
-            tensor::allocate(host.device, {65536}, DType::f32, program::MemoryKind::workspace, "scratch")} {}
+            tensor::allocate(host.device, {65536}, DType::f32, program::MemoryKind::workspace, "scratch")},
+        rows_ctx(ctx) {
+    rows_ctx.cut = of_rows.cut;
+  }
 
   int ranks() const { return rank.world.size(); }
   int me() const { return rank.world.rank(); }
@@ -60,6 +64,12 @@ Tensor pick_columns(Bench& bench, const Tensor& whole, const std::vector<std::in
   return filled(bench.rank.device, {rows, part}, name, [&](std::int64_t at) {
     return get(whole, at / part * width + columns[static_cast<std::size_t>(at % part)]);
   });
+}
+
+// This rank's rows of a matrix.
+Tensor pick_rows(Bench& bench, const Tensor& whole) {
+  const shard::Interval rows = bench.rows_ctx.rows();
+  return whole.rows(rows.begin, rows.end);
 }
 
 void expect_equal(const Tensor& found, const Tensor& expected, const std::string& what) {
@@ -123,6 +133,60 @@ void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) 
   expect_equal(my_y, cuts_inputs ? y : pick_columns(bench, y, out_columns, "picked_y"), "y");
   expect_equal(my_dx, cuts_inputs ? pick_columns(bench, dx, in_columns, "picked_dx") : dx, "dx");
   expect_gradients(part->parameters(), whole->parameters());
+}
+
+// What tp ranks hold alike has summands for gradients where each sees its rows alone.
+void sum_partial_gradients(Bench& bench, const std::vector<model::Parameter*>& parameters) {
+  bench.rank.device.synchronize();
+  for (model::Parameter* parameter : parameters) {
+    if (parameter->replicated_over_tp) bench.group->all_reduce(bench.stream, parameter->gradient, parameter->gradient);
+  }
+  bench.rank.device.synchronize();
+}
+
+// The same with rows cut: of what is not cut over ranks each has the rows of its tokens.
+void compare_linear_of_rows(Bench& bench, const model::LinearConfig& config, bool cuts_inputs) {
+  const auto whole = bench.dense.linear(config);
+  const auto part = bench.of_rows.linear(config);
+  provide(bench.rank.device, whole->parameters(), integer_weight);
+  provide(bench.rank.device, part->parameters(), integer_weight);
+  std::int64_t outputs = 0;
+  for (std::int64_t section : config.sections) outputs += section;
+  const auto in_columns = my_columns({config.inputs}, bench.ranks(), bench.me());
+  const auto out_columns = my_columns(config.sections, bench.ranks(), bench.me());
+  const std::int64_t R = bench.rows_ctx.rows().size();
+
+  // Whole
+  const Tensor x = bench.integers({N, config.inputs}, "x", 1), dy = bench.integers({N, outputs}, "dy", 2);
+  const Tensor y = bench.make({N, outputs}, "y"), dx = bench.make({N, config.inputs}, "dx");
+  whole->forward(bench.ctx, x, y);
+  whole->input_gradient(bench.ctx, dy, dx);
+  whole->weight_gradient(bench.ctx, x, dy);
+
+  // Cut
+  const Tensor my_x = cuts_inputs ? pick_columns(bench, x, in_columns, "my_x") : pick_rows(bench, x);
+  const Tensor my_dy = cuts_inputs ? pick_rows(bench, dy) : pick_columns(bench, dy, out_columns, "my_dy");
+  const Tensor my_y = bench.make({cuts_inputs ? R : N, part->outputs()}, "my_y"), my_dx = bench.make({cuts_inputs ? N : R, part->inputs()}, "my_dx");
+  part->allocate(bench.rows_ctx);
+  part->forward(bench.rows_ctx, my_x, my_y);
+  bench.rank.device.synchronize();   // in a model an exchange stands between them
+  part->begin_backward(bench.rows_ctx, my_x);
+  part->input_gradient(bench.rows_ctx, my_dy, my_dx);
+  part->weight_gradient(bench.rows_ctx, my_x, my_dy);
+  part->await_input_gradient(bench.rows_ctx);
+  sum_partial_gradients(bench, part->parameters());
+
+  expect_equal(my_y, cuts_inputs ? pick_rows(bench, y) : pick_columns(bench, y, out_columns, "picked_y"), "y");
+  expect_equal(my_dx, cuts_inputs ? pick_columns(bench, dx, in_columns, "picked_dx") : pick_rows(bench, dx), "dx");
+  expect_gradients(part->parameters(), whole->parameters());
+}
+
+TEST_P(TensorParallel, OfRowsAColumnParallelLinearGathersThemAndScattersTheirGradient) {
+  run([](Bench& bench) { compare_linear_of_rows(bench, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
+}
+
+TEST_P(TensorParallel, OfRowsARowParallelLinearScattersItsSumAndGathersItsGradient) {
+  run([](Bench& bench) { compare_linear_of_rows(bench, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
 }
 
 TEST_P(TensorParallel, AColumnParallelLinearIsTheDenseOneCutInItsOutputs) {
@@ -234,6 +298,34 @@ TEST_P(TensorParallel, AnEmbeddingCutInTheVocabularyLooksUpTheSameRows) {
   });
 }
 
+TEST_P(TensorParallel, OfRowsEmbeddingsOfTokensAndPositionsAreThoseOfTheirTokens) {
+  run([](Bench& bench) {
+    const auto whole = bench.dense.embedding("token", V, D);
+    const auto part = bench.of_rows.embedding("token", V, D);
+    const auto positions = bench.dense.positions("position", S, D), my_positions = bench.of_rows.positions("position", S, D);
+    const auto linear = bench.of_rows.linear({"head", model::LinearRole::head, D, {V}, false});   // allocates what they gather into
+    linear->allocate(bench.rows_ctx);
+    for (model::Parameter* parameter : {whole->weight(), part->weight(), positions->parameters()[0], my_positions->parameters()[0]}) {
+      provide(bench.rank.device, *parameter, integer_weight);
+    }
+    const model::Batch all = batch_of(bench, whole->vocabulary()), mine = batch_of(bench, part->vocabulary());
+    const Tensor x = bench.make({N, D}, "x"), my_x = bench.make({bench.rows_ctx.rows().size(), D}, "my_x"), dx = bench.integers({N, D}, "dx", 5);
+    whole->forward(bench.ctx, all, x);
+    positions->forward(bench.ctx, x);
+    part->forward(bench.rows_ctx, mine, my_x);
+    my_positions->forward(bench.rows_ctx, my_x);
+    whole->weight_gradient(bench.ctx, all, dx);
+    positions->weight_gradient(bench.ctx, dx);
+    part->weight_gradient(bench.rows_ctx, mine, pick_rows(bench, dx));
+    my_positions->weight_gradient(bench.rows_ctx, pick_rows(bench, dx));
+    if (bench.ranks() > 1) sum_partial_gradients(bench, my_positions->parameters());
+    bench.rank.device.synchronize();
+    expect_equal(my_x, pick_rows(bench, x), "x");
+    expect_gradients({part->weight()}, {whole->weight()});
+    expect_gradients(my_positions->parameters(), positions->parameters());
+  });
+}
+
 TEST_P(TensorParallel, CrossEntropyOfEqualLogitsIsTheWholeOnes) {
   run([](Bench& bench) {
     const auto whole = bench.dense.loss(V);
@@ -271,6 +363,32 @@ TEST(Regions, CopyIsSummedInBackwardAndReduceInForward) {
               for (int at = 0; at < N; ++at) {
                 ASSERT_EQ(get(dx, at), 4 * at + 60);
                 ASSERT_EQ(get(y, at), 4 * at - 6);
+              }
+            }, 3), "");
+}
+
+// With rows cut each is still the other's backward: rank r has rows r of three, and what is summed is 10 r apart.
+TEST(Regions, OfRowsGatherOneWayAndScatterTheSumTheOther) {
+  EXPECT_EQ(on_host_ranks(4, [](HostRank& rank) {
+              Bench bench(rank);
+              tensor_parallel::GatherToRegion gather(rank.device, {*bench.group, bench.stream}, "gather");
+              tensor_parallel::ScatterFromRegion scatter(rank.device, {*bench.group, bench.stream}, "scatter");
+              const Tensor mine = filled(rank.device, {N / 4}, "mine", [&](std::int64_t at) { return at + N / 4 * bench.me(); });
+              const Tensor partial = filled(rank.device, {N}, "partial", [&](std::int64_t at) { return at + 10 * bench.me(); });
+              const Tensor x = bench.make({N}, "x"), dy = bench.make({N}, "dy"), dx = bench.make({N / 4}, "dx"), y = bench.make({N / 4}, "y");
+              gather.forward(bench.ctx, mine, x);
+              scatter.backward(bench.ctx, mine, dy);
+              gather.backward(bench.ctx, partial, dx);
+              gather.await_backward(bench.ctx);
+              scatter.forward(bench.ctx, partial, y);
+              rank.device.synchronize();
+              for (std::int64_t at = 0; at < N; ++at) {
+                ASSERT_EQ(get(x, at), at);
+                ASSERT_EQ(get(dy, at), at);
+              }
+              for (std::int64_t at = 0; at < N / 4; ++at) {
+                ASSERT_EQ(get(dx, at), 4 * get(mine, at) + 60);
+                ASSERT_EQ(get(y, at), 4 * get(mine, at) + 60);
               }
             }, 3), "");
 }

@@ -52,6 +52,12 @@ inline config::RunConfig small_llama(int tp, int fsdp) {
   return config;
 }
 
+// Each tp rank holds the rows of its tokens between the linears: sequence parallelism.
+inline config::RunConfig with_tokens_cut(config::RunConfig config) {
+  config.switches["tensor_parallel.sequence"] = "cut";
+  return config;
+}
+
 // Uniform tokens, a pure function of (step, sequence, position); `permutation` says which sequence stands where
 // in the global batch, so that sums over the batch run in another order.
 class TestTokens final : public data::TokenSource {

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 
+#include "engine/config/switches.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -61,9 +63,13 @@ const Truth& truth() {
   return once;
 }
 
-class Layouts : public testing::TestWithParam<std::tuple<int, int, int>> {
+// tp, fsdp, dp, and whether tp ranks hold the rows of all tokens between the linears, or cut them (sequence parallelism).
+class Layouts : public testing::TestWithParam<std::tuple<int, int, int, bool>> {
  protected:
-  config::RunConfig config() const { return small_config(std::get<0>(GetParam()), std::get<1>(GetParam()), std::get<2>(GetParam())); }
+  config::RunConfig config() const {
+    const auto [tp, fsdp, dp, cut] = GetParam();
+    return cut ? with_tokens_cut(small_config(tp, fsdp, dp)) : small_config(tp, fsdp, dp);
+  }
   HostRun run(const config::RunConfig& config) const {
     return run_on_host(config, TestTokens(config.model.vocab, config.model.sequence));
   }
@@ -131,17 +137,71 @@ TEST_P(Layouts, EveryRankIssuesTheSameProgramAndNoStepWaitsForTheHost) {
   EXPECT_EQ(found.host_waits, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, Layouts, testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2, 4), testing::Values(1)),
+INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, Layouts, testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2, 4), testing::Values(1), testing::Values(false)),
                          [](const auto& info) {
                            return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param));
                          });
 // Replicas: of one rank (DDP), of tensor parallel ranks, and of FSDP groups (hybrid sharding).
 INSTANTIATE_TEST_SUITE_P(WithReplicas, Layouts,
-                         testing::Values(std::tuple{1, 1, 2}, std::tuple{1, 1, 4}, std::tuple{2, 1, 2}, std::tuple{1, 2, 2}, std::tuple{2, 2, 2}),
+                         testing::Values(std::tuple{1, 1, 2, false}, std::tuple{1, 1, 4, false}, std::tuple{2, 1, 2, false}, std::tuple{1, 2, 2, false}, std::tuple{2, 2, 2, false}),
                          [](const auto& info) {
                            return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param)) +
                                   "_dp" + std::to_string(std::get<2>(info.param));
                          });
+
+INSTANTIATE_TEST_SUITE_P(WithTokensCut, Layouts,
+                         testing::Values(std::tuple{2, 1, 1, true}, std::tuple{4, 1, 1, true}, std::tuple{2, 2, 1, true}, std::tuple{4, 2, 1, true}, std::tuple{2, 1, 2, true}, std::tuple{2, 2, 2, true}),
+                         [](const auto& info) {
+                           return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param)) +
+                                  "_dp" + std::to_string(std::get<2>(info.param));
+                         });
+
+// What else a step may be: in every form tokens that are cut give the gradients of one rank, and its norm.
+TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
+  struct Form {
+    int tp, fsdp, dp, micro_batches;
+    const char* set;
+    int sequences = 16;
+    bool tied = true;
+  };
+  const std::vector<Form> forms = {
+      {2, 1, 1, 2, ""}, {2, 2, 1, 2, ""}, {4, 1, 2, 2, ""}, {2, 2, 1, 2, "accumulate.reduce=last"}, {2, 1, 1, 2, "accumulate.reduce=last"},
+      {2, 2, 2, 2, "accumulate.reduce=last"}, {2, 2, 1, 1, "activations.recompute=full"}, {4, 1, 1, 2, "activations.recompute=full"},
+      {2, 2, 1, 1, "tensor_parallel.input_gradient_sum=awaited"}, {2, 1, 2, 2, "data_parallel.reduce=naive"}, {2, 2, 2, 1, "data_parallel.reduce=flat"},
+      {2, 2, 1, 2, "fsdp.prefetch=0"}, {2, 2, 1, 2, "fsdp.reshard=false"}, {2, 2, 1, 1, "fsdp.backward_prefetch=post"}, {2, 4, 1, 1, "fsdp.limit_all_gathers=1"},
+      // A rank's rows are half a sequence, or one and a half
+      {4, 1, 1, 1, "", 2}, {4, 2, 1, 1, "", 4}, {2, 1, 1, 1, "", 3}, {2, 2, 1, 2, "", 16, false}, {4, 1, 1, 1, "", 16, false}};
+  std::map<std::pair<int, bool>, HostRun> of_one_rank;
+  std::uint64_t seed = 0;
+  for (const Form& form : forms) {
+    config::RunConfig config = with_f64(with_tokens_cut(small_config(form.tp, form.fsdp, form.dp)));
+    config.steps = 2;
+    config.sequences = form.sequences;
+    config.model.tied = form.tied;
+    config.micro_batches = form.micro_batches;
+    config.drain_seed = ++seed;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    HostRun& one = of_one_rank[{form.sequences, form.tied}];
+    if (one.losses.empty()) {
+      config::RunConfig alone = with_f64(small_config(1, 1));
+      alone.steps = config.steps;
+      alone.sequences = config.sequences;
+      alone.model.tied = config.model.tied;
+      one = run_on_host(alone, tokens);
+    }
+    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.sequences, " sequences, ", form.set));
+    const HostRun found = run_on_host(config, tokens);
+    ASSERT_EQ(found.error, "");
+    EXPECT_LE(relative_error(found.gradients, one.gradients), 4 * truth().gradient_error / (1 << 29));
+    for (int step : {0, 1}) {
+      EXPECT_NEAR(found.losses[static_cast<std::size_t>(step)], one.losses[static_cast<std::size_t>(step)], 1e-11);
+      EXPECT_NEAR(found.norms[static_cast<std::size_t>(step)], one.norms[static_cast<std::size_t>(step)], 1e-9) << "a parameter replicated over tp counts once";
+    }
+  }
+}
 
 // Switches of the schedule move time, not numbers: bit for bit.
 TEST(Schedule, PrefetchAndReshardChangeNoBit) {

@@ -45,12 +45,12 @@ const Truth& truth() {
   return once;
 }
 
-class LlamaLayouts : public testing::TestWithParam<std::tuple<int, int, AttentionKind>> {
+class LlamaLayouts : public testing::TestWithParam<std::tuple<int, int, AttentionKind, bool>> {
  protected:
   config::RunConfig config() const {
     config::RunConfig config = small_llama(std::get<0>(GetParam()), std::get<1>(GetParam()));
     config.attention = std::get<2>(GetParam());
-    return config;
+    return std::get<3>(GetParam()) ? with_tokens_cut(config) : config;
   }
 };
 
@@ -76,7 +76,14 @@ TEST_P(LlamaLayouts, EveryRankIssuesTheSameProgramInAnyOrderOfItsQueues) {
 }
 
 INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, LlamaLayouts,
-                         testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2), testing::Values(AttentionKind::unfused, AttentionKind::flash)),
+                         testing::Combine(testing::Values(1, 2, 4), testing::Values(1, 2), testing::Values(AttentionKind::unfused, AttentionKind::flash), testing::Values(false)),
+                         [](const auto& info) {
+                           return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param)) + "_" +
+                                  config::name_of(std::get<2>(info.param));
+                         });
+
+INSTANTIATE_TEST_SUITE_P(WithTokensCut, LlamaLayouts,
+                         testing::Combine(testing::Values(2, 4), testing::Values(1, 2), testing::Values(AttentionKind::unfused, AttentionKind::flash), testing::Values(true)),
                          [](const auto& info) {
                            return "tp" + std::to_string(std::get<0>(info.param)) + "_fsdp" + std::to_string(std::get<1>(info.param)) + "_" +
                                   config::name_of(std::get<2>(info.param));

@@ -74,6 +74,77 @@ TEST(Counts, TensorParallelReducesTwiceForwardAndTwiceBackwardABlock) {
   }
 }
 
+// With tokens cut an all-reduce is a reduce-scatter and an all-gather of the same bytes, and backward gathers the inputs of
+// qkv and up once more. Norms and row biases, six rows of width D in f32, are summed over tp.
+TEST(Counts, WithTokensCutABlockScattersAndGathersWhereItReduced) {
+  for (int tp : {2, 4}) {
+    for (int fsdp : {1, 2}) {
+      const config::RunConfig config = with_tokens_cut(small_config(tp, fsdp));
+      MetaStep step(config, 0);
+      const std::int64_t D = config.model.width;
+      const base::Bytes A = config.tokens_per_micro_batch() * D * 2;  // N · D, bf16
+      const auto of = [&](OpKind kind, Phase phase, int layer) { return step.collectives(kind, "tp", phase, layer); };
+      using Bytes = std::vector<base::Bytes>;
+      for (int layer = 0; layer < config.model.layers; ++layer) {
+        EXPECT_EQ(of(OpKind::all_gather, Phase::forward, layer), (Bytes{A, A}));
+        EXPECT_EQ(of(OpKind::reduce_scatter, Phase::forward, layer), (Bytes{A, A}));
+        EXPECT_EQ(of(OpKind::all_reduce, Phase::forward, layer), Bytes{});
+        EXPECT_EQ(of(OpKind::all_gather, Phase::backward, layer), (Bytes{A, A, A, A}));   // dy of down, x of up, dy of projection, x of qkv
+        EXPECT_EQ(of(OpKind::reduce_scatter, Phase::backward, layer), (Bytes{A, A}));
+        EXPECT_EQ(of(OpKind::all_reduce, Phase::backward, layer), (Bytes{6 * D * 4}));
+      }
+      // Outside the blocks: the embedding's sum and the head's input, and back. The root's positions and last norm
+      const std::int64_t N = config.tokens_per_micro_batch(), S = config.model.sequence;
+      EXPECT_EQ(of(OpKind::reduce_scatter, Phase::forward, -1), (Bytes{A}));
+      EXPECT_EQ(of(OpKind::all_gather, Phase::forward, -1), (Bytes{A}));
+      EXPECT_EQ(of(OpKind::all_reduce, Phase::forward, -1), (Bytes{4 * N, 8 * N}));   // the loss
+      EXPECT_EQ(of(OpKind::reduce_scatter, Phase::backward, -1), (Bytes{A}));
+      EXPECT_EQ(of(OpKind::all_gather, Phase::backward, -1), (Bytes{A, A}));
+      EXPECT_EQ(of(OpKind::all_reduce, Phase::backward, -1), (Bytes{S * D * 4, 2 * D * 4}));
+    }
+  }
+}
+
+// What a rank keeps of a micro-batch for its backward, but for the logits: x, norms, attention, residuals, MLP.
+base::Bytes kept_bytes(const config::RunConfig& config) {
+  MetaStep step(config, 0);
+  base::Bytes kept = 0;
+  for (const program::BufferInfo& buffer : step.catalogue().buffers) {
+    const std::string_view name = buffer.name;
+    if (buffer.kind != program::MemoryKind::activation || name.starts_with("workspace.") || name.starts_with("loss.") || name == "logits") continue;
+    kept += buffer.bytes;
+  }
+  return kept;
+}
+
+// Korthikanti et al. 2022, equations 2 and 4: under tensor parallelism what norms and residuals keep stays whole on each
+// rank, 10 of 34 bytes a token and width there (8 of 32 here, for want of dropout masks); with tokens cut all of it is
+// divided by t.
+TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
+  for (bool llama : {false, true}) {
+    for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash}) {
+      for (const char* recompute : {"none", "full"}) {
+        auto config_of = [&](int tp) {
+          config::RunConfig config = llama ? small_llama(tp, 1) : small_config(tp, 1);
+          config.attention = attention;
+          config.switches["activations.recompute"] = recompute;
+          return config;
+        };
+        const base::Bytes one = kept_bytes(config_of(1));
+        for (int tp : {2, 4}) {
+          const config::RunConfig config = config_of(tp);
+          EXPECT_EQ(kept_bytes(with_tokens_cut(config)) * tp, one) << "tp " << tp;
+          // Whole on each rank: a block's input, two norms' outputs and their statistics, the residual between its halves
+          const std::int64_t N = config.tokens_per_micro_batch(), row = 2 * config.model.width, statistics = (llama ? 1 : 2) * 4;
+          const std::int64_t L = config.model.layers, kept_blocks = *recompute == 'n' ? L : 1;
+          const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (3 * row + 2 * statistics) + row + statistics);
+          EXPECT_EQ(kept_bytes(config), whole + (one - whole) / tp) << "tp " << tp;
+        }
+      }
+    }
+  }
+}
+
 TEST(Counts, FsdpGathersABlockTwiceAndReducesItOnce) {
   for (int tp : {1, 2}) {
     const config::RunConfig config = small_config(tp, 4);

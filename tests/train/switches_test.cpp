@@ -37,6 +37,7 @@ std::optional<RunConfig> meeting_needs(const Switch& row, RunConfig config) {
   for (const std::string& need : row.needs) {
     if (need == "micro-batches > 1") config.micro_batches = 2;
     if (need == "dp > 1" && config.ranks <= 4) config.ranks *= config.dp = 2;
+    if (need == "tensor_parallel.sequence = cut") config.switches["tensor_parallel.sequence"] = "cut";
     if (!config::holds(config, need)) return std::nullopt;
   }
   return config;
@@ -156,13 +157,14 @@ const std::map<std::string, std::string> named{
     {"loss.divisor", "exactly 2 times. Each of the 2 ranks that split the batch divides by its own tokens"},
     {"optimizer.update", "the norm comes before the gradient of root is summed over dp_shard"},
     {"tensor_parallel.conjugates", "step 0 has the right loss, and"},
+    {"tensor_parallel.partial_gradients", "on the way back a part is taken for the whole: a sum over ranks is missing"},
     {"tensor_parallel.row_bias", "a bias that begins at 0 and is added by each of 2 ranks before their sum"},
     {"tensor_parallel.sum_awaited", "compute must wait for an event that tp records after that"},
 };
 
 TEST_P(Mistakes, AreCaughtByTheirCheckInWordsThatNameThem) {
   const Switch& row = GetParam();
-  RunConfig config = small_config(2, 2);
+  RunConfig config = meeting_needs(row, small_config(2, 2)).value();
   config.steps = 3;
   RunConfig wrong = config;
   ASSERT_TRUE(config::set_wrong(wrong, row.key + "=" + row.values.back()));
@@ -284,8 +286,8 @@ std::ostream& operator<<(std::ostream& out, const Count& count) {
   return out << count.gathers << " all-gathers, " << count.scatters << " reduce-scatters, " << count.all_reduces << " all-reduces";
 }
 
-// Collectives of parameters and gradients in one step; not those of the loss and the norm.
-Count count_of(const RunConfig& config) {
+// Collectives of one step over all axes but tp, or over tp; not those of the norm. `bytes`: of them all.
+Count count_of(const RunConfig& config, bool over_tp = false, base::Bytes* bytes = nullptr) {
   device::MetaDevice device(0);
   auto backend = comm::make_meta_backend();
   train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
@@ -294,7 +296,8 @@ Count count_of(const RunConfig& config) {
   for (const program::Op& op : device.recorder().programs()[0]->ops) {
     if (op.desc.collective.group == program::no_group || op.key.phase == program::Phase::reduce) continue;
     const std::string& axis = device.recorder().catalogue().groups[op.desc.collective.group].axis;
-    if (axis == "tp") continue;
+    if ((axis == "tp") != over_tp) continue;
+    if (bytes != nullptr) *bytes += op.desc.collective.bytes;
     count.gathers += op.desc.kind == OpKind::all_gather;
     count.scatters += op.desc.kind == OpKind::reduce_scatter;
     count.all_reduces += op.desc.kind == OpKind::all_reduce;
@@ -335,6 +338,29 @@ TEST(Counts, OfDataParallel) {
   // A block has twelve parameters; the root two tables and the last norm's two
   ASSERT_TRUE(config::set_switch(config, "data_parallel.reduce=naive"));
   EXPECT_EQ(count_of(config), (Count{0, 0, 5 * 12 + 4}));
+}
+
+// Megatron's tensor parallelism, without and with sequence parallelism, of L blocks: f and g of each, of the embedding and
+// of the head. Two all-reduces a micro-batch are of the loss, 4 N and 8 N bytes.
+TEST(Counts, OfTensorAndSequenceParallelism) {
+  for (int layers : {2, 5}) {
+    for (int micro_batches : {1, 2}) {
+      RunConfig config = small_config(4, 1);
+      config.model.layers = layers;
+      config.micro_batches = micro_batches;
+      const base::Bytes N = config.tokens_per_micro_batch(), D = config.model.width, S = config.model.sequence, A = 2 * N * D;
+      base::Bytes bytes = 0;
+      EXPECT_EQ(count_of(config, true, &bytes), (Count{0, 0, micro_batches * (4 * layers + 4)}));
+      EXPECT_EQ(bytes, micro_batches * ((4 * layers + 2) * A + 12 * N));
+
+      // Of an all-reduce each becomes a gather and a scatter of as many bytes, and 2 L + 1 inputs are gathered once more. A
+      // block sums the gradients of six rows of D over tp, the root those of positions and of the last norm
+      ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
+      bytes = 0;
+      EXPECT_EQ(count_of(config, true, &bytes), (Count{micro_batches * (6 * layers + 3), micro_batches * (4 * layers + 2), micro_batches * (layers + 2 + 2)}));
+      EXPECT_EQ(bytes, micro_batches * ((10 * layers + 5) * A + 12 * N + 4 * (6 * layers * D + S * D + 2 * D)));
+    }
+  }
 }
 
 TEST(Counts, OfHybridSharding) {
