@@ -264,7 +264,8 @@ class Search {
     const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
     if (at_once && just_made) {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " stands" : " stand") + " between kernels";
-      cause.because = "each sums what was just computed, and what comes next needs the sum";
+      cause.because = line.kind == OpKind::all_gather ? "each brings together what was just computed, and what comes next needs all of it"
+                                                      : "each sums what was just computed, and what comes next needs the sum";
     } else {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " takes" : " take") + " longer than compute covers";
       const double busy = busy_share(collectives);

@@ -29,7 +29,7 @@ struct Unit {
   double in_base;
 };
 constexpr Unit units[] = {{"", 1}, {"ns", 1}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"%", 0.01}, {"×", 1}, {"times", 1}, {"ps", 1},
-                          {"TFLOP/s", 1e3}, {"tokens", 1}, {"calls", 1}, {"all-reduces", 1}, {"GB", 1e9}, {"MB", 1e6}, {"B", 1}};
+                          {"TFLOP/s", 1e3}, {"tokens", 1}, {"calls", 1}, {"all-reduces", 1}, {"GB", 1e9}, {"GiB", 1073741824}, {"MB", 1e6}, {"B", 1}};
 
 // Digits, with one point; a blank may part thousands.
 struct Number {
