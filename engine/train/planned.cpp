@@ -27,6 +27,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.flash = config.attention == config::AttentionKind::flash;
   shapes.sequences = config.sequences_per_micro_batch();
   shapes.micro_batches = config.micro_batches;
+  shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;
   shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
