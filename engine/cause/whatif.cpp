@@ -23,7 +23,7 @@ const std::vector<ScaleKey>& scale_keys() {
       {"alpha", "what the smallest collective of its kind takes, of every collective", &Scale::latency},
       {"beta", "what a collective takes beyond that, for its size", &Scale::bandwidth},
       {"comm", "every collective", &Scale::communication},
-      {"compute", "every kernel that computes", &Scale::compute},
+      {"compute", "every kernel that computes, with the gap behind it, which stays", &Scale::compute},
       {"memory", "every copy and fill", &Scale::memory},
       {"contention", "by how much running together slows", &Scale::contention},
   };

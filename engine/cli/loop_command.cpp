@@ -221,7 +221,11 @@ int next_part(const Line& line, Console& console) {
     if (int code = take_seed(course, line.value("seed"), console); code != exit_ok) return code;
   }
   if (named.empty() && !course.current()) {
-    console.out << "Every part is passed. ./shardbook card asks what you remember, ./shardbook list shows what you predicted. From here: your own traces (./shardbook why TRACE), the switches (./shardbook switches), or a lab of your own (CONTRIBUTING.md).\n";
+    console.out << "Every part is passed.\n";
+    point_to(console, "Card", "./shardbook card", "asks what you remember");
+    point_to(console, "List", "./shardbook list", "what you predicted, and how far off it was");
+    point_to(console, "Next", "./shardbook why TRACE", "of your own job; ./shardbook switches has more to try");
+    say(console, "A lab of your own: CONTRIBUTING.md says how.");
     return exit_ok;
   }
   base::Result<Place> meant = part_meant(course, named);

@@ -267,6 +267,16 @@ base::Result<Report> notes_report(const std::string& root, const std::string& fo
   return reading::check_notes(folder, sources, options);
 }
 
+// How many choices of the reference a learner has marked.
+int marks_in(const std::string& folder) {
+  const base::Result<std::string> marks = book::read_text((fs::path(folder) / reading::marks_file).string());
+  if (!marks) return 0;
+  std::istringstream lines(marks.value());
+  int count = 0;
+  for (std::string line; std::getline(lines, line);) count += !line.empty() && line.front() != '#';
+  return count;
+}
+
 base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& asked, const std::vector<std::string>& clones) {
   std::error_code ignored;
   const std::string folder = fs::is_regular_file(asked, ignored) || fs::path(asked).has_extension() ? fs::path(asked).parent_path().string() : asked;
@@ -286,6 +296,9 @@ base::Result<workbook::Verdict> judge_notes(const std::string& root, const workb
   if (report.value().judged_by_table > 0) {
     verdict.remarks.push_back(text(report.value().judged_by_table, " of ", report.value().citations, " citations were judged by the lab's table alone: their files are not in sources/. "
                                    "The table knows which name stands in which line, and not whether you have read it; ./shardbook notes sources fetches the files, --clone takes them from a clone"));
+  }
+  if (place.part->id == "03d" && marks_in(folder) == 0) {
+    verdict.remarks.push_back("no choice of the reference is marked yet: ./shardbook notes compare lays yours beside it, and --mark 2=missed keeps what you did not see");
   }
   return verdict;
 }

@@ -30,7 +30,7 @@ std::vector<Switch> make_table() {
        .sentence = "Whether gradients are summed over ranks after each micro-batch, or once after the last (no_sync).",
        .promise = Promise::bounded, .seam = Seam::plan, .needs = {"fsdp > 1", "micro-batches > 1"}, .excludes = {},
        .originals = {in_pytorch("distributed/fsdp/fully_sharded_data_parallel.py", 1027, 1065, "no_sync"),
-                     in_pytorch("distributed/fsdp/_runtime_utils.py", 738, 742, "_post_backward_hook, not _sync_gradients"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 738, 742, "_sync_gradients: what no_sync leaves out of _post_backward_hook"),
                      in_megatron("distributed/distributed_data_parallel.py", 588, 599, "no_sync")},
        .megatron = "config.no_sync_func (no flag: the schedule calls it)", .pytorch = "with model.no_sync(); set_requires_gradient_sync(False)", .note = "04_fsdp#micro-batches",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64 --micro-batches 4", "last", 5},
@@ -69,8 +69,8 @@ std::vector<Switch> make_table() {
        .sentence = "When backward gathers the next unit: before a unit's own work, after it, or when it is needed.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true", "prefetch > 0"}, .excludes = {},
        .originals = {in_pytorch("distributed/fsdp/api.py", 73, 109, "BackwardPrefetch"),
-                     in_pytorch("distributed/fsdp/_runtime_utils.py", 686, 689, "_pre_backward_hook: BACKWARD_PRE"),
-                     in_pytorch("distributed/fsdp/_runtime_utils.py", 789, 803, "_post_backward_reshard: BACKWARD_POST")},
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 686, 689, "_prefetch_handle: in _pre_backward_hook, for BACKWARD_PRE"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 789, 803, "_prefetch_handle: in _post_backward_reshard, for BACKWARD_POST")},
        .megatron = "", .pytorch = "FullyShardedDataParallel(backward_prefetch=BackwardPrefetch.BACKWARD_PRE)", .note = "04_fsdp#depth",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "none", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
@@ -84,7 +84,7 @@ std::vector<Switch> make_table() {
        .sentence = "How many freed units may still be in use on the GPU before the host waits for one of them; 0: the host never waits.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true"}, .excludes = {},
        .originals = {in_pytorch("distributed/fsdp/_limiter_utils.py", 7, 33, "_FreeEventQueue"),
-                     in_pytorch("distributed/fsdp/_runtime_utils.py", 293, 299, "_unshard: rate_limiter")},
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 293, 299, "dequeue_if_needed: the limiter, in _unshard")},
        .megatron = "", .pytorch = "FullyShardedDataParallel(limit_all_gathers=True): 2", .note = "04_fsdp#slots",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 16", "1", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});

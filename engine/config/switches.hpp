@@ -27,7 +27,7 @@ struct Original {
   std::string commit;       // a tag or a commit
   std::string path;
   int first_line = 0, last_line = 0;
-  std::string what;         // the name that stands there: "BACKWARD_PRE"
+  std::string what;         // the name that stands there, and what of it: "_prefetch_handle: in _pre_backward_hook"
 };
 
 enum class Promise {

@@ -54,7 +54,7 @@ struct Why {
 };
 Why why();
 
-// Part c. What a step of two layers costs, by kind of work, at one width and tp; all ns.
+// Part c. What a step of the tutor costs, by kind of work, at one width and tp; all ns.
 struct Costs {
   double host;             // the host's, to issue the step
   double compute;          // kernels, one after the other on the compute stream

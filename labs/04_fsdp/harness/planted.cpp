@@ -64,7 +64,7 @@ void judge(const labs::Request&, labs::Verdict& verdict) {
   const labs::Issued own(config, {});
   const Network& network = own.trainer().network();
   const Plan made = planted_step(network);
-  const auto fail = [&](const char* rule, std::string message, program::SourceLine where = {}) { verdict.fail({rule, std::move(message), -1, -1, "", "host_wait", where, page}); };
+  const auto fail = [&](const char* rule, std::string message, program::SourceLine where = {}) { verdict.fail({rule, std::move(message), -1, -1, "", "the host's wait", where, page}); };
   const auto misnamed = plan::misnamed(made, network);
   if (const auto problem = misnamed ? misnamed : plan::problem_of(train::finished(made, network).plan, network)) return fail("order", problem->sentence);
 

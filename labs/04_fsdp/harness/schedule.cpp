@@ -136,7 +136,7 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
   verdict.figure("buffers", needs.gathered);
 
   if (const auto waits = issued.host_waits(); !waits.empty()) {
-    return verdict.fail({"host", text("rank 0: the host waits ", waits.size(), " times a step (", line(waits.front()), ") and lists nothing meanwhile: ", ms(static_cast<double>(timing.step_ns)), " for ", ms(solution), "; no order needs that"), 0, -1, "", "host_wait", waits.front(), page});
+    return verdict.fail({"host", text("rank 0: the host waits ", waits.size(), " times a step (", line(waits.front()), ") and lists nothing meanwhile: ", ms(static_cast<double>(timing.step_ns)), " for ", ms(solution), "; no order needs that"), 0, -1, "", "the host's wait", waits.front(), page});
   }
   if (const plan::Action* more = needs.gathered > most_buffers ? one_too_many(made, network) : nullptr) {
     char gain[48], share[16];
