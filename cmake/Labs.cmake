@@ -1,6 +1,7 @@
 # Exercises: one file of a learner's, compiled alone and linked with what checks it.
 #
 #   shardbook_exercise(01a FILE buckets.cpp HARNESS harness/buckets.cpp USES train check)
+#   shardbook_exercise(04c FILE planted.cpp BY_SEED other.cpp ...)     other faults, for other seeds: lab.json's by_seed
 #
 # stands in labs/NN_name/CMakeLists.txt. It makes the library exercise_01a of the harness, and writes
 # build/<preset>/labs/01a.json: compiler, flags and libraries, with which `./shardbook check` builds the learner's file in
@@ -65,7 +66,7 @@ function(shardbook_json_list OUT)
 endfunction()
 
 function(shardbook_exercise ID)
-  cmake_parse_arguments(ARG "" "FILE" "HARNESS;USES" ${ARGN})
+  cmake_parse_arguments(ARG "" "FILE" "HARNESS;USES;BY_SEED" ${ARGN})
   get_filename_component(lab ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(target exercise_${ID})
   add_library(${target} STATIC ${ARG_HARNESS})
@@ -105,6 +106,20 @@ function(shardbook_exercise ID)
     file(GLOB wrong CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/data/labs/${ID}/*.cpp)
     list(APPEND tried labs/${lab}/${ARG_FILE} ${wrong})
   endif()
+  set(place 0)
+  foreach(other IN LISTS ARG_BY_SEED)
+    math(EXPR place "${place} + 1")
+    foreach(folder solutions labs)
+      if(folder STREQUAL "labs")
+        set(case starter)
+      else()
+        set(case solution)
+      endif()
+      add_test(NAME labs.${ID}.${case}_of_seed_${place} COMMAND ${CMAKE_COMMAND} -DID=${ID} -DCASE=${case} -DSEED=${place} -DFILE=${PROJECT_SOURCE_DIR}/${folder}/${lab}/${other}
+               -DBUILD=${CMAKE_BINARY_DIR} -DROOT=${PROJECT_SOURCE_DIR} -P ${PROJECT_SOURCE_DIR}/cmake/CheckExercise.cmake)
+      set_tests_properties(labs.${ID}.${case}_of_seed_${place} PROPERTIES LABELS fast TIMEOUT 300)
+    endforeach()
+  endforeach()
   foreach(file IN LISTS tried)
     if(file MATCHES "^labs/")
       set(case starter)

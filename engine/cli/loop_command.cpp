@@ -55,7 +55,7 @@ base::Result<Place> part_meant(const Course& course, const std::vector<std::stri
     if (const std::optional<Place> current = course.current()) return *current;
     return Error{"every part is passed: name one, as in `./shardbook check 00a`"};
   }
-  base::Result<std::vector<Place>> parts = workbook::find_parts(course.labs, places.front());
+  base::Result<std::vector<Place>> parts = workbook::find_parts(course.labs, places.front(), course.progress.seed);
   if (!parts) return parts.as_error();
   for (const Place& place : parts.value()) {
     if (!course.state(place).passed) return place;

@@ -14,7 +14,7 @@ using base::text;
 std::vector<Place> Course::places() const {
   std::vector<Place> all;
   for (const Lab& lab : labs) {
-    for (const Part& part : lab.parts) all.push_back({&lab, &part});
+    for (const Part& part : lab.parts) all.push_back({&lab, &part, progress.seed});
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cmath>
@@ -157,7 +158,9 @@ base::Status provide_exercise(const std::string& root, const Place& place, const
       const std::string extension = one->path().extension().string();
       if (extension != ".cpp" && extension != ".hpp") continue;
       // What the learner starts from is not part of what judges it.
-      if (one->path().filename() == place.part->exercise && one->path().parent_path() == of) continue;
+      const std::string file = one->path().filename().string();
+      const std::vector<std::string>& others = place.part->by_seed;
+      if (one->path().parent_path() == of && (file == place.part->exercise || std::find(others.begin(), others.end(), file) != others.end())) continue;
       current = one->last_write_time(missing) <= oldest;
     }
   }

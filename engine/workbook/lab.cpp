@@ -96,6 +96,7 @@ Part part_of(const Json& json) {
   if (part.kind == Kind::exercise && part.exercise.empty()) {
     throw Json::other_error::create(501, "part " + part.id + " is an exercise without \"exercise\": the file to edit", nullptr);
   }
+  part.by_seed = texts_of(json, "by_seed");
   part.run = texts_of(json, "run");
   part.produce = words_of(json, "produce", false);
   part.hints = texts_of(json, "hints");
@@ -157,14 +158,14 @@ base::Result<std::vector<Lab>> all_labs(const std::string& root) {
   return labs;
 }
 
-base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const std::string& name) {
+base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const std::string& name, int seed) {
   const std::string asked = with_zero(name);
   std::vector<Place> found;
   std::vector<std::string> ids;
   for (const Lab& lab : labs) {
     for (const Part& part : lab.parts) {
       ids.push_back(part.id);
-      if (part.id == asked || lab.id == asked || lab.name == asked) found.push_back({&lab, &part});
+      if (part.id == asked || lab.id == asked || lab.name == asked) found.push_back({&lab, &part, seed});
     }
   }
   if (!found.empty()) return found;
@@ -174,28 +175,30 @@ base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const 
   return Error{text("there is no part '", name, "'; there is ", list)};
 }
 
-base::Result<Place> find_part(const std::vector<Lab>& labs, const std::string& name) {
-  base::Result<std::vector<Place>> found = find_parts(labs, name);
+base::Result<Place> find_part(const std::vector<Lab>& labs, const std::string& name, int seed) {
+  base::Result<std::vector<Place>> found = find_parts(labs, name, seed);
   if (!found) return found.as_error();
   return found.value().front();
 }
 
 namespace {
 
-std::string below(const char* folder, const Place& place) {
-  const std::string file = place.part->kind == Kind::exercise ? place.part->exercise : place.part->id + ".txt";
+std::string below(const char* folder, const Place& place, int seed) {
+  const std::vector<std::string>& others = place.part->by_seed;
+  const std::size_t which = static_cast<std::size_t>(std::max(0, seed)) % (others.size() + 1);
+  const std::string file = place.part->kind != Kind::exercise ? place.part->id + ".txt" : which == 0 ? place.part->exercise : others[which - 1];
   return std::string(folder) + "/" + place.lab->name + "/" + file;
 }
 
 }  // namespace
 
-std::string starter_of(const Place& place) { return below("labs", place); }
+std::string starter_of(const Place& place) { return below("labs", place, place.seed); }
 std::string solution_of(const Place& place) {
-  return place.part->kind == Kind::notes ? "solutions/" + place.lab->name : below("solutions", place);
+  return place.part->kind == Kind::notes ? "solutions/" + place.lab->name : below("solutions", place, place.seed);
 }
 std::string own_file_of(const Place& place) {
   const bool folder = place.part->kind == Kind::notes && !place.part->exercise.empty();
-  return folder ? "experiments/" + place.part->exercise : below("experiments", place);
+  return folder ? "experiments/" + place.part->exercise : below("experiments", place, 0);
 }
 
 }  // namespace shardbook::workbook

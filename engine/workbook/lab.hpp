@@ -55,6 +55,7 @@ struct Part {
   std::vector<Prediction> predict;
   std::vector<Answer> answers;
   std::string exercise;                        // "fit.cpp"; of notes, their folder below experiments/; empty: nothing is edited
+  std::vector<std::string> by_seed;            // starters beside it with other faults: a seed s has the (s mod their number)th of all, the exercise first
   std::vector<std::string> run;                // commands to type
   std::string produce;                         // what one ends with
   std::vector<std::string> hints;
@@ -84,12 +85,13 @@ base::Result<std::vector<Lab>> all_labs(const std::string& root);
 struct Place {
   const Lab* lab = nullptr;
   const Part* part = nullptr;
+  int seed = 0;                                // of the course; 0: none
 };
-base::Result<Place> find_part(const std::vector<Lab>& labs, const std::string& name);
+base::Result<Place> find_part(const std::vector<Lab>& labs, const std::string& name, int seed = 0);
 // All parts of the lab "00", or the one part "00a".
-base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const std::string& name);
+base::Result<std::vector<Place>> find_parts(const std::vector<Lab>& labs, const std::string& name, int seed = 0);
 
-// Paths from the root.
+// Paths from the root. Starter and solution are those of the place's seed.
 std::string starter_of(const Place& place);          // labs/00_timeline/fit.cpp
 std::string solution_of(const Place& place);         // solutions/00_timeline/fit.cpp; answers: solutions/00_timeline/00a.txt; notes: their folder
 std::string own_file_of(const Place& place);         // experiments/00_timeline/fit.cpp; answers: experiments/00_timeline/00a.txt; notes: their folder

@@ -170,9 +170,11 @@ class Linter {
   }
 
   void of_exercise(const Part& part) {
-    const Place place{&lab_, &part};
-    need(starter_of(place), "the starter, which compiles as it is and fails with a message that teaches");
-    need(solution_of(place), "the solution, which passes");
+    for (int seed = 0; seed <= static_cast<int>(part.by_seed.size()); ++seed) {
+      const Place place{&lab_, &part, seed};
+      need(starter_of(place), "the starter, which compiles as it is and fails with a message that teaches");
+      need(solution_of(place), "the solution, which passes");
+    }
     need(folder_ + "/lab.hpp", "the one-page interface");
     if (content(folder_ + "/CMakeLists.txt").find("shardbook_exercise(" + part.id + " ") == std::string::npos) say(folder_ + "/CMakeLists.txt", "has no shardbook_exercise(" + part.id + " ...)");
     int wrong = 0;

@@ -205,7 +205,7 @@ base::Result<std::vector<Grade>> grade(const Course& course, const std::vector<S
       base::Result<std::vector<Compared>> predictions = compared(*facts[place.lab], *place.part, state, figures);
       if (!predictions) return predictions.as_error();
       row.predictions = predictions_text(predictions.value());
-      row.equal_to = equals_of(course, submissions, submission, place);
+      row.equal_to = equals_of(course, submissions, submission, {place.lab, place.part, progress.seed});
       grades.push_back(std::move(row));
     }
   }

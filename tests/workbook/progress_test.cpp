@@ -6,6 +6,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/workbook/course.hpp"
 #include "engine/workbook/learner.hpp"
 #include "engine/workbook/progress.hpp"
 #include "tests/workbook/place.hpp"
@@ -176,6 +177,26 @@ TEST(Progress, NotesOfSeveralPartsGrowInOneFolderAndKeepTheirPasses) {
   EXPECT_EQ(own_hash(project.root(), place), hash);
   EXPECT_EQ(own_files(project.root(), place).size(), 2u);
   EXPECT_NE(reset_own_file(project.root(), place).error().find("all yours"), std::string::npos);
+}
+
+// What is planted in 04c depends on a course's seed; the learner's file has one name.
+TEST(Progress, ASeedDrawsWhichFaultIsPlanted) {
+  const Project project;
+  Course course{project.root(), all_labs(project.root()).value(), {}};
+  std::vector<std::string> begun;
+  for (int seed : {0, 1, 2, 7}) {
+    course.progress.seed = seed;
+    const Place place = course.part("04c").value();
+    EXPECT_EQ(own_file_of(place), "experiments/04_fsdp/planted.cpp");
+    const std::string file = provide_own_file(project.root(), place).value();
+    begun.push_back(content_of(file));
+    EXPECT_EQ(begun.back(), content_of(project / starter_of(place)));
+    EXPECT_NE(begun.back(), content_of(project / solution_of(place)));
+    std::filesystem::remove(file);
+  }
+  EXPECT_EQ(begun[0], begun[2]);
+  EXPECT_EQ(begun[1], begun[3]);
+  EXPECT_NE(begun[0], begun[1]);
 }
 
 TEST(OwnLook, ChangesWithEachSaveAndNotWithWhatEditorsLeaveForAMoment) {
