@@ -108,6 +108,33 @@ class Linter {
     }
     links_of(folder_ + "/text.md");
     links_of("solutions/" + lab_.name + "/solution.md");
+    left_to_write(folder_);
+    left_to_write("solutions/" + lab_.name);
+  }
+
+  // Files that `lab new` made and nobody has filled in. A starter may say it to the learner.
+  void left_to_write(const std::string& folder) {
+    std::vector<std::string> files;
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(fs::path(root_) / folder, ignored)) {
+      if (entry.is_regular_file(ignored)) files.push_back(fs::relative(entry.path(), root_, ignored).generic_string());
+    }
+    std::sort(files.begin(), files.end());
+    for (const std::string& file : files) {
+      if (is_starter(file)) continue;
+      const std::string all = content(file);
+      const std::size_t at = all.find("TODO");
+      if (at != std::string::npos) say(file + ":" + std::to_string(1 + std::count(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(at), '\n')), "says TODO still");
+    }
+  }
+
+  bool is_starter(const std::string& file) const {
+    for (const Part& part : lab_.parts) {
+      for (int seed = 0; seed <= static_cast<int>(part.by_seed.size()); ++seed) {
+        if (file == starter_of({&lab_, &part, seed})) return true;
+      }
+    }
+    return false;
   }
 
   // Links to files that are not there.

@@ -164,13 +164,22 @@ TEST(Lint, TheLabThatShipsIsWhole) {
   EXPECT_EQ(found.value(), std::vector<std::string>{});
 }
 
+// All but what is still to be written, which is named with its line.
+std::vector<std::string> but_for_what_is_to_be_written(std::vector<std::string> findings) {
+  std::erase_if(findings, [](const std::string& one) { return one.ends_with(": says TODO still"); });
+  return findings;
+}
+
 TEST(Lint, ANewLabIsWholeInForm) {
   const Project project;
   // Where it may write: labs, solutions and tests of its own.
   for (const char* one : {"labs", "solutions"}) std::filesystem::remove(project / one);
   std::filesystem::create_directories(project / "labs");
   ASSERT_TRUE(make_lab(project.root(), "05", "sequence_parallel").ok());
-  EXPECT_EQ(lint(project.root(), "05").value(), std::vector<std::string>{});
+  const std::vector<std::string> found = lint(project.root(), "05").value();
+  EXPECT_EQ(but_for_what_is_to_be_written(found), std::vector<std::string>{});
+  EXPECT_NE(std::find(found.begin(), found.end(), "labs/05_sequence_parallel/text.md:1: says TODO still"), found.end());
+  EXPECT_NE(std::find(found.begin(), found.end(), "solutions/05_sequence_parallel/solution.md:3: says TODO still"), found.end());
   EXPECT_FALSE(make_lab(project.root(), "05", "other").ok());
   EXPECT_FALSE(make_lab(project.root(), "6", "x").ok());
   EXPECT_FALSE(make_lab(project.root(), "06", "../x").ok());
@@ -186,7 +195,7 @@ TEST(Lint, WhatIsMissingIsNamed) {
   std::string json = content_of(project / "labs/05_x/lab.json");
   json.replace(json.find("\"minutes\": 40"), 13, "\"minutes\": 50");
   project.write("labs/05_x/lab.json", json);
-  const std::vector<std::string> found = lint(project.root(), "05").value();
+  const std::vector<std::string> found = but_for_what_is_to_be_written(lint(project.root(), "05").value());
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0], "labs/05_x/lab.json, 05a: takes 50 minutes; a part takes at most 45");
   EXPECT_NE(found[1].find("solutions/05_x/work.cpp: is missing"), std::string::npos);
