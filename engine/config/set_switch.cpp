@@ -202,7 +202,10 @@ Status check_switches(const RunConfig& config) {
       const std::string_view name = trimmed(std::string_view(condition).substr(0, condition.find_first_of("=<>")));
       return Error{text(asked_by, key, "=", value, " does nothing here: it needs ", condition, ", and ", name, " is ", value_named(config, name))};
     }
-    for (const std::string& condition : row->excludes) {
+    for (const std::string& excluded : row->excludes) {
+      const std::size_t colon = excluded.find(": ");
+      if (colon != std::string::npos && excluded.substr(0, colon) != value) continue;   // of another value alone
+      const std::string condition = colon == std::string::npos ? excluded : excluded.substr(colon + 2);
       if (holds(config, condition)) return Error{text(asked_by, key, "=", value, " cannot go with ", condition, ": leave one of them out")};
     }
   }

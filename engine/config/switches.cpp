@@ -36,15 +36,18 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64 --micro-batches 4", "last", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "last", 0.5}});
 
-  row({.key = "activations.recompute", .values = {"none", "full"}, .default_value = "none",
-       .sentence = "Whether a block keeps what its backward needs, or only its input, from which it computes the rest again.",
-       .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {},
-       .originals = {in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction")},
-       .megatron = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint", .note = "04_fsdp#activations",
+  row({.key = "activations.recompute", .values = {"none", "selective", "full"}, .default_value = "none",
+       .sentence = "What a block computes again in its backward: nothing, attention's probabilities (the square of positions, from q and k), or all, from its input.",
+       // With flash attention there is no square to save
+       .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {"selective: attention = flash"},
+       .originals = {in_megatron("transformer/attention.py", 446, 497, "_checkpointed_attention_forward (selective)"),
+                     in_megatron("transformer/transformer_config.py", 1983, 1989, "core_attn of fused attention needs no recompute"),
+                     in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction")},
+       .megatron = "--recompute-granularity selective; --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint, round core attention or round a block", .note = "06_memory#recompute",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "full", 20},
-       // Nothing hides a second forward: 0.54 % is the least that was found (gpt-6.9b, --fsdp 2, 64 tokens), where
-       // gathers take all the time, and what backward computes again delays the last of them
-       .still = {}});
+       // Of short sequences the square is small. A second forward of all nothing hides: 0.54 % is the least that was found
+       // (gpt-6.9b, --fsdp 2, 64 tokens), where gathers take all the time, and what is computed again delays the last of them
+       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64 --sequence 64", "selective", 0.5}});
 
   row({.key = "data_parallel.bucket_mib", .least = 1, .most = 4096, .default_value = "25",
        .sentence = "How large a bucket of gradients is, in MiB, before its all-reduce begins; a unit's gradients stay together, so a smaller one does nothing.",

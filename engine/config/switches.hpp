@@ -65,7 +65,8 @@ struct Switch {
   Promise promise = Promise::same_bits;
   Seam seam = Seam::plan;
   // Conditions, "fsdp > 1", "reshard = true", "accumulate.reduce = last": options or switches, = > < and a value.
-  // Needed: else the switch does nothing, and setting it is refused. Excluded: they cannot be carried out together.
+  // Needed: else the switch does nothing, and setting it is refused. Excluded: they cannot be carried out together;
+  // "selective: attention = flash" where that is so of one value alone.
   std::vector<std::string> needs, excludes;
   std::vector<Original> originals;
   std::string megatron, pytorch;      // how it is asked for there; empty: it is not

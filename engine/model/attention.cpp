@@ -19,19 +19,28 @@ CausalAttention::CausalAttention(const AttentionConfig& config) : config_(config
   else columns_ = {{1, heads, 0}, {2, key_value_heads, heads * head_dim}};
 }
 
-Kept CausalAttention::keep(Context& ctx, const std::string& name) {
+Tensor CausalAttention::allocate_qkv(Context& ctx, const std::string& name) const {
   const auto [B, S] = ctx.batch;
   const auto [H, G, K] = config_;
-  return {{allocate_activation(ctx, {B * (H + 2 * G), S, K}, name + ".qkv"),
-           allocate_activation(ctx, {B * G, H / G * S, S}, name + ".probability")}};
+  return allocate_activation(ctx, {B * (H + 2 * G), S, K}, name);
+}
+
+Tensor CausalAttention::allocate_square(Context& ctx, const std::string& name) const {
+  const auto [B, S] = ctx.batch;
+  const auto [H, G, K] = config_;
+  return allocate_activation(ctx, {B * G, H / G * S, S}, name);
+}
+
+Kept CausalAttention::keep(Context& ctx, const std::string& name) {
+  return {{allocate_qkv(ctx, name + ".qkv"), allocate_square(ctx, name + ".probability")}};
 }
 
 void CausalAttention::allocate_workspace(Context& ctx) {
   const auto [B, S] = ctx.batch;
   const auto [H, G, K] = config_;
   context_BHSK_ = allocate_activation(ctx, {B * G, H / G * S, K}, "workspace.context");
-  dqkv_PBHSK_ = allocate_activation(ctx, {B * (H + 2 * G), S, K}, "workspace.dqkv_heads");
-  dprobability_BHSS_ = allocate_activation(ctx, {B * G, H / G * S, S}, "workspace.dprobability");
+  dqkv_PBHSK_ = allocate_qkv(ctx, "workspace.dqkv_heads");
+  dprobability_BHSS_ = allocate_square(ctx, "workspace.dprobability");
 }
 
 void CausalAttention::share_workspace(const Attention& other) {
@@ -60,38 +69,43 @@ CausalAttention::Heads CausalAttention::heads_of(const Context& ctx, const Tenso
   return {qkv.slice(0, {B * G, H / G * S, K}), qkv.slice(queries, {B * G, S, K}), qkv.slice(queries + keys, {B * G, S, K})};
 }
 
+// Scores of every query with every key, then a softmax over the keys it may see.
+void CausalAttention::make_probabilities(Context& ctx, const Kept& kept) const {
+  const Heads heads = heads_of(ctx, kept.tensors[0]);
+  const Tensor& score_BHSS = probability_BHSS(kept);
+  kernels::attention_scores(ctx.compute, heads.q, heads.k, score_BHSS);
+  const Tensor square_BHSS = score_BHSS.as({ctx.batch.sequences * config_.heads, ctx.batch.positions, ctx.batch.positions});
+  kernels::causal_softmax_forward(ctx.compute, square_BHSS, scale_, square_BHSS);
+}
+
 void CausalAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
   const auto [H, G, K] = config_;
   const Tensor& qkv_PBHSK = kept.tensors[0];
-  const Tensor& probability_BHSS = kept.tensors[1];
-  const auto [q_BHSK, k_BHSK, v_BHSK] = heads_of(ctx, qkv_PBHSK);
+  const Tensor v_BHSK = heads_of(ctx, qkv_PBHSK).v;
 
   for (const Columns& columns : columns_) {
     kernels::split_heads(ctx.compute, sizes(ctx, columns), qkv_NE, heads_first(ctx, qkv_PBHSK, columns));
   }
-  // Scores of every query with every key, then a softmax over the keys it may see.
-  kernels::attention_scores(ctx.compute, q_BHSK, k_BHSK, probability_BHSS);
-  const Tensor square_BHSS = probability_BHSS.as({ctx.batch.sequences * H, ctx.batch.positions, ctx.batch.positions});
-  kernels::causal_softmax_forward(ctx.compute, square_BHSS, scale_, square_BHSS);
-  kernels::attention_context(ctx.compute, probability_BHSS, v_BHSK, context_BHSK_);
+  make_probabilities(ctx, kept);
+  kernels::attention_context(ctx.compute, probability_BHSS(kept), v_BHSK, context_BHSK_);
   kernels::merge_heads(ctx.compute, {1, ctx.batch.sequences, H, ctx.batch.positions, K}, context_BHSK_, out_NI);
 }
 
 void CausalAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor&, const Tensor& dqkv_NE, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
   const auto [H, G, K] = config_;
-  const Tensor& probability_BHSS = kept.tensors[1];
+  const Tensor& p_BHSS = probability_BHSS(kept);
   const auto [q_BHSK, k_BHSK, v_BHSK] = heads_of(ctx, kept.tensors[0]);
   const auto [dq_BHSK, dk_BHSK, dv_BHSK] = heads_of(ctx, dqkv_PBHSK_);
 
   kernels::split_heads(ctx.compute, {1, ctx.batch.sequences, H, ctx.batch.positions, K}, dout_NI, context_BHSK_);
   // Through p · v: to the probabilities and to v.
   kernels::attention_probability_gradient(ctx.compute, context_BHSK_, v_BHSK, dprobability_BHSS_);
-  kernels::attention_value_gradient(ctx.compute, probability_BHSS, context_BHSK_, dv_BHSK);
+  kernels::attention_value_gradient(ctx.compute, p_BHSS, context_BHSK_, dv_BHSK);
   // Through the softmax and its scale, in place.
   const base::Shape square{ctx.batch.sequences * H, ctx.batch.positions, ctx.batch.positions};
-  kernels::causal_softmax_backward(ctx.compute, probability_BHSS.as(square), dprobability_BHSS_.as(square), scale_, dprobability_BHSS_.as(square));
+  kernels::causal_softmax_backward(ctx.compute, p_BHSS.as(square), dprobability_BHSS_.as(square), scale_, dprobability_BHSS_.as(square));
   // Through q · kᵀ: to q and to k.
   kernels::attention_query_gradient(ctx.compute, dprobability_BHSS_, k_BHSK, dq_BHSK);
   kernels::attention_key_gradient(ctx.compute, dprobability_BHSS_, q_BHSK, dk_BHSK);
@@ -99,6 +113,28 @@ void CausalAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor
     kernels::merge_heads(ctx.compute, sizes(ctx, columns), heads_first(ctx, dqkv_PBHSK_, columns), dqkv_NE);
   }
 }
+
+Kept RecomputedAttention::keep(Context& ctx, const std::string& name) { return {{allocate_qkv(ctx, name + ".qkv")}}; }
+
+void RecomputedAttention::allocate_workspace(Context& ctx) {
+  CausalAttention::allocate_workspace(ctx);
+  shared_probability_BHSS_ = allocate_square(ctx, "workspace.probability");
+}
+
+void RecomputedAttention::share_workspace(const Attention& other) {
+  CausalAttention::share_workspace(other);
+  shared_probability_BHSS_ = dynamic_cast<const RecomputedAttention&>(other).shared_probability_BHSS_;
+}
+
+//@ model.attention.recompute: Another layer's probabilities stand there by now: make these again, and go on as if they had been kept.
+void RecomputedAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) {
+  {
+    program::Part part(ctx.device.recorder(), "attention");
+    make_probabilities(ctx, kept);
+  }
+  CausalAttention::backward(ctx, dout_NI, out_NI, dqkv_NE, kept);
+}
+//@end
 
 FlashAttention::FlashAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
 

@@ -1,11 +1,13 @@
-// model/attention: causal softmax attention, in two forms behind one contract.
+// model/attention: causal softmax attention, in three forms behind one contract.
 //
 // CausalAttention, the plain form: one matmul for all heads of all sequences. The projection makes tokens-first
 // rows (q of all heads, then k, then v); heads-first copies let each product be one batched matmul. The
 // probabilities are kept whole, [B, H, S, S].
+// RecomputedAttention: the plain form without that square. It keeps q, k and v, and backward makes the probabilities again
+// (Korthikanti et al. 2022, arXiv:2205.05198, §5; Megatron-LM's selective recompute of the core attention).
 // FlashAttention: one op each way, which reads the projection's rows as they are and keeps one number a query and
 // head (kernels/flash_attention.hpp). Memory linear in S.
-// With positions as rotations, either stands in a RotaryAttention (rotary.hpp).
+// With positions as rotations, any of them stands in a RotaryAttention (rotary.hpp).
 //
 // Query heads may share key-value heads (grouped-query): H / G neighbours look at one. In the plain form their
 // queries stand below each other, [B·G, (H/G)·S, K], so that they share a matmul, and its gradient is their sum.
@@ -18,7 +20,7 @@
 
 namespace shardbook::model {
 
-class CausalAttention final : public Attention {
+class CausalAttention : public Attention {
  public:
   // `config` has the heads of this rank.
   explicit CausalAttention(const AttentionConfig& config);
@@ -27,6 +29,13 @@ class CausalAttention final : public Attention {
   void share_workspace(const Attention& other) override;
   void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
   void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
+
+ protected:
+  Tensor allocate_qkv(Context& ctx, const std::string& name) const;          // q, k and v of all heads, heads first
+  Tensor allocate_square(Context& ctx, const std::string& name) const;       // a number of each query, key and head
+  // Where the probabilities stand that forward makes and backward reads.
+  virtual const Tensor& probability_BHSS(const Kept& kept) const { return kept.tensors[1]; }
+  void make_probabilities(Context& ctx, const Kept& kept) const;             // from q and k, as they are kept
 
  private:
   // Columns of the projection's rows that lie heads first after one another: all three parts, or, where k and v have
@@ -48,6 +57,22 @@ class CausalAttention final : public Attention {
   Tensor context_BHSK_;        // p · v and, in backward, its gradient
   Tensor dqkv_PBHSK_;
   Tensor dprobability_BHSS_;
+};
+
+// All layers make their probabilities in one place: forward, and backward once more, just before it needs them. What
+// comes before q and k is kept, so that no matmul of a weight and no sum over ranks is repeated.
+class RecomputedAttention final : public CausalAttention {
+ public:
+  using CausalAttention::CausalAttention;
+  Kept keep(Context& ctx, const std::string& name) override;  // qkv_PBHSK
+  void allocate_workspace(Context& ctx) override;
+  void share_workspace(const Attention& other) override;
+  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
+
+ private:
+  const Tensor& probability_BHSS(const Kept&) const override { return shared_probability_BHSS_; }
+
+  Tensor shared_probability_BHSS_;
 };
 
 class FlashAttention final : public Attention {

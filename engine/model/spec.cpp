@@ -28,6 +28,11 @@ ModelSpec dense_spec() {
   return spec;
 }
 
+ModelSpec with_recomputed_attention(ModelSpec spec) {
+  spec.attention = [](const AttentionConfig& config) { return std::make_unique<RecomputedAttention>(config); };
+  return spec;
+}
+
 ModelSpec with_flash_attention(ModelSpec spec) {
   spec.attention = [](const AttentionConfig& config) { return std::make_unique<FlashAttention>(config); };
   return spec;

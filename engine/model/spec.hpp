@@ -60,7 +60,9 @@ struct ModelSpec {
 
 // GPT-2's pieces on one rank: LayerNorm, dense linears, causal softmax attention, GELU, learnt positions.
 ModelSpec dense_spec();
-// The same with attention that keeps no probabilities.
+// The same with attention that keeps no probabilities and makes them again in backward.
+ModelSpec with_recomputed_attention(ModelSpec spec);
+// The same with attention that never has them as a whole.
 ModelSpec with_flash_attention(ModelSpec spec);
 // The same with Llama's pieces: norms by RMS, SwiGLU, and positions as rotations of q and k with base `theta`. Heads of
 // k and v, and linears without biases, are Sizes.

@@ -37,6 +37,7 @@ struct Shapes {
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
   bool recompute = false;          // blocks keep their inputs only
+  bool recompute_attention = false;   // blocks keep no square
 };
 
 // A line of what is held.

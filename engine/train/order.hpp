@@ -43,7 +43,8 @@ struct Choices {
   tensor_parallel::Pieces pieces;
   plan::Reduce reduce = plan::Reduce::every_micro_batch;
   int limit = 0;                        // freed units in use before the host waits; 0: any number
-  bool recompute = false;
+  bool recompute = false;               // blocks, from their inputs
+  bool recompute_attention = false;     // its probabilities alone, from q and k
   bool synchronize = false;             // the host waits after each layer
   LabMachine machine;
   Mistakes mistakes;

@@ -36,6 +36,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.ahead = std::max({choices.gathers.forward.at_begin, choices.gathers.backward.at_begin, choices.gathers.backward.at_end - 1});
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
   shapes.recompute = choices.recompute;
+  shapes.recompute_attention = choices.recompute_attention;
   return shapes;
 }
 
@@ -60,7 +61,7 @@ Held held_as(const program::BufferInfo& buffer) {
       if (of_block) return name.find(".attention.") != name.npos ? Held::attention_kept : Held::block_kept;
       if (begins("loss.")) return Held::loss;
       if (name == "workspace.dx" || name == "workspace.dfinal_norm" || name == "workspace.recomputed") return Held::between_layers;
-      if (name == "workspace.context" || name == "workspace.dqkv_heads" || name == "workspace.dprobability" || name == "workspace.delta") return Held::attention_workspace;
+      if (name == "workspace.context" || name == "workspace.dqkv_heads" || name == "workspace.dprobability" || name == "workspace.probability" || name == "workspace.delta") return Held::attention_workspace;
       return begins("workspace.") ? Held::block_workspace : Held::head_kept;
     case MemoryKind::workspace: return name == "scratch" ? Held::partial_sums : Held::optimizer_scratch;
     case MemoryKind::input: return Held::tokens;

@@ -29,7 +29,11 @@ void leave_out(Choices& choices, bool wrong, const char* event_ends_in) {
 const std::map<std::string, Seam, std::less<>>& seams() {
   static const std::map<std::string, Seam, std::less<>> table{
       {"accumulate.reduce", [](Choices& c, const std::string& v) { c.reduce = v == "last" ? plan::Reduce::last_micro_batch : plan::Reduce::every_micro_batch; }},
-      {"activations.recompute", [](Choices& c, const std::string& v) { c.recompute = v == "full"; }},
+      {"activations.recompute",
+       [](Choices& c, const std::string& v) {
+         c.recompute = v == "full";
+         c.recompute_attention = v == "selective";
+       }},
       {"data_parallel.bucket_mib", [](Choices& c, const std::string& v) { c.sums.bucket = base::Bytes{number_in(v)} << 20; }},
       {"data_parallel.reduce",
        [](Choices& c, const std::string& v) {

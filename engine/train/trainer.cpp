@@ -19,8 +19,9 @@ model::Sizes sizes_of(const config::ModelConfig& config) {
   return sizes;
 }
 
-model::ModelSpec spec_of(const config::RunConfig& config) {
+model::ModelSpec spec_of(const config::RunConfig& config, const Choices& choices) {
   model::ModelSpec spec = model::dense_spec();
+  if (choices.recompute_attention) spec = model::with_recomputed_attention(spec);
   if (config.attention == config::AttentionKind::flash) spec = model::with_flash_attention(spec);
   if (config.model.architecture == config::Architecture::llama) spec = model::with_llama_pieces(spec, static_cast<float>(config.model.rope_theta));
   return spec;
@@ -90,7 +91,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
 
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
-  model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config), device, {*tp_group_, tp_stream_}, choices.pieces);
+  model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config, choices), device, {*tp_group_, tp_stream_}, choices.pieces);
   if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});

@@ -127,6 +127,6 @@ class Trainer {
 // Sizes of the model that a config asks for.
 model::Sizes sizes_of(const config::ModelConfig& config);
 // The pieces that a config asks for, on one rank.
-model::ModelSpec spec_of(const config::RunConfig& config);
+model::ModelSpec spec_of(const config::RunConfig& config, const Choices& choices);
 
 }  // namespace shardbook::train

@@ -31,9 +31,11 @@ LAYOUTS = [
     ("ZeRO-1", "--fsdp 2 --tp 1 --reshard false --set accumulate.reduce=last"),
     ("ZeRO-2", "--fsdp 2 --tp 1 --reshard false"),
     ("ZeRO-3", "--fsdp 2 --tp 1"),
+    ("ZeRO-3, recompute selective", "--fsdp 2 --tp 1 --set activations.recompute=selective"),
     ("ZeRO-3, recompute full", "--fsdp 2 --tp 1 --set activations.recompute=full"),
     ("ZeRO-3, flash attention", "--fsdp 2 --tp 1 --attention flash"),
     ("tp 2", "--tp 2 --fsdp 1"),
+    ("tp 2, recompute selective", "--tp 2 --fsdp 1 --set activations.recompute=selective"),
     ("tp 2, recompute full", "--tp 2 --fsdp 1 --set activations.recompute=full"),
     ("tp 2, sequence cut", "--tp 2 --fsdp 1 --set tensor_parallel.sequence=cut"),
 ]

@@ -106,6 +106,20 @@ TEST(SwitchOfARank, TakesARankAndATimeAndRefusesARankThatIsNotThere) {
   }
 }
 
+// Of attention by tiles there is no square to compute again; a whole block is.
+TEST(SwitchesThatExclude, AValueRefuseThatValueAloneInOneSentence) {
+  RunConfig config;
+  config.attention = AttentionKind::flash;
+  ASSERT_TRUE(set_switch(config, "activations.recompute=full"));
+  EXPECT_TRUE(validate(config, 0));
+  ASSERT_TRUE(set_switch(config, "activations.recompute=selective"));
+  const auto refused = validate(config, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), "--set activations.recompute=selective cannot go with attention = flash: leave one of them out");
+  config.attention = AttentionKind::unfused;
+  EXPECT_TRUE(validate(config, 0));
+}
+
 TEST(SwitchesThatAreWrong, AreMadeOneAtATime) {
   RunConfig config;
   config.tp = config.fsdp = 2;

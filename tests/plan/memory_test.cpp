@@ -89,6 +89,11 @@ TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {
   const base::Bytes two = kept(shapes);
   shapes.layers = 3;
   EXPECT_EQ(kept(shapes) - two, (34 - 2) * N * D + (5 - 3) * square + 2 * 2 * 4 * N);
+  // Without the square (§5), a further block costs 34 s b h, whatever the sequence; all layers share one square more
+  Shapes selective = shapes, whole = shapes;
+  selective.recompute_attention = true;
+  EXPECT_EQ(block_of(selective), (34 - 2) * N * D + 2 * 2 * 4 * N);
+  EXPECT_EQ(bytes_of(holding_of(selective), Held::attention_workspace) - bytes_of(holding_of(whole), Held::attention_workspace), 2 * square);
   // Computed again, a further block costs its input
   shapes.recompute = true;
   const base::Bytes three_again = kept(shapes);

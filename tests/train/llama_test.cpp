@@ -138,5 +138,33 @@ TEST(FlashAttention, KeepsMemoryThatIsLinearInTheSequence) {
   EXPECT_GT(growth(AttentionKind::unfused), 3);
 }
 
+// Probabilities that are made again are those that were kept, whatever else a step does, in any order of its queues.
+TEST(SelectiveRecompute, GivesTheBitsOfKeptProbabilitiesInEveryFormOfAStep) {
+  struct Form {
+    int tp, fsdp, dp, micro_batches;
+    bool cut;
+  };
+  std::uint64_t seed = 0;
+  for (const Form& form : {Form{1, 1, 1, 1, false}, Form{2, 2, 1, 2, false}, Form{4, 1, 1, 1, true}, Form{2, 1, 2, 2, true}, Form{2, 2, 1, 2, true}, Form{1, 2, 2, 1, false}}) {
+    for (bool llama : {false, true}) {
+      config::RunConfig config = llama ? small_llama(form.tp, form.fsdp) : small_config(form.tp, form.fsdp);
+      config.dp = form.dp;
+      config.ranks *= form.dp;
+      config.micro_batches = form.micro_batches;
+      config.steps = 3;
+      if (form.cut) config = with_tokens_cut(config);
+      const HostRun kept = run(config, config::HostDtype::f32);
+      config.switches["activations.recompute"] = "selective";
+      config.drain_seed = ++seed;
+      const HostRun again = run(config, config::HostDtype::f32);
+      ASSERT_EQ(kept.error + again.error, "");
+      EXPECT_EQ(again.losses, kept.losses) << seed;
+      EXPECT_EQ(again.gradients, kept.gradients) << seed;
+      EXPECT_EQ(again.masters, kept.masters) << seed;
+      EXPECT_NE(again.program_hashes, kept.program_hashes) << seed;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shardbook::tests

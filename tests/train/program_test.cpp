@@ -123,7 +123,8 @@ base::Bytes kept_bytes(const config::RunConfig& config) {
 TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
   for (bool llama : {false, true}) {
     for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash}) {
-      for (const char* recompute : {"none", "full"}) {
+      for (const std::string recompute : {"none", "selective", "full"}) {
+        if (recompute == "selective" && attention == config::AttentionKind::flash) continue;   // it has no square to leave out
         auto config_of = [&](int tp) {
           config::RunConfig config = llama ? small_llama(tp, 1) : small_config(tp, 1);
           config.attention = attention;
@@ -136,7 +137,7 @@ TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
           EXPECT_EQ(kept_bytes(with_tokens_cut(config)) * tp, one) << "tp " << tp;
           // Whole on each rank: a block's input, two norms' outputs and their statistics, the residual between its halves
           const std::int64_t N = config.tokens_per_micro_batch(), row = 2 * config.model.width, statistics = (llama ? 1 : 2) * 4;
-          const std::int64_t L = config.model.layers, kept_blocks = *recompute == 'n' ? L : 1;
+          const std::int64_t L = config.model.layers, kept_blocks = recompute == "full" ? 1 : L;
           const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (3 * row + 2 * statistics) + row + statistics);
           EXPECT_EQ(kept_bytes(config), whole + (one - whole) / tp) << "tp " << tp;
         }
@@ -263,6 +264,63 @@ TEST(Bytes, OfFullRecomputeRepeatTheSumsOverTpAndNoGather) {
   }
 }
 
+// Korthikanti et al. 2022, §5: all that lies between two sums over tp is kept but for the square, so none is repeated. A
+// block's collectives over tp in a micro-batch, as a table; those of parameters and gradients are the same in each row.
+TEST(Bytes, OfABlockOverTpAreRepeatedByFullRecomputeAndByNoOther) {
+  struct Row {
+    const char *rows, *recompute;
+    int gathers, scatters, all_reduces;   // of N D numbers each; sums of the norms' gradients are counted apart
+  };
+  for (const Row& row : {Row{"whole", "none", 0, 0, 4}, Row{"whole", "selective", 0, 0, 4}, Row{"whole", "full", 0, 0, 6},
+                         Row{"cut", "none", 6, 4, 0}, Row{"cut", "selective", 6, 4, 0}, Row{"cut", "full", 8, 6, 0}}) {
+    for (const Way& way : {ddp, zero_1, zero_2, zero_3}) {
+      for (int micro_batches : {1, 2}) {
+        config::RunConfig config = cut_over(small_config(1, 1), way, 2, 2, micro_batches);
+        ASSERT_TRUE(config::set_switch(config, base::text("tensor_parallel.sequence=", row.rows)));
+        const Moved without = moved_by(config);
+        ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", row.recompute)));
+        const std::string where = base::text(way.name, ", ", micro_batches, " micro-batches, rows ", row.rows, ", recompute ", row.recompute);
+        EXPECT_EQ(moved_by(config), without) << where;
+        MetaStep step(config, 0);
+        const base::Bytes activations = config.tokens_per_micro_batch() * config.model.width * 2;
+        for (int layer = 0; layer < config.model.layers; ++layer) {
+          for (const auto& [kind, count] : {std::pair{OpKind::all_gather, row.gathers}, std::pair{OpKind::reduce_scatter, row.scatters}, std::pair{OpKind::all_reduce, row.all_reduces}}) {
+            std::vector<base::Bytes> found = step.collectives(kind, "tp", Phase::forward, layer);
+            for (base::Bytes bytes : step.collectives(kind, "tp", Phase::backward, layer)) found.push_back(bytes);
+            if (kind == OpKind::all_reduce && *row.rows == 'c') std::erase(found, 6 * config.model.width * 4);   // of norms and row biases
+            EXPECT_EQ(found, std::vector<base::Bytes>(static_cast<std::size_t>(count * micro_batches), activations)) << where;
+          }
+        }
+      }
+    }
+  }
+}
+
+// The ops of a block's backward by name, in order.
+std::vector<std::string> backward_of_block(const config::RunConfig& config) {
+  MetaStep step(config, 0);
+  std::vector<std::string> names;
+  for (const program::Op& op : step.program().ops) {
+    if (op.key.phase == Phase::backward && op.key.layer == 1) names.push_back(op.desc.name);
+  }
+  return names;
+}
+
+TEST(Counts, OfSelectiveRecomputeAreTwoOpsMoreThatComeJustBeforeAttentionsBackward) {
+  for (bool llama : {false, true}) {
+    for (bool cut : {false, true}) {
+      config::RunConfig config = llama ? small_llama(2, 2) : small_config(2, 2);
+      if (cut) config = with_tokens_cut(config);
+      std::vector<std::string> names = backward_of_block(config);
+      ASSERT_TRUE(config::set_switch(config, "activations.recompute=selective"));
+      const auto attention = std::find(names.begin(), names.end(), "split_heads");   // of the gradient: backward begins with it
+      ASSERT_NE(attention, names.end());
+      names.insert(attention, {"attention_scores", "causal_softmax_forward"});
+      EXPECT_EQ(backward_of_block(config), names);
+    }
+  }
+}
+
 // ---- Memory --------------------------------------------------------------------------------------
 
 // What rank 0 sets aside on host ranks: by line of the formulas, in nominal bytes; and what the device says it gave.
@@ -310,17 +368,18 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
       for (int tp : {1, 2}) {
         for (int ranks : numbers_of_ranks) {
           for (int micro_batches : {1, 2}) {
-            for (const char* recompute : {"none", "full"}) {
+            for (const char* recompute : {"none", "selective", "full"}) {
+              if (model.attention == config::AttentionKind::flash && *recompute == 's') continue;   // it has no square to leave out
               config::RunConfig config = cut_over(model, way, tp, ranks, micro_batches);
               ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
-              // Of every third layout that is cut over tp, the rows between the linears as well
-              if (tp > 1 && ++cut % 3 == 0) {
+              // Of two in five layouts that are cut over tp, the rows between the linears as well
+              if (tp > 1 && ++cut % 5 < 2) {
                 ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
               }
               const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute);
               // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
               EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
-              if (++tried % 3 != 0) continue;
+              if (++tried % 5 > 1) continue;
               config.precision = config::Precision::fp32;
               EXPECT_EQ(plan::holding_of(train::shapes_of(config)).all(), set_up_on_host(config).allocated) << where;
             }
