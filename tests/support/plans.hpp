@@ -173,22 +173,23 @@ class LegalPlan {
       backwards.try_emplace(placed.action.micro_batch, placed.at, placed.at).first->second.second = placed.at;
     }
     const std::vector<std::string>& sums = network_.units[static_cast<std::size_t>(unit)].sums;
-    double last = 0;
+    // The sum over shards takes a gradient out of its buffer, so that and what comes before it may be done after each
+    // micro-batch; what is summed in place is summed once, after the last
+    const auto taken_out = std::find(sums.begin(), sums.end(), "dp_shard");
+    const auto each_time = taken_out == sums.end() ? sums.begin() : std::next(taken_out);
     for (auto of = backwards.begin(); of != backwards.end(); ++of) {
       const bool is_last = std::next(of) == backwards.end();
-      if (sums.front() != "dp_shard" && !is_last) continue;   // in place: once, after the last
+      if (each_time == sums.begin() && !is_last) continue;
       if (liberties_.accumulate && !is_last && chance_.once_in(2)) continue;
-      last = chance_.between(of->second.second, is_last ? norm_ : std::next(of)->second.first);
-      placed_.push_back({last, plan::reduce(unit, literal(sums.front()))});
-    }
-    // What is left to sum is summed in place, after the last
-    for (std::size_t axis = 1; axis < sums.size(); ++axis) {
-      last = chance_.between(last, norm_);
-      placed_.push_back({last, plan::reduce(unit, literal(sums[axis]))});
+      double last = of->second.second;
+      for (auto axis = sums.begin(); axis != (is_last ? sums.end() : each_time); ++axis) {
+        last = chance_.between(last, is_last ? norm_ : std::next(of)->second.first);
+        placed_.push_back({last, plan::reduce(unit, literal(*axis))});
+      }
     }
   }
 
-  static const char* literal(const std::string& axis) { return axis == "dp_shard" ? "dp_shard" : "dp_replicate"; }
+  static const char* literal(const std::string& axis) { return axis == "tp" ? "tp" : axis == "dp_shard" ? "dp_shard" : "dp_replicate"; }
 
   const plan::Network& network_;
   Chance chance_;

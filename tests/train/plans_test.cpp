@@ -23,9 +23,12 @@ using plan::Plan;
 
 // A layout by chance, as small as can be.
 config::RunConfig drawn_config(Chance& chance) {
-  const std::vector<std::pair<int, int>> layouts = {{1, 2}, {1, 2}, {1, 2}, {1, 4}, {2, 2}, {1, 1}};
-  const auto [tp, fsdp] = layouts[static_cast<std::size_t>(chance.below(6))];
-  config::RunConfig config = small_config(tp, fsdp);
+  struct Layout {
+    int tp, fsdp, dp;
+  };
+  const std::vector<Layout> layouts = {{1, 2, 1}, {1, 2, 1}, {1, 2, 1}, {1, 4, 1}, {2, 2, 1}, {1, 1, 1}, {2, 1, 1}, {1, 1, 2}, {1, 2, 2}, {2, 1, 2}};
+  const auto [tp, fsdp, dp] = layouts[static_cast<std::size_t>(chance.below(static_cast<int>(layouts.size())))];
+  config::RunConfig config = small_config(tp, fsdp, dp);
   config.model.layers = 1 + chance.below(4);
   config.model.width = 16;
   config.model.heads = 2;
@@ -35,10 +38,11 @@ config::RunConfig drawn_config(Chance& chance) {
   config.model.tied = chance.once_in(2);
   config.host_dtype = config::HostDtype::f64;
   config.micro_batches = 1 + chance.below(4);
-  config.sequences = fsdp * config.micro_batches;
+  config.sequences = config.data_ranks() * config.micro_batches;
   config.reshard = !chance.once_in(4);
   config.steps = 2;
-  return config;
+  if (chance.once_in(4)) config.switches["activations.recompute"] = "selective";
+  return tp > 1 && chance.once_in(2) ? with_tokens_cut(config) : config;
 }
 
 HostRun run(const config::RunConfig& config, const train::PlanMaker& make_plan) {
@@ -62,7 +66,7 @@ std::string sums_of(const Plan& plan, const Network& network) {
   for (const Action& action : plan.actions) {
     const std::string m = std::to_string(action.micro_batch);
     if (action.kind == Kind::backward) units[static_cast<std::size_t>(network.layers[static_cast<std::size_t>(action.layer)].unit)] += " " + m;
-    if (action.kind == Kind::reduce) units[static_cast<std::size_t>(action.unit)] += " +";
+    for (int unit = action.unit; action.kind == Kind::reduce && unit < action.unit + action.units; ++unit) units[static_cast<std::size_t>(unit)] += " +";
     if (action.kind == Kind::forward && action.layer + 1 == static_cast<int>(network.layers.size())) losses += " " + m;
   }
   for (const std::string& unit : units) losses += " |" + unit;
