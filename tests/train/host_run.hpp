@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <numeric>
@@ -134,6 +135,7 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
   run.program_hashes.resize(static_cast<std::size_t>(config.ranks));
   run.order_hashes.resize(static_cast<std::size_t>(config.ranks));
   std::vector<Recorded> recorded(static_cast<std::size_t>(config.ranks));
+  static const bool checked = std::getenv("SHARDBOOK_UNCHECKED") == nullptr;   // unset but where the cost of checking is measured
   std::mutex mutex;
   const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
   run.error = on_host_ranks(config.ranks, [&](HostRank& rank) {
@@ -158,9 +160,9 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
     run.program_hashes[static_cast<std::size_t>(me)] = recorder.program_hashes().back();
     run.order_hashes[static_cast<std::size_t>(me)] = program::collective_order_hash(*recorder.programs().back(), recorder.catalogue());
     if (recorder.programs().size() != 1) throw base::Failure("steps of one run issued different programs");
-    recorded[static_cast<std::size_t>(me)] = recorded_by(recorder);
+    if (checked) recorded[static_cast<std::size_t>(me)] = recorded_by(recorder);
   }, config.drain_seed, stored);
-  if (run.error.empty()) {
+  if (checked && run.error.empty()) {
     EXPECT_EQ(problem_of(recorded), "");
   }
   return run;
