@@ -49,13 +49,14 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--model", default="--model grammar-tutor")
     parser.add_argument("--program", default=str(ROOT / "shardbook"))
+    parser.add_argument("--only", metavar="KEY", help="this switch alone")
     parser.add_argument("--out")
     asked = parser.parse_args()
     rows = json.loads(subprocess.run([asked.program, "switches", "--json"], cwd=ROOT, capture_output=True, text=True).stdout)
     base, found, broken = {}, [], 0
     print("| switch | layout | values beside the default | losses and norms of ten steps |\n|---|---|---|---|")
     for row in rows:
-        if row["promise"] != "same bits":
+        if row["promise"] != "same bits" or (asked.only and row["key"] != asked.only):
             continue
         for name, layout in layouts_of(row):
             if layout not in base:
