@@ -4,8 +4,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
+#include <mutex>
 
 namespace shardbook::base {
 
@@ -17,6 +20,11 @@ std::atomic<int> first_signal{0};
 std::atomic<std::int64_t> first_signal_ns{0};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::int64_t>::is_always_lock_free,
               "a signal handler may not take a lock");
+
+// How many guards live, and what they found; under the mutex.
+std::mutex guarding;
+int guards = 0;
+std::array<struct sigaction, watched.size()> former{};
 
 void note_signal(int signal) {
   timespec time{};
@@ -33,23 +41,22 @@ void note_signal(int signal) {
 }  // namespace
 
 SignalGuard::SignalGuard() {
+  const std::lock_guard lock(guarding);
+  if (guards++ > 0) return;
+  first_signal_ns.store(INT64_MAX);
+  first_signal.store(0);
   struct sigaction action {};
   action.sa_handler = note_signal;
   action.sa_flags = SA_RESTART;
-  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], nullptr, &former_[at]);
-  if (!is_inner()) {
-    first_signal_ns.store(INT64_MAX);
-    first_signal.store(0);
-  }
-  for (const int signal : watched) sigaction(signal, &action, nullptr);
+  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &action, &former[at]);
 }
 
 SignalGuard::~SignalGuard() {
-  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &former_[at], nullptr);
-  if (!is_inner()) first_signal.store(0);
+  const std::lock_guard lock(guarding);
+  if (--guards > 0) return;
+  for (std::size_t at = 0; at < watched.size(); ++at) sigaction(watched[at], &former[at], nullptr);
+  first_signal.store(0);
 }
-
-bool SignalGuard::is_inner() const { return former_.front().sa_handler == note_signal; }
 
 int stop_signal() noexcept { return first_signal.load(std::memory_order_relaxed); }
 

@@ -6,23 +6,17 @@
 // any more (SIGPIPE: `| head`) sets the flag too, once.
 #pragma once
 
-#include <array>
-#include <csignal>
-
 namespace shardbook::base {
 
-// While it lives, those signals are requests to stop; the former handlers return with its end. Guards may stand in each other
-// (a check of notes makes runs): the outermost clears the flag, so that a request to one is one to all.
+// While it lives, those signals are requests to stop; the former handlers return with the end of the last one. Guards may stand
+// in each other (a check of notes makes runs) and in several threads: the first clears the flag, and so does the end of the
+// last, so that a request to one is one to all.
 class SignalGuard {
  public:
   SignalGuard();
   ~SignalGuard();
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
-
- private:
-  bool is_inner() const;
-  std::array<struct sigaction, 4> former_{};
 };
 
 // The signal that asked for the stop, or 0. Cheap; any thread.
