@@ -44,10 +44,17 @@ base::Result<Shown> show(const DiffSide& side, std::optional<int> step) {
     shown.window = shown.study->window;
     return shown;
   }
-  const base::Result<Why> why = why_of(side.timeline, side.recorded, {step, {}});
-  if (!why) return why.as_error();
   shown.timeline = &side.timeline;
   shown.window = metrics::common_window(side.timeline);
+  if (step) {
+    const std::optional<Window> asked = metrics::common_step_window(side.timeline, *step);
+    if (!asked) return Error{text("there is no step ", *step, " in ", side.recorded.info ? "this run" : "this timeline")};
+    shown.window = *asked;
+    return shown;
+  }
+  // The step that is explained where none is asked for.
+  const base::Result<Why> why = why_of(side.timeline, side.recorded, {});
+  if (!why) return why.as_error();
   if (why.value().step) shown.window = metrics::common_step_window(side.timeline, *why.value().step).value_or(shown.window);
   return shown;
 }
@@ -193,7 +200,7 @@ base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::o
     return Error{text("the first run's clock is ", diff.clock, " and the second's ", clock_of(after.timeline),
                       ": times of two clocks are not compared")};
   }
-  const base::Result<Shown> was = show(before, step), is = show(after, step);
+  const base::Result<Shown> was = show(before, before.step ? before.step : step), is = show(after, after.step ? after.step : step);
   if (!was) return was.as_error();
   if (!is) return is.as_error();
   diff.changed = changed_options(before.recorded, after.recorded);
@@ -230,11 +237,35 @@ std::string headline(const Diff& diff) {
   if (count > 0) {
     out += text(", ", diff.newly, by > 0 ? (count == 1 ? " waits that was hidden" : " wait that were hidden")
                                                          : (count == 1 ? " is hidden that waited" : " are hidden that waited"));
-  } else if (!diff.rows.empty()) {
-    const DiffRow& most = by > 0 ? diff.rows.front() : diff.rows.back();
-    out += text(", most of it ", most.cls == Class::communication ? "exposed " : "", most.name, " (", signed_text(most.difference()), ")");
   }
+  // Where: of those that changed sides the kind that lost or gained most, else the largest row of all.
+  const DiffRow* most = nullptr;
+  for (const DiffRow& row : diff.rows) {
+    const bool counts = count == 0 || row.cls == Class::communication;
+    if (counts && (most == nullptr || (by > 0 ? row.difference() > most->difference() : row.difference() <= most->difference()))) most = &row;
+  }
+  if (most == nullptr || (by > 0) != (most->difference() > 0)) return out;
+  out += text(count > 0 ? "; most of it is " : ", most of it ", most->name, ", ", signed_text(most->difference()),
+              most->cls == Class::communication ? " exposed" : "", most->line.empty() ? "" : " (" + most->line + ")");
   return out;
+}
+
+std::string reconciliation(const Diff& diff) {
+  if (diff.equal) return "";
+  const double step = static_cast<double>(diff.after_ns - diff.before_ns);
+  std::string out = signed_text(step) + " =";
+  bool first = true;
+  for (const auto& [name, ns] : {std::pair{"compute", diff.compute_ns}, std::pair{"exposed communication", diff.exposed_communication_ns},
+                                 std::pair{"exposed memory", diff.exposed_memory_ns}, std::pair{"idle", diff.idle_ns}}) {
+    if (std::abs(ns) < std::max(500.0, 1e-4 * static_cast<double>(diff.before_ns))) continue;
+    out += text(first ? " " : ", ", name, " ", signed_text(ns));
+    first = false;
+  }
+  // The same kernels, in another time: what runs beside them has changed.
+  const bool same_ops = diff.only_before == 0 && diff.only_after == 0;
+  if (!same_ops || diff.compute_ns * diff.exposed_communication_ns >= 0 || std::abs(diff.compute_ns) < 0.01 * static_cast<double>(diff.before_ns)) return out;
+  return out + (diff.compute_ns < 0 ? ": the same kernels take less time with fewer collectives beside them, so not all that is exposed is lost"
+                                    : ": the same kernels take more time with collectives beside them, so not all that is hidden is won");
 }
 
 std::string to_text(const Diff& diff, std::size_t top) {
@@ -251,6 +282,11 @@ std::string to_text(const Diff& diff, std::size_t top) {
   line("exposed memory", diff.exposed_memory_ns);
   line("idle", diff.idle_ns);
   line("the step", static_cast<double>(diff.after_ns - diff.before_ns));
+  if (const std::string sum = reconciliation(diff); sum.find(": ") != std::string::npos) {
+    std::string why = sum.substr(sum.find(": ") + 2);
+    why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
+    out += paragraph(why + ".");
+  }
   const auto table = [&](bool communication, const char* title) {
     std::vector<const DiffRow*> shown;
     for (const DiffRow& one : diff.rows) {
@@ -283,7 +319,7 @@ nlohmann::json to_json(const Diff& diff, std::size_t top) {
     if (rows.size() == top) break;
     rows.push_back({{"class", timeline::name_of(row.cls)}, {"name", row.name}, {"line", row.line}, {"before_ns", row.before_ns}, {"after_ns", row.after_ns}});
   }
-  return {{"sentence", headline(diff)}, {"equal", diff.equal}, {"clock", diff.clock}, {"changed", changed},
+  return {{"sentence", headline(diff)}, {"reconciliation", reconciliation(diff)}, {"equal", diff.equal}, {"clock", diff.clock}, {"changed", changed},
           {"before_ns", diff.before_ns}, {"after_ns", diff.after_ns}, {"compute_ns", diff.compute_ns},
           {"exposed_communication_ns", diff.exposed_communication_ns}, {"exposed_memory_ns", diff.exposed_memory_ns}, {"idle_ns", diff.idle_ns},
           {"newly_exposed", diff.newly_exposed}, {"newly_hidden", diff.newly_hidden}, {"only_before", diff.only_before}, {"only_after", diff.only_after},

@@ -79,7 +79,8 @@ std::string headline(const Why& why) {
     if (cause != nullptr) sentence += text(", and nothing that could be changed costs more than ", duration_text(cause->gain_ns));
     return sentence + unavoidable_text(why);
   }
-  std::string sentence = text(what, " is ", adjective_of(why.regime), ": ", cause->what, ", ", cause->is_bound ? "at most " : "",
+  // A cause of another kind is no example of the regime: collectives that wait do not make a step compute-bound.
+  std::string sentence = text(what, " is ", adjective_of(why.regime), cause->regime == why.regime ? ": " : "; beside that, ", cause->what, ", ", cause->is_bound ? "at most " : "",
                               of_step(cause->gain_ns, why.step_ns));
   if (!cause->because.empty()) sentence += ", because " + cause->because;
   if (!cause->line.empty()) sentence += " (" + cause->line + ")";

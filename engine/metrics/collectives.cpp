@@ -122,7 +122,9 @@ WaitSplit split(const Timeline& timeline, const MatchedCollective& collective, S
     wait = std::max<Nanoseconds>(timeline.collective(span).wait_ns, 0);
   }
   wait = std::clamp<Nanoseconds>(wait, 0, end - start);
-  return {wait, end - start - wait};
+  // Where a skew is not claimed, what it would be is no wait either: the queue begins with the span.
+  const Nanoseconds queued = std::clamp<Nanoseconds>(collective.queued_until - (start + wait), 0, end - start - wait);
+  return {wait, end - start - wait - queued, queued};
 }
 
 std::vector<RankWait> rank_waits(const Timeline& timeline, const std::vector<MatchedCollective>& matched) {

@@ -31,6 +31,11 @@ struct MatchedCollective {
   // S - first start; below clock_error_ns it says nothing.
   Nanoseconds skew_ns = 0;
   bool skew_is_significant() const { return skew_ns > clock_error_ns; }
+
+  // All ranks had come, and one or several had no room for it yet: [S, queued_until), behind this matmul. Set by find_queued
+  // (queued.hpp); 0 and not valid() where nothing shows it.
+  Nanoseconds queued_until = 0;
+  SpanRef queued_behind;
 };
 
 // All collectives, by (group, seq). Where ranks disagree on the op of a sequence number, the
@@ -47,7 +52,8 @@ CollectiveBySpan by_span(const std::vector<MatchedCollective>& matched);
 const MatchedCollective* find(const CollectiveBySpan& collectives, SpanRef span);
 
 struct WaitSplit {
-  Nanoseconds wait_ns = 0, transfer_ns = 0;   // sum to the span
+  Nanoseconds wait_ns = 0, transfer_ns = 0;   // with queued_ns they sum to the span
+  Nanoseconds queued_ns = 0;                  // between them: before a full device
 };
 // Of one rank's span, by matching; the split the trace itself states if the match is incomplete.
 WaitSplit split(const Timeline& timeline, const MatchedCollective& collective, SpanRef span);

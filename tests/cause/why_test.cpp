@@ -258,6 +258,8 @@ TEST(Diff, SaysWhatWasChangedAndWhatItCost) {
               static_cast<double>(diff.after_ns - diff.before_ns), 1);
   EXPECT_EQ(headline(diff).find("prefetch was 1 and is 0: the step takes "), 0u) << headline(diff);
   EXPECT_NE(headline(diff).find("all-gathers"), std::string::npos) << headline(diff);
+  EXPECT_NE(headline(diff).find("; most of it is "), std::string::npos) << "where: " << headline(diff);
+  EXPECT_NE(reconciliation(diff).find("the same kernels take less time"), std::string::npos) << "why exposed and step differ: " << reconciliation(diff);
   EXPECT_EQ(diff.only_before + diff.only_after, 0) << "the same ops, in another order";
   expect_fits(to_text(diff, 6));
   const base::Result<Diff> back = diff_of({after.timeline, after.recorded}, {before.timeline, before.recorded});
@@ -271,6 +273,30 @@ TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
   ASSERT_TRUE(diff.ok());
   EXPECT_TRUE(diff.value().equal);
   EXPECT_EQ(headline(diff.value()).find("the two runs are equal"), 0u);
+  EXPECT_EQ(reconciliation(diff.value()), "");
+}
+
+TEST(Diff, OfNamedStepsIsOfThose) {
+  const PlantedRun run = captured_run("grammar-tutor-tp2-fsdp2");
+  const base::Result<Diff> diff = diff_of({run.timeline, run.recorded, 10}, {run.timeline, run.recorded, 12});
+  ASSERT_TRUE(diff.ok()) << diff.error();
+  EXPECT_EQ(diff.value().before_ns, metrics::common_step_window(run.timeline, 10)->length());
+  EXPECT_EQ(diff.value().after_ns, metrics::common_step_window(run.timeline, 12)->length());
+  EXPECT_FALSE(diff_of({run.timeline, run.recorded, 10}, {run.timeline, run.recorded, 99}).ok());
+}
+
+TEST(Headline, CallsAStepByItsCauseOnlyWhereTheyAreOfOneKind) {
+  Why why;
+  why.step_ns = 100'000'000;
+  why.has_problem = true;
+  Cause sums;
+  sums.what = "100 all-reduces of tp stand between kernels";
+  sums.gain_ns = 9'000'000;
+  sums.regime = why.regime = Regime::bandwidth;
+  why.causes = {sums};
+  EXPECT_EQ(headline(why).find("this window is bandwidth-bound: 100 all-reduces of tp stand between kernels, 9 of 100 ms"), 0u) << headline(why);
+  why.regime = Regime::compute;
+  EXPECT_EQ(headline(why).find("this window is compute-bound; beside that, 100 all-reduces of tp stand between kernels, 9 of 100 ms"), 0u) << headline(why);
 }
 
 TEST(Diff, RefusesTwoClocks) {

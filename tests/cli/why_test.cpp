@@ -104,6 +104,10 @@ TEST(Diff, OfTwoCapturedRunsNamesThePrefetch) {
   EXPECT_NEAR(diff["compute_ns"].get<double>() + diff["exposed_communication_ns"].get<double>() + diff["exposed_memory_ns"].get<double>() +
                   diff["idle_ns"].get<double>(),
               diff["after_ns"].get<double>() - diff["before_ns"].get<double>(), 2);
+  // The viewer says the same sentence and the same sums, which compare.script looks for in its panel.
+  const std::string script = content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/tests/viewer_scripts/compare.script");
+  EXPECT_NE(script.find("expect compared.sentence = \"" + diff["sentence"].get<std::string>() + ".\""), std::string::npos) << diff["sentence"];
+  EXPECT_NE(script.find("The step " + diff["reconciliation"].get<std::string>() + "."), std::string::npos) << diff["reconciliation"];
 }
 
 TEST(Commands, AreCalledNearestOnlyIfTheyMayBeASlip) {

@@ -2,6 +2,7 @@
 #include "engine/metrics/collectives.hpp"
 
 #include "engine/metrics/predicates.hpp"
+#include "engine/metrics/queued.hpp"
 #include "tests/metrics/scene.hpp"
 
 namespace shardbook::metrics {
@@ -102,6 +103,65 @@ TEST(Order, IsBrokenByARankThatStopsEarly) {
   scene.collective(0, 10, 15, 1);
   EXPECT_EQ(*order_disagreement(scene.done()),
             "in group dp_shard, at place 1, rank 0 calls all_gather of 0 bytes (number 1) and rank 1 calls nothing more");
+}
+
+// Two ranks; sums of 1 MiB that take 100 us alone, `alone` of them, and then one that is ready 3 us after a kernel of 83 us
+// has begun, and takes `takes`. The kernel does `flops_a_byte`.
+struct Queue {
+  Nanoseconds takes = 0;
+  std::int64_t flops_a_byte = 500;
+  int alone = 3;
+  timeline::Clock clock = timeline::Clock::measured;
+  Nanoseconds late = 0;                       // rank 1 comes so much later
+};
+WaitSplit last_of(const Queue& queue, Rank rank = 0) {
+  Scene scene(2, 0, queue.clock);
+  timeline::Detail kernel;
+  kernel.bytes = 1000;
+  kernel.flops = 1000 * queue.flops_a_byte;
+  for (Rank r : {0, 1}) {
+    Nanoseconds now = 0;
+    for (int i = 0; i < queue.alone; ++i, now += 200'000) scene.collective(r, now, now + 100'000, i, {}, CollectiveOp::all_reduce, 1 << 20);
+    const Nanoseconds begin = now + (r == 1 ? queue.late : 0);
+    scene.compute(r, begin, begin + 83'000, kernel);
+    scene.collective(r, begin + 3'000, now + 3'000 + queue.takes, queue.alone, {}, CollectiveOp::all_reduce, 1 << 20);
+  }
+  const Timeline timeline = scene.done();
+  auto matched = match_collectives(timeline);
+  find_queued(timeline, matched);
+  const MatchedCollective& last = matched.back();
+  return split(timeline, last, last.spans[static_cast<std::size_t>(rank)]);
+}
+
+TEST(Queued, IsACollectiveBehindAMatmulWhereWhatIsLeftIsAWholeTransfer) {
+  const WaitSplit parts = last_of({.takes = 184'000});
+  EXPECT_EQ(parts.queued_ns, 80'000) << "until the matmul ends";
+  EXPECT_EQ(parts.transfer_ns, 104'000);
+  EXPECT_EQ(parts.wait_ns, 0);
+  // The last blocks of a matmul leave one after the other: what is left may be a little less than 80 us.
+  EXPECT_EQ(last_of({.takes = 170'000}).queued_ns, 70'000);
+  EXPECT_EQ(last_of({.takes = 184'000, .flops_a_byte = 500, .alone = 3, .clock = timeline::Clock::modelled}).queued_ns, 80'000);
+}
+
+TEST(Queued, ComesAfterTheWaitForTheLastRankAndTheThreePartsAreTheSpan) {
+  const Queue queue{.takes = 184'000, .flops_a_byte = 500, .alone = 3, .clock = timeline::Clock::measured, .late = 20'000};
+  const WaitSplit first = last_of(queue, 0), late = last_of(queue, 1);
+  EXPECT_EQ(first.wait_ns, 20'000);
+  EXPECT_EQ(late.wait_ns, 0);
+  // From when both are there, 64 us of 100 are left over.
+  EXPECT_EQ(first.queued_ns, 64'000);
+  EXPECT_EQ(late.queued_ns, 64'000);
+  EXPECT_EQ(first.wait_ns + first.queued_ns + first.transfer_ns, 184'000);
+  EXPECT_EQ(late.wait_ns + late.queued_ns + late.transfer_ns, 164'000);
+}
+
+TEST(Queued, IsNotClaimedWhereTheRunDoesNotShowIt) {
+  EXPECT_EQ(last_of({.takes = 150'000}).queued_ns, 0) << "slowed by the matmul, not kept out";
+  EXPECT_EQ(last_of({.takes = 150'000}).transfer_ns, 150'000);
+  EXPECT_EQ(last_of({.takes = 184'000, .flops_a_byte = 3}).queued_ns, 0) << "behind a kernel that is no matmul";
+  EXPECT_EQ(last_of({.takes = 184'000, .flops_a_byte = 500, .alone = 2}).queued_ns, 0) << "how long one takes alone is not known";
+  EXPECT_EQ(last_of({.takes = 184'000, .flops_a_byte = 500, .alone = 3, .clock = timeline::Clock::wall}).queued_ns, 0) << "a CPU has no multiprocessors";
+  EXPECT_EQ(last_of({.takes = 184'000, .flops_a_byte = 500, .alone = 3, .clock = timeline::Clock::unknown}).queued_ns, 0);
 }
 
 }  // namespace

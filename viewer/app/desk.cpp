@@ -99,6 +99,7 @@ void Desk::Impl::draw() {
   take_work();
   look_at_reading();
   take_causes(false);
+  take_difference(false);
   turn_to_run();
   dress(settings.dark, settings.scale * screen_scale);
   if (!asked_for_fonts) {
@@ -325,7 +326,7 @@ Desk::Desk(DeskOptions options) : impl_(std::make_unique<Impl>(std::move(options
 Desk::~Desk() = default;
 void Desk::draw() { impl_->draw(); }
 void Desk::act(const ui::Intent& intent) { impl_->act(intent); }
-bool Desk::idle() const { return !impl_->job.running() && !impl_->loader && impl_->waiting.empty() && impl_->queue.empty() && impl_->quiet_frames >= 2; }
+bool Desk::idle() const { return !impl_->job.running() && !impl_->loader && impl_->waiting.empty() && impl_->queue.empty() && !impl_->difference.valid() && impl_->quiet_frames >= 2; }
 void Desk::find_causes() { impl_->take_causes(true); }
 bool Desk::wants_to_quit() const { return impl_->quit; }
 bool Desk::dark() const { return impl_->settings.dark; }

@@ -1,6 +1,5 @@
 // Runs come and go: what the command line, the library, a link or a dropped file names.
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,8 +7,6 @@
 #include <sstream>
 
 #include "engine/book/project.hpp"
-#include "engine/cause/recorded.hpp"
-#include "engine/cause/why.hpp"
 #include "viewer/app/desk_state.hpp"
 #include "viewer/lanes/camera.hpp"
 #include "viewer/lanes/placing.hpp"
@@ -218,33 +215,19 @@ void open_what_fits(const scene::Scene& scene, scene::RowChoices& choices) {
   }
 }
 
-// The sentence of `shardbook why`, with the step that it is about. It resolves the step many times, which takes a while,
-// so it is found beside the frames. "" of a run that is too large to wait for, or that cannot be explained.
-std::future<std::string> find_cause(const OpenRun& one) {
-  if (one.scene->path_is_partial()) return {};
-  const std::vector<std::string> places = one.scene->unpacked() != nullptr ? std::vector<std::string>{one.scene->unpacked()->run} : one.paths;
-  return std::async(std::launch::async, [scene = one.scene, places] {
-    const base::Result<cause::Recorded> recorded = cause::read_recorded(places);
-    if (!recorded) return std::string();
-    const base::Result<cause::Why> why = cause::why_of(scene->timeline(), recorded.value());
-    if (!why) return std::string();
-    std::string sentence = cause::headline(why.value()) + ".";
-    if (why.value().step && sentence.starts_with("this step")) sentence = text("Step ", *why.value().step, sentence.substr(std::string("this step").size()));
-    return sentence;
-  });
+// The step that `shardbook why` speaks of where none is asked for: the one in the middle by length, of a trace of others not
+// the first, which a profiler's start has made wait. None: the run has no steps.
+std::optional<scene::Scene::StepWindow> step_in_the_middle(const scene::Scene& scene) {
+  std::vector<scene::Scene::StepWindow> steps = scene.steps();
+  if (steps.size() > 1 && scene.timeline().ranks.front().foreign) steps.erase(steps.begin());
+  if (steps.empty()) return std::nullopt;
+  std::stable_sort(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.window.length() < b.window.length(); });
+  return steps[(steps.size() - 1) / 2];
 }
 
 }  // namespace
 
-void Desk::Impl::take_causes(bool wait) {
-  for (const auto& one : runs) {
-    if (!one->cause.valid() || (!wait && one->cause.wait_for(std::chrono::seconds(0)) != std::future_status::ready)) continue;
-    one->overview.cause = one->cause.get();
-    quiet_frames = 0;
-  }
-}
-
-// As it was left; else one step, rank 0 open, the longest blocking exposure selected.
+// As it was left; else the step that is explained, rank 0 open, its longest blocking exposure selected.
 void Desk::Impl::first_look(OpenRun& one) {
   const scene::Scene& scene = *one.scene;
   one.plot.choices = scene.first_choices();
@@ -263,18 +246,18 @@ void Desk::Impl::first_look(OpenRun& one) {
     one.plot.ranges = kept.ranges;
     one.plot.annotations = kept.annotations;
     one.plot.selected = scene::span_of_name(scene, kept.selected);
+  } else if (const std::optional<scene::Scene::StepWindow> step = step_in_the_middle(scene)) {
+    lanes::show(one.plot.view, step->window, scene.whole(), 0.01);
+    for (const metrics::Exposure& exposure : scene.exposures()) {
+      if (scene.timeline().step(exposure.span) != step->number) continue;
+      one.plot.selected = exposure.span;
+      break;
+    }
   } else if (!scene.exposures().empty()) {
     one.plot.selected = scene.exposures().front().span;
-    const int step = scene.timeline().step(one.plot.selected);
-    for (const scene::Scene::StepWindow& window : scene.steps()) {
-      if (window.number == step) lanes::show(one.plot.view, window.window, scene.whole(), 0.01);
-    }
-  } else if (!scene.steps().empty()) {
-    lanes::show(one.plot.view, scene.steps().back().window, scene.whole(), 0.01);
   }
   // The first rank stays in sight: the way to the selection is N's.
   if (one.plot.selected.valid()) open_row_of(one.plot.selected);
-  one.cause = find_cause(one);
 }
 
 void Desk::Impl::remember(OpenRun& one) {
@@ -307,7 +290,7 @@ void Desk::Impl::close(int place) {
   remember(*runs[static_cast<std::size_t>(place)]);
   runs.erase(runs.begin() + place);
   if (current >= place) current = std::max(current - 1, runs.empty() ? -1 : 0);
-  compare = {};
+  compare = {};       // what is being found for it is dropped when it comes
   find = {};
   area = {};
 }

@@ -28,7 +28,11 @@ struct OpenRun {
   std::shared_ptr<const scene::Scene> scene;
   lanes::PlotState plot;
   views::Overview overview;
-  std::future<std::string> cause;            // of overview.cause, while it is being found
+  // Why a step takes what it takes, by step; of modelled runs, whose steps are all one, of `any_step`.
+  static constexpr int any_step = -1;
+  std::map<int, std::string> causes;
+  int explained = any_step;                  // the step that `cause` is being found for
+  std::future<std::string> cause;
   float rows_height = 0;                     // in the frame before
   bool chosen = false;                       // the selection is the user's, not the first look's
   std::vector<scene::TimeView> back, forward;
@@ -88,7 +92,9 @@ struct Desk::Impl {
   void open_together(std::vector<std::string> paths);
   void take_loaded();
   void first_look(OpenRun& run);
-  void take_causes(bool wait);               // why each step takes what it takes, once that is known
+  // --- desk_causes.cpp: what engine/cause says, found beside the frames ---------------------------------
+  void take_causes(bool wait);               // why the step in view takes what it takes, once that is known
+  void take_difference(bool wait);           // what the change did between the two that are compared
   void remember(OpenRun& run);               // writes the sidecar if it has changed
   void close(int place);
   const views::Library& library();            // read anew once a second
@@ -194,6 +200,12 @@ struct Desk::Impl {
   views::AreaState area;
   views::FindState find;
   views::CompareState compare;
+  struct Difference {
+    const scene::Scene *a = nullptr, *b = nullptr;
+    int step_a = 0, step_b = 0;
+    views::CompareState::Told told;
+  };
+  std::future<Difference> difference;
   views::TextState reader;
   views::MarksState marks;
   views::Work work;

@@ -111,7 +111,8 @@ std::optional<std::string> Desk::value(const std::string& name) const {
   if (name == "found") return std::to_string(desk.find.shown.total);
   if (name == "compared.config" && desk.compare.made) return std::to_string(desk.compare.made->config.size());
   if (name == "compared.ops" && desk.compare.made) return std::to_string(desk.compare.made->ops.size());
-  if (name == "compared.equal" && desk.compare.made) return desk.compare.words.equal ? "yes" : "no";
+  if (name == "compared.equal" && desk.compare.told) return desk.compare.told->equal ? "yes" : "no";
+  if (name == "compared.sentence" && desk.compare.told) return desk.compare.told->sentence;
   if (name == "compared.aligned" && desk.compare.made) return std::to_string(desk.compare.aligned.size());
   if (name == "compared.step_ns" && desk.compare.made) return std::to_string(desk.compare.made->window_b.length() - desk.compare.made->window_a.length());
   if (name.starts_with("area.")) return of_area(desk.area.figures, name);

@@ -175,7 +175,9 @@ std::string words_of(const BandBox& box) {
 }
 
 std::string words_within(const BandBox& box, float room) {
-  for (const std::string& words : {words_of(box), box.last.empty() ? box.brief : "", box.last.empty() ? box.least : ""}) {
+  // Of several, one end where there is no room for both: a layer's, which says more than "token embedding".
+  const std::string one_end = box.last.empty() ? "" : box.last.starts_with("L") ? "…" + box.last : box.brief + "…";
+  for (const std::string& words : {words_of(box), box.last.empty() ? box.brief : one_end, box.last.empty() ? box.least : ""}) {
     if (!words.empty() && width_of(words) <= room) return words;
   }
   return "";

@@ -157,6 +157,16 @@ void draw_idle_causes(ImDrawList* list, const scene::Scene& scene, PlotState& st
   });
 }
 
+// Behind its wait for ranks, and before its transfer.
+void draw_queued_part(ImDrawList* list, const scene::Scene& scene, const PlotState& state, const Item& item, const RowRect& rect, const RowRect& part, Hatch& hatch) {
+  const base::Nanoseconds start = scene.timeline().start(item.span) + item.wait_ns;
+  const float x0 = rect.left + std::max(item.x0, state.view.x_of(start));
+  const float x1 = rect.left + std::min(item.x1, state.view.x_of(start + item.queued_ns));
+  if (x1 - x0 < 2) return;
+  draw_queued(list, x0, x1, part, hatch);
+  draw_label(list, "queued", x0 + px(3), x1, part, theme().text, theme().panel);
+}
+
 // The words go on the fill of a span, so they take that fill's own colour.
 void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, const Row& row, const RowRect& rect, Hatch& hatch,
                 std::vector<Item>& items) {
@@ -181,9 +191,11 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
         draw_label(list, "wait", x0, x1, part, theme().text);
       }
     }
+    if (row.kind == RowKind::stream && item.kind == Item::Kind::span && item.queued_ns > 0) draw_queued_part(list, scene, state, item, rect, part, hatch);
     if (item.kind != Item::Kind::span || !item.span.valid() || item.x1 - item.x0 < px(30)) continue;
     if (row.kind != RowKind::stream && row.kind != RowKind::host && row.kind != RowKind::marks) continue;
-    const float words_from = rect.left + std::max(item.x0, item.wait_ns > 0 ? state.view.x_of(scene.timeline().start(item.span) + item.wait_ns) : item.x0);
+    const base::Nanoseconds before = item.wait_ns + item.queued_ns;
+    const float words_from = rect.left + std::max(item.x0, before > 0 ? state.view.x_of(scene.timeline().start(item.span) + before) : item.x0);
     std::string words = scene::role_label(scene.timeline(), item.span);
     // The band says the layer, too: it goes first where there is not room for all.
     const float room = rect.left + item.x1 - words_from - px(8);

@@ -71,7 +71,8 @@ void draw_coverage(ImDrawList* list, const Item& item, float x0, float x1, const
 
 void Hatch::fill(ImDrawList* list, ImVec2 from, ImVec2 to, ImU32 colour, bool both_ways) {
   if (lines_ > most_lines_) return;
-  const float step = std::max(step_, (to.x - from.x) / 400);
+  // Whole multiples, so that equal x still give equal lines.
+  const float step = step_ * std::max(1.0f + static_cast<float>(lines_ / lines_a_step_), std::ceil((to.x - from.x) / (400 * step_)));
   const float height = to.y - from.y;
   // Line k runs through (k * step, to.y) upward to the right; its ends are cut to the rectangle.
   for (float foot = std::floor((from.x - height) / step) * step; foot < to.x; foot += step) {
@@ -93,6 +94,19 @@ void draw_item(ImDrawList* list, const Item& item, const RowRect& row, Hatch& ha
   // A hair of ground between neighbours, so that they can be counted.
   if (x1 - x0 > 4) x1 -= 1;
   draw_block(list, item.paint, {x0, row.top}, {x1, row.bottom}, hatch);
+}
+
+void draw_queued(ImDrawList* list, float x0, float x1, const RowRect& row, Hatch& hatch) {
+  list->AddRectFilled({x0, row.top}, {x1, row.bottom}, theme().panel);
+  const ImU32 fill = fill_of(Paint::communication);
+  const float half = std::max(px(2.5f), row.height() * 0.15f), middle = std::floor((row.top + row.bottom) / 2);
+  const ImVec2 from{x0, std::floor(middle - half)}, to{x1, std::floor(middle + half)};
+  list->AddRectFilled(from, to, with_alpha(fill, 0.3f));
+  hatch.fill(list, from, to, fill);
+  list->AddLine({x0, from.y}, {x1, from.y}, fill);
+  list->AddLine({x0, to.y}, {x1, to.y}, fill);
+  // Where it got there.
+  list->AddRectFilled({x0, row.top + px(1)}, {x0 + px(1.5f), row.bottom - px(1)}, fill);
 }
 
 void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour, ImU32 ground) {

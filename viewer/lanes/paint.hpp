@@ -1,7 +1,7 @@
 // lanes/paint: what does an item look like?
 //
 // Shape as well as colour, so that the picture can be read without telling colours apart: compute is
-// plain, communication is hatched (its waiting part in outline), copies carry a line through the
+// plain, communication is hatched (its waiting part in outline, its queued part a thin lead), copies carry a line through the
 // middle, idle time is an empty frame, exposed communication is cross-hatched. A slice that stands for
 // many spans is a column as high as the share of its time that was busy, never a solid block.
 #pragma once
@@ -31,10 +31,12 @@ class Hatch {
  private:
   float step_;
   int lines_ = 0;
-  static constexpr int most_lines_ = 6000;
+  static constexpr int lines_a_step_ = 4000, most_lines_ = 16000;
 };
 
 void draw_item(ImDrawList* list, const scene::Item& item, const RowRect& row, Hatch& hatch);
+// A collective that stands before a full device, from x0 to x1 on the screen: a thin hatched lead, and no block, since nothing moves.
+void draw_queued(ImDrawList* list, float x0, float x1, const RowRect& row, Hatch& hatch);
 // The words on a span, cut to its width with an ellipsis; nothing if less than three letters fit.
 // `ground`: drawn behind the words, where what is below would cross them; 0 = nothing.
 void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour, ImU32 ground = 0);

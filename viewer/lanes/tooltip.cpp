@@ -1,5 +1,6 @@
 #include "engine/metrics/exposure.hpp"
 #include "viewer/lanes/parts.hpp"
+#include "viewer/scene/navigate.hpp"
 #include "viewer/scene/roles.hpp"
 #include "viewer/ui/theme.hpp"
 
@@ -48,6 +49,10 @@ void draw_tooltip(const scene::Scene& scene, const PlotState& state, const scene
     if (detail.phase != 0) line += " · " + std::string(timeline.strings[detail.phase]);
     if (const metrics::Exposure* exposure = scene.exposure_of(span)) {
       line += " · " + std::to_string(static_cast<int>(100 * exposure->exposed_share() + 0.5)) + " % exposed";
+    }
+    if (const std::string queued = scene::queued_words(scene, span); !queued.empty()) {
+      ImGui::TextUnformatted(("queued " + queued).c_str());
+      ui::note_words("queued " + queued);
     }
     ImGui::PushStyleColor(ImGuiCol_Text, ui::theme().dim);
     ImGui::TextUnformatted(line.c_str());

@@ -1,9 +1,7 @@
-// scene/compare_words: what did the change do, in one sentence, and where?
+// scene/compare_words: where in the step did the change act?
 //
-// The sentence says what was changed, what the step lost or gained, and the kind of communication that had the most to do
-// with it. Below it, figures that add up: a rank's step is compute + exposed communication + exposed copies + idle, to the
-// nanosecond, so the difference of two steps is the sum of four differences; and it is the sum over the phases. That is
-// how +29 ms of exposed time can be +15 ms of step.
+// The sentence over a comparison, and the sums that it rests on, are those of engine/cause (diff.hpp), as on the command line.
+// Here is what the picture adds: the difference of two steps as a sum over the phases, and where the same layer begins in both.
 #pragma once
 
 #include <string>
@@ -13,15 +11,10 @@
 
 namespace shardbook::scene {
 
-// Steps whose lengths differ by less than this share of the longer one are called equal.
-constexpr double equal_share = 0.005;
-
-struct ComparisonWords {
-  bool equal = false;
-  std::string sentence;
-  std::vector<std::string> sums;     // "A rank's step +15.1 ms = exposed +29.0, compute −13.9, ...", "by phase: ..."
-};
-ComparisonWords words_of(const Scene& a, const Scene& b, const Comparison& comparison);
+// "By phase, on rank 0: forward +5.1 ms, backward +9.8 ms", the largest first. A phase begins where the one before it has
+// computed its last, so what is waited for before its own first op is its own, and they sum to the step. "" where the two
+// have different phases.
+std::string by_phase(const Scene& a, const Scene& b, const Comparison& comparison);
 
 // Where the same layer, or phase, of the first common rank begins in both, from the begin of the step; ascending in `a`.
 struct Alignment {

@@ -145,7 +145,9 @@ class Facts {
     // On a GPU the span begins where its stream comes to the collective, not where its blocks find room.
     const timeline::Provenance* provenance = timeline_.provenance(timeline_.rank(span_));
     const bool on_gpu = provenance != nullptr && provenance->clock == timeline::Clock::measured && !provenance->foreign;
-    say("transfer", exact(parts.transfer_ns) + percent_of(parts.transfer_ns, length()) + (on_gpu ? "; a wait for room on the device would be in it" : ""));
+    if (parts.queued_ns > 0) say("queued", queued_words(scene_, span_));
+    say("transfer", exact(parts.transfer_ns) + percent_of(parts.transfer_ns, length()) +
+                        (on_gpu && parts.queued_ns == 0 ? "; a wait for room on the device would be in it, and nothing here shows one" : ""));
   }
 
   void exposure() {
@@ -215,6 +217,16 @@ class Facts {
 };
 
 }  // namespace
+
+std::string queued_words(const Scene& scene, SpanRef span) {
+  const metrics::MatchedCollective* match = span.valid() ? scene.collective_of(span) : nullptr;
+  if (match == nullptr) return "";
+  const metrics::WaitSplit parts = metrics::split(scene.timeline(), *match, span);
+  if (parts.queued_ns <= 0) return "";
+  return base::text(metrics::duration_text(parts.queued_ns), ": all its ranks had come, and ", role_label(scene.timeline(), match->queued_behind), " of rank ",
+                    scene.timeline().rank(match->queued_behind), " held the multiprocessors; the ", metrics::duration_text(parts.transfer_ns),
+                    " that are left are a whole transfer");
+}
 
 std::vector<Fact> facts_of(const Scene& scene, SpanRef span) { return span.valid() ? Facts(scene, span).all() : std::vector<Fact>{}; }
 

@@ -287,7 +287,9 @@ class RowDrawing {
     if (!solid.span.valid()) {
       item.busy[solid.paint == Paint::exposed ? 1 : 3] = 1;
     } else if (const metrics::MatchedCollective* collective = scene_.collective_of(solid.span)) {
-      item.wait_ns = metrics::split(scene_.timeline(), *collective, solid.span).wait_ns;
+      const metrics::WaitSplit parts = metrics::split(scene_.timeline(), *collective, solid.span);
+      item.wait_ns = parts.wait_ns;
+      item.queued_ns = parts.queued_ns;
     }
     out_.push_back(item);
     s_.times.push_back({std::max(solid.start, window_.start), std::min(solid.end, window_.end)});

@@ -40,6 +40,7 @@ struct Item {
   bool of_rank = false;                       // coverage of a rank row: its communication is all exposed
   timeline::SpanRef span;                     // the span, or the longest one of a coverage item (may be invalid)
   base::Nanoseconds wait_ns = 0;              // of a collective's span: how much of it was waiting
+  base::Nanoseconds queued_ns = 0;            // and behind that, of standing before a full device (metrics/queued.hpp)
   std::uint32_t count = 1;                    // spans that begin in it, at least 1 (of derived rows 1)
 };
 

@@ -34,10 +34,13 @@ Arrows arrows_of(const Scene& scene, SpanRef span);
 
 // Everything the details panel says of a span, as (name, value) in a fixed order, what one asks first before the rest:
 // label, duration, step, phase, layer, part; exposed, blocking, why, on the critical path; launched by, source, sums,
-// awaits; collective, group, sequence, busbw, wait and transfer; flops and bytes; class, row, start; clock.
+// awaits; collective, group, sequence, busbw, wait, queued and transfer; flops and bytes; class, row, start; clock.
 struct Fact {
   std::string name, value;
 };
 std::vector<Fact> facts_of(const Scene& scene, SpanRef span);
+// Of a collective that queued: "85.8 µs: all its ranks had come, and up weight gradient · L23 of rank 0 held the
+// multiprocessors; the 172 µs that are left are a whole transfer". "" of all others.
+std::string queued_words(const Scene& scene, SpanRef span);
 
 }  // namespace shardbook::scene

@@ -154,11 +154,27 @@ void draw_stacked(const CompareState& state, const Scene& a, const Scene& b) {
   }
 }
 
+// The sentence of `shardbook diff`, and what adds up to it.
+void draw_told(const CompareState& state) {
+  const Comparison& comparison = *state.made;
+  ui::paragraph(state.told ? state.told->sentence : "What the change did is being found ...");
+  if (!state.told) return;
+  for (const std::string& sum : state.told->sums) ui::paragraph(sum, theme().dim);
+  if (comparison.clocks_differ || state.told->equal) return;
+  if (!state.by_phase.empty()) ui::dim_line(state.by_phase);
+  const auto differ = [](base::Nanoseconds told, metrics::Window drawn) { return told > 0 && told != drawn.length(); };
+  if (differ(state.told->step_a, comparison.window_a) || differ(state.told->step_b, comparison.window_b)) {
+    ui::dim_line("Drawn and listed below are traced steps of " + duration_text(comparison.window_a.length()) + " and " + duration_text(comparison.window_b.length()) +
+                 "; the sentence speaks of steps without tracing.");
+  }
+}
+
 constexpr std::size_t most_ops = 200;
 
 void make(CompareState& state, const Scene& a, const Scene& b, Comparison made) {
   state.made = std::move(made);
-  state.words = scene::words_of(a, b, *state.made);
+  state.told.reset();
+  state.by_phase = scene::by_phase(a, b, *state.made);
   state.aligned = scene::alignment(a, b, *state.made);
   state.ranks.clear();
   state.ops.clear();
@@ -210,8 +226,7 @@ Intents draw_compare(CompareState& state, const std::vector<Compared>& runs) {
   const Comparison& comparison = *state.made;
 
   // The sentence, what adds up to it, the two steps; then what there is to know about the figures.
-  ui::paragraph(state.words.sentence);
-  for (const std::string& sum : state.words.sums) ui::dim_line(sum);
+  draw_told(state);
   if (!comparison.clocks_differ) draw_stacked(state, a, b);
   for (const std::string& remark : comparison.remarks) ui::paragraph(remark, theme().warning);
   std::string differs = comparison.config.empty() ? "Both were asked for the same." : "Asked for differently: ";

@@ -61,16 +61,20 @@ Intents draw_collective(const Scene& scene, SpanRef span) {
   ui::heading("On the ranks of its group" + (group.name != 0 ? ", " + std::string(scene.timeline().strings[group.name]) : ""));
   std::vector<std::vector<std::string>> cells;
   int selected = -1;
+  const bool queued = match->queued_until > match->last_start;
+  std::vector<ui::Column> columns{{"rank", true, px(44)}, {"came", true}, {"wait", true}, {"transfer", true}};
+  if (queued) columns = {{"rank", true, px(36)}, {"came", true, px(68)}, {"wait", true, px(66)}, {"queued", true, px(66)}, {"transfer", true, px(68)}};
   for (const SpanRef other : match->spans) {
     const metrics::WaitSplit split = metrics::split(scene.timeline(), *match, other);
     if (other == span) selected = static_cast<int>(cells.size());
     cells.push_back({std::to_string(scene.timeline().rank(other)),
                      "+" + duration_text(scene.timeline().start(other) - (match->last_start - match->skew_ns)), duration_text(split.wait_ns),
                      duration_text(split.transfer_ns)});
+    if (queued) cells.back().insert(cells.back().begin() + 3, duration_text(split.queued_ns));
   }
   ui::dim_line(match->skew_is_significant() ? "rank " + std::to_string(match->last_rank) + " came last, " + duration_text(match->skew_ns) + " after the first"
                                             : "the ranks came together (skew " + duration_text(match->skew_ns) + ", clock error " + duration_text(match->clock_error_ns) + ")");
-  const int clicked = ui::table("ranks", {{"rank", true, px(44)}, {"came", true}, {"wait", true}, {"transfer", true}}, cells, selected,
+  const int clicked = ui::table("ranks", columns, cells, selected,
                                 std::min(px(24) * static_cast<float>(cells.size() + 1), px(240)));
   if (clicked >= 0) intents.push_back({"select", scene::span_name(scene, match->spans[static_cast<std::size_t>(clicked)])});
   return intents;

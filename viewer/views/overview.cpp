@@ -191,6 +191,9 @@ int lines_of(const std::string& words, float width) {
   return lines;
 }
 
+// The cause may take two lines where the window is all the trace's, and four beside a page: what to change stands at its end.
+int lines_of_cause(const Overview& overview, float width) { return std::min(lines_of(overview.cause, width), width > px(1000) ? 2 : 4); }
+
 // The exposed time before the last rank came. Skews below the clocks' error are not claimed.
 std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
   const timeline::Timeline& timeline = scene.timeline();
@@ -228,8 +231,7 @@ float headline_height(const Scene& scene, const Overview& overview, const PlotSt
   const float width = std::max(pane - px(2 * left_units) - 1, px(40)), body = ui::font(page::FontKind::body)->FontSize;
   const float line = std::round(body * 1.32f), link = body + px(2), between = ImGui::GetStyle().ItemSpacing.y;
   float height = px(3) + link + px(4);
-  // The cause may take two lines: what to change stands at its end.
-  if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(std::min(lines_of(overview.cause, width - px(fold_units)), 2)) * line + px(3);
+  if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(lines_of_cause(overview, width - px(fold_units))) * line + px(3);
   if (!overview.unfolded) return height;
   if (!overview.cause.empty()) height += static_cast<float>(lines_of(overview.cause, width)) * line + between;
   for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
@@ -268,7 +270,7 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
   Intents intents;
   if (!overview.cause.empty()) {
     const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
-    ImGui::BeginChild("cause", {width, line * static_cast<float>(std::min(lines_of(overview.cause, width), 2))}, false,
+    ImGui::BeginChild("cause", {width, line * static_cast<float>(lines_of_cause(overview, width))}, false,
                       ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
     ui::paragraph(overview.cause);
     ImGui::EndChild();

@@ -112,7 +112,15 @@ struct CompareState {
   int a = -1, b = -1;                 // of the runs that are open
   std::optional<int> step_a, step_b;  // as chosen by a click; else that in view
   std::optional<scene::Comparison> made;
-  scene::ComparisonWords words;       // of `made`, and all below
+  // What `shardbook diff` says of these steps: found beside the frames by the desk, none until it is known.
+  struct Told {
+    std::string sentence;
+    std::vector<std::string> sums;    // what adds up to the step's difference
+    bool equal = false;
+    base::Nanoseconds step_a = 0, step_b = 0;   // that it speaks of: of modelled runs without tracing
+  };
+  std::optional<Told> told;
+  std::string by_phase;               // of `made`, and all below
   std::vector<scene::Alignment> aligned;
   Cells ranks, ops;
   std::vector<base::Nanoseconds> difference;   // of `made`, a column each two pixels
