@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "engine/base/check.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -75,10 +76,20 @@ Window extent(const Timeline& timeline) {
   return window;
 }
 
+// Times count from the first work of any device, as those of --window and of the viewer do; a step may begin before it.
+Nanoseconds origin_of(const Timeline& timeline) {
+  std::optional<Nanoseconds> first;
+  for (const timeline::Provenance& provenance : timeline.ranks) {
+    const Window of_rank = device_window(timeline, provenance.rank);
+    if (of_rank.length() > 0) first = std::min(first.value_or(of_rank.start), of_rank.start);
+  }
+  return first.value_or(extent(timeline).start);
+}
+
 class Drawing {
  public:
   Drawing(const Timeline& timeline, const ViewState& state, const DrawOptions& options)
-      : timeline_(timeline), state_(state), options_(options), all_(extent(timeline)),
+      : timeline_(timeline), state_(state), options_(options), all_(extent(timeline)), origin_(origin_of(timeline)),
         window_(state.window.length() > 0 ? state.window : all_),
         width_(std::max(options.width, narrowest)), bars_(width_ - label_columns - share_columns) {}
 
@@ -112,7 +123,7 @@ class Drawing {
     const timeline::Provenance& first = timeline_.ranks.front();
     lines_.push_back(cut(base::text(clock_text(first), " · ", timeline_.ranks.size(), " of ", first.world_size, " ranks · ",
                                     duration_text(window_.length()), " shown from ",
-                                    duration_text(window_.start - all_.start), steps), width_));
+                                    window_.start < origin_ ? "-" : "", duration_text(std::abs(window_.start - origin_)), steps), width_));
     ruler();
   }
 
@@ -137,12 +148,11 @@ class Drawing {
     for (int turn = 0; tick < at_least; ++turn) tick = turn % 3 == 1 ? tick / 2 * 5 : tick * 2;   // 1, 2, 5, 10 ...
     std::string line;
     int used = 0;
-    const Nanoseconds origin = all_.start;
     for (int i = 0; i < bars_; ++i) {
       const Window part = slice(i);
-      const Nanoseconds first = (part.start - origin + tick - 1) / tick * tick + origin;
+      const Nanoseconds first = (part.start - origin_ + tick - 1) / tick * tick + origin_;
       if (first >= part.end || used > i) continue;
-      const std::string text = "|" + tick_text(first - origin, tick);
+      const std::string text = "|" + tick_text(first - origin_, tick);
       line += std::string(static_cast<std::size_t>(i - used), ' ') + text;
       used = i;
       for (char c : text) used += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -248,7 +258,9 @@ class Drawing {
   const Timeline& timeline_;
   const ViewState& state_;
   const DrawOptions& options_;
-  Window all_, window_;
+  Window all_;
+  Nanoseconds origin_;
+  Window window_;
   int width_, bars_;
   std::vector<std::string> lines_;
 };

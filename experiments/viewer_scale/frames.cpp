@@ -1,13 +1,14 @@
 // What does a frame of the timeline cost? Makes a run of N spans over 64 rows, and draws it at all scales.
 //
-//   viewer_frames_bench [MILLIONS] [most items of the picture]
+//   viewer_frames_bench [MILLIONS] [most items of the picture] [tries of each frame, of which the fastest counts: 1]
 //
 // 32 ranks of a compute and a communication stream. Spans of some microseconds with gaps, in steps with
 // quiet times between them; one span of compute in 20 is a copy, and one of communication in 20 is a
 // collective of all ranks. What is measured is the scene's part of a frame: which rows there are, and the
 // items of all 64 stream rows in view, on one thread. Views: every zoom from the whole run to 2 µs in
 // steps of sqrt 2, and at each of them 12 pans, so that nothing is in the cache that a user would not
-// have there. The worst frame is what is printed, with its scale.
+// have there. The worst frame is what is printed, with its scale. Then whole frames of the timeline with its minimap, ruler
+// and bands of phases and layers, as the viewer draws them, up to the lists that a GPU is given: a window of 1900 x 1200.
 #include <time.h>
 
 #include <algorithm>
@@ -17,6 +18,9 @@
 #include <cstdlib>
 #include <random>
 
+#include "tests/viewer_ui/screen.hpp"
+#include "viewer/lanes/camera.hpp"
+#include "viewer/lanes/plot.hpp"
 #include "viewer/scene/find.hpp"
 #include "viewer/scene/scene.hpp"
 
@@ -24,7 +28,8 @@ namespace {
 
 using namespace shardbook;
 
-constexpr int ranks = 32;
+constexpr int ranks = 32, layers = 48, ops = 20;
+int tries = 1;
 constexpr float width = 1900;
 
 timeline::Timeline make_run(long long spans) {
@@ -33,10 +38,15 @@ timeline::Timeline make_run(long long spans) {
   const auto any = [&](long long most) { return static_cast<long long>(random() % static_cast<unsigned long long>(most)); };
   std::vector<std::uint32_t> labels;
   for (int i = 0; i < 40; ++i) labels.push_back(run.strings.intern("kernel_" + std::to_string(i)));
-  for (int i = 1; i < 2000; ++i) {
-    timeline::Detail& detail = run.details.emplace_back();
-    detail.op = labels[static_cast<std::size_t>(i % 40)];
-    detail.layer = i % 48;
+  // Forward through 48 layers and backward again; of each layer 20 ops.
+  for (const char* phase : {"forward", "backward"}) {
+    const std::uint32_t name = run.strings.intern(phase);
+    for (int i = 0; i < layers * ops; ++i) {
+      timeline::Detail& detail = run.details.emplace_back();
+      detail.op = labels[static_cast<std::size_t>(i % 40)];
+      detail.phase = name;
+      detail.layer = i / ops;
+    }
   }
   timeline::Group& group = run.groups.emplace_back();
   for (int rank = 0; rank < ranks; ++rank) group.ranks.push_back(rank);
@@ -64,7 +74,9 @@ timeline::Timeline make_run(long long spans) {
         track.end.push_back(end);
         track.label.push_back(labels[static_cast<std::size_t>(any(40))]);
         track.correlation.push_back(static_cast<std::uint32_t>(i + 1));
-        track.detail.push_back(static_cast<std::uint32_t>(any(2000)));
+        const long long in_step = i % 5000, forward = in_step < 2500 ? 1 : 0, through = in_step % 2500 * layers / 2500;
+        const long long layer = forward ? through : layers - 1 - through;
+        track.detail.push_back(static_cast<std::uint32_t>(1 + (forward ? 0 : layers * ops) + layer * ops + any(ops)));
         const bool collective = stream == 20 && i % 20 == 0;
         track.collective.push_back(collective ? static_cast<std::uint32_t>(run.collectives.size()) : 0);
         if (collective) run.collectives.push_back({.group = 1, .seq = i, .op = timeline::CollectiveOp::all_gather, .bytes = 1 << 20});
@@ -93,11 +105,52 @@ struct Worst {
   double ms = 0, view_ns = 0;
 };
 
+// The same views, as whole frames of the timeline.
+Worst draw_frames(const scene::Scene& made) {
+  ui::Screen screen(width + 260, 1200);
+  ImGui::GetIO().BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;      // as the viewer's renderer has
+  lanes::PlotState state;
+  state.choices.fold_alike = false;
+  for (int rank = 0; rank < ranks; ++rank) state.choices.open.insert(scene::row_name(scene::RowKind::rank, rank));
+  state.choices.hidden = {"exposed", "idle", "critical"};
+  const metrics::Window whole = made.whole();
+  std::mt19937 random(3);
+  Worst worst;
+  std::vector<double> all;
+  const auto draw = [&] { lanes::draw_plot(made, state, ImGui::GetContentRegionAvail()); };
+  screen.frame(draw);              // what is made once
+  for (double view_ns = 1.05 * static_cast<double>(whole.length()); view_ns > 2000; view_ns /= std::sqrt(2.0)) {
+    for (int turn = 0; turn < 12; ++turn) {
+      const double room = std::max(static_cast<double>(whole.length()) - view_ns, 0.0);
+      const double start = static_cast<double>(whole.start) + std::uniform_real_distribution<double>(0, 1)(random) * room;
+      state.view.start = start;
+      state.view.end = start + view_ns;
+      double ms = 1e9;
+      for (int again = 0; again < tries; ++again) {
+        const double from = cpu_ms();
+        screen.frame(draw);
+        ms = std::min(ms, cpu_ms() - from);
+      }
+      all.push_back(ms);
+      if (ms > worst.ms) worst = {ms, view_ns};
+    }
+  }
+  std::sort(all.begin(), all.end());
+  double sum = 0;
+  for (const double ms : all) sum += ms;
+  const auto frames = static_cast<double>(all.size());
+  const scene::Bands& bands = made.bands(0);
+  std::printf("%.0f frames as drawn, %zu rows of which those in sight, bands of %zu phases and %zu layers: mean %.2f ms, 99 of 100 below %.2f ms, worst %.2f ms (view of %.0f ns)\n",
+              frames, made.rows(state.choices).size(), bands.phases.size(), bands.layers.size(), sum / frames, all[static_cast<std::size_t>(0.99 * frames)], worst.ms, worst.view_ns);
+  return worst;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
   const double millions = count > 1 ? std::atof(words[1]) : 16;
   const int most_items = count > 2 ? std::atoi(words[2]) : 5000;
+  if (count > 3) tries = std::max(1, std::atoi(words[3]));
   timeline::Timeline run = make_run(static_cast<long long>(millions * 1e6));
   const auto spans = static_cast<double>(run.spans());
   std::printf("%.0f spans on %zu rows, timeline %.1f bytes a span\n", spans, run.tracks.size(), static_cast<double>(run.memory()) / spans);
@@ -125,14 +178,18 @@ int main(int count, char** words) {
     for (int turn = 0; turn < 12; ++turn) {
       const double room = static_cast<double>(whole.length()) - view_ns;
       const double start = static_cast<double>(whole.start) + std::uniform_real_distribution<double>(0, 1)(random) * std::max(room, 0.0);
-      const double from = cpu_ms();
-      const std::vector<scene::Row> rows = made->rows(choices);
-      worst_rows = std::max(worst_rows, cpu_ms() - from);
+      double ms = 1e9;
       std::vector<scene::Item> items;
-      for (const scene::Row& row : rows) {
-        if (row.kind == scene::RowKind::stream) made->items(row, {start, start + view_ns, width, most_items / (2 * ranks)}, items);
+      for (int again = 0; again < tries; ++again) {
+        const double from = cpu_ms();
+        const std::vector<scene::Row> rows = made->rows(choices);
+        if (again == 0) worst_rows = std::max(worst_rows, cpu_ms() - from);
+        items.clear();
+        for (const scene::Row& row : rows) {
+          if (row.kind == scene::RowKind::stream) made->items(row, {start, start + view_ns, width, most_items / (2 * ranks)}, items);
+        }
+        ms = std::min(ms, cpu_ms() - from);
       }
-      const double ms = cpu_ms() - from;
       sum += ms;
       all.push_back(ms);
       if (ms > here.ms) here = {ms, view_ns};
@@ -146,11 +203,12 @@ int main(int count, char** words) {
   const auto frames = static_cast<double>(all.size());
   std::printf("%.0f frames of 64 rows x %.0f px: mean %.2f ms, 99 of 100 below %.2f ms, worst %.2f ms (view of %.0f ns), of it rows %.2f ms; at most %zu items\n",
               frames, width, sum / frames, all[static_cast<std::size_t>(0.99 * frames)], worst.ms, worst.view_ns, worst_rows, worst_items);
+  const Worst drawn = draw_frames(*made);
   double from = cpu_ms();
   const scene::Found found = scene::find(*made, "kernel_7 layer 7", false);
   std::printf("find: %lld spans in %.1f ms\n", static_cast<long long>(found.total), cpu_ms() - from);
   from = cpu_ms();
   made->minimap(1900);
   std::printf("minimap of 1900 columns: %.2f ms\n", cpu_ms() - from);
-  return worst.ms < 8 && worst_items <= static_cast<std::size_t>(most_items) ? 0 : 1;
+  return worst.ms < 8 && drawn.ms < 8 && worst_items <= static_cast<std::size_t>(most_items) ? 0 : 1;
 }

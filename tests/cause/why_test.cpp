@@ -4,8 +4,10 @@
 #include <sstream>
 
 #include "engine/cause/diff.hpp"
+#include "engine/metrics/critical_path.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/metrics/collectives.hpp"
+#include "engine/metrics/queued.hpp"
 #include "engine/timeline/reader.hpp"
 #include "tests/cause/runs.hpp"
 
@@ -274,6 +276,26 @@ TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
   EXPECT_TRUE(diff.value().equal);
   EXPECT_EQ(headline(diff.value()).find("the two runs are equal"), 0u);
   EXPECT_EQ(reconciliation(diff.value()), "");
+}
+
+// Note 03: what is left of a backward sum after the weight gradient takes as long as a whole sum does.
+TEST(Captured, BackwardSumsOfTensorParallelismQueueBehindWeightGradients) {
+  const PlantedRun run = captured_run("gpt-1.3b-tp4");
+  auto matched = metrics::match_collectives(run.timeline);
+  metrics::find_queued(run.timeline, matched);
+  std::int64_t backward = 0, queued = 0, others = 0;
+  for (const metrics::MatchedCollective& collective : matched) {
+    const timeline::Detail& detail = run.timeline.detail(collective.spans.front());
+    const bool is_sum = collective.bytes == 32 << 20 && run.timeline.strings[detail.phase] == "backward";
+    backward += is_sum;
+    (is_sum ? queued : others) += collective.queued_until > collective.last_start;
+    if (collective.queued_behind.valid()) {
+      EXPECT_EQ(run.timeline.strings[run.timeline.detail(collective.queued_behind).op], "linear_weight_gradient");
+    }
+  }
+  EXPECT_EQ(backward, 98);
+  EXPECT_EQ(queued, 98);
+  EXPECT_EQ(others, 0) << "nothing runs beside a sum of forward";
 }
 
 TEST(Diff, OfNamedStepsIsOfThose) {

@@ -105,6 +105,16 @@ TEST(Drawing, ShowsARowAStreamAndTheExposedAndIdleRows) {
   EXPECT_EQ(lines[6], "▁█ compute  ░▓ comm  -= copy");
 }
 
+TEST(Drawing, CountsTimesFromTheFirstDeviceWorkThoughAStepBeginsBeforeIt) {
+  Scene scene;
+  scene.compute(0, 1'000, 2'000);
+  scene.builder.add_step({0, 0, 400, 2'000, 400, 2'000});
+  const Timeline timeline = scene.done();
+  EXPECT_NE(draw(timeline, {.window = {1'000, 2'000}}, {})[0].find("1 µs shown from 0 ns"), std::string::npos);
+  EXPECT_NE(draw(timeline, {}, {})[0].find("1.6 µs shown from -600 ns"), std::string::npos);
+  EXPECT_EQ(draw(timeline, {}, {})[1].find("|0 ns"), draw(timeline, {}, {})[2].find("█")) << "0 is where the first kernel begins";
+}
+
 TEST(Drawing, TellsHowMuchOfAColumnWasBusy) {
   Scene scene;
   for (int i = 0; i < 20; ++i) scene.compute(0, 100 * i, 100 * i + 5 * (i + 1));     // 5 %, 10 % ... 100 % of a column

@@ -32,6 +32,17 @@ void draw_group(const char* group) {
   ImGui::Spacing();
 }
 
+// All of it has room in a window of 1280 by 720.
+void small_paragraph(const char* words) {
+  ImGui::PushFont(ui::font(page::FontKind::small));
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(words);
+  ImGui::PopTextWrapPos();
+  ImGui::PopFont();
+  ui::note_words(words);
+  ImGui::Dummy({0, px(3)});
+}
+
 // What each look means: a sample, and words.
 void draw_legend() {
   ui::heading("How to read the picture");
@@ -39,6 +50,7 @@ void draw_legend() {
                                                           {scene::Paint::wait, "waiting for a rank"}, {scene::Paint::exposed, "exposed"},
                                                           {scene::Paint::memory, "copies"}, {scene::Paint::idle, "idle"},
                                                           {scene::Paint::critical, "critical path"}};
+  constexpr const char* queued = "queued for room";
   lanes::Hatch hatch(px(6));
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = px(20), column = ImGui::GetContentRegionAvail().x * 0.47f;
@@ -51,20 +63,25 @@ void draw_legend() {
     ImGui::SetCursorScreenPos({x + px(52), y});
     ImGui::TextUnformatted(samples[i].second);
   }
+  const float x = at.x + column, y = at.y + static_cast<float>(std::size(samples) / 2) * line;
+  lanes::draw_queued(ImGui::GetWindowDrawList(), x, x + px(44), {x, y + px(2), y + px(16)}, hatch);
+  ImGui::SetCursorScreenPos({x + px(52), y});
+  ImGui::TextUnformatted(queued);
+  ui::note_words(queued);
   ImGui::SetCursorScreenPos({at.x, at.y + static_cast<float>((std::size(samples) + 1) / 2) * line + px(4)});
-  ui::paragraph("A rank's row is all its streams in one: compute, and what is exposed in red. A row below is a stream. Plain blocks compute, "
-                "hatched ones communicate; the pale first part of a collective waits for its slowest rank. Where blocks would be too small, a column is as high as the share of its time that was busy.");
-  ui::paragraph("Exposed: communication that no compute of its rank covers. Blocking: exposed, and its transfer lies on the critical path, the chain of work that "
+  small_paragraph("A rank's row is all its streams in one: compute, and what is exposed in red. A row below is a stream. Plain blocks compute, "
+                "hatched ones communicate; the pale first part of a collective waits for its slowest rank, and a thin lead stands before a device that a matmul fills. Where blocks would be too small, a column is as high as the share of its time that was busy.");
+  small_paragraph("Exposed: communication that no compute of its rank covers. Blocking: exposed, and its transfer lies on the critical path, the chain of work that "
                 "decided how long the step is; time spent waiting for a late rank belongs to what that rank did. The straggler is the rank that waits least "
                 "in collectives: the others wait for it. FSDP's root unit holds the parameters outside the layers.");
-  ui::paragraph("Wheel zooms, right-drag moves, drag measures an area, a click selects, two show it in full width.");
+  small_paragraph("Wheel zooms, right-drag moves, drag measures an area, a click selects, two show it in full width.");
 }
 
 }  // namespace
 
 Intents draw_help(ImVec2 size) {
   Intents intents;
-  const ImVec2 box{std::min(size.x - px(60), px(1200)), std::min(size.y - px(60), px(760))};
+  const ImVec2 box{std::min(size.x - px(60), px(1200)), std::min(size.y - px(28), px(760))};
   ImGui::SetCursorPos({(size.x - box.x) / 2, (size.y - box.y) / 2});
   ImGui::PushStyleColor(ImGuiCol_ChildBg, theme().raised);
   ui::begin_pane("help", box, true);
@@ -77,12 +94,12 @@ Intents draw_help(ImVec2 size) {
   ImGui::BeginChild("left", {column, 0});
   draw_legend();
   draw_group("Text");
+  draw_group("Lab 03's sources");
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("middle", {column, 0});
   draw_group("Move");
   draw_group("Show");
-  draw_group("Lab 03's sources");
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("right", {column, 0});
