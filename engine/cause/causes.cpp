@@ -313,7 +313,7 @@ class Search {
     cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
                  metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
     // More than the host's cost alone can be gained: without them, what they take themselves is gone, too.
-    cause.because = gain_ns > out_.host_ns ? "each is a call with its records and waits, and then its own time" : "each is a call with its records and waits";
+    cause.because = gain_ns > out_.host_ns ? "each is a call with its records and waits, and takes time of its own" : "each is a call with its records and waits";
     cause.remedy = remedies_.fewer_calls_of(line.axis);
     cause.note = line.axis == "tp" ? "03" : "04";
     add(std::move(cause));

@@ -2,6 +2,7 @@
 #include "viewer/scene/compare.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -45,7 +46,14 @@ std::vector<Difference> differences(const Scene& a, const Scene& b) {
     const std::string value_a = in_a == of_a.end() ? "not set" : in_a->second, value_b = in_b == of_b.end() ? "not set" : in_b->second;
     if (value_a != value_b) out.push_back({key, value_a, value_b});
   }
-  return out;
+  // Some switches are options by another name, and are said once: switches.fsdp.prefetch is prefetch.
+  const auto is_option = [&](const Difference& one) {
+    const std::string name = one.key.substr(one.key.rfind('.') + 1);
+    return one.key.starts_with("switches.") && std::any_of(out.begin(), out.end(), [&](const Difference& other) { return other.key == name && other.a == one.a && other.b == one.b; });
+  };
+  std::vector<Difference> once;
+  std::copy_if(out.begin(), out.end(), std::back_inserter(once), [&](const Difference& one) { return !is_option(one); });
+  return once;
 }
 
 // The window of a step over all ranks; the run's whole if it has none such, with a remark.

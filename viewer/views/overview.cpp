@@ -194,14 +194,16 @@ int lines_of(const std::string& words, float width) {
 // The cause may take two lines where the window is all the trace's, and four beside a page: what to change stands at its end.
 int lines_of_cause(const Overview& overview, float width) { return std::min(lines_of(overview.cause, width), width > px(1000) ? 2 : 4); }
 
-// The exposed time before the last rank came. Skews below the clocks' error are not claimed.
+// The exposed time before the last rank came, or while a full device had no room for it: nothing is transferred then. Skews
+// below the clocks' error are not claimed.
 std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
   const timeline::Timeline& timeline = scene.timeline();
   std::map<base::Rank, std::vector<metrics::Interval>> waits;
   for (const metrics::MatchedCollective& match : scene.collectives()) {
-    if (!match.complete || !match.skew_is_significant()) continue;
+    if (!match.complete) continue;
     for (const scene::SpanRef span : match.spans) {
-      const base::Nanoseconds end = std::min(match.last_start, timeline.end(span));
+      const metrics::WaitSplit parts = metrics::split(timeline, match, span);
+      const base::Nanoseconds end = timeline.start(span) + parts.wait_ns + parts.queued_ns;
       if (timeline.start(span) < end) waits[timeline.rank(span)].push_back({timeline.start(span), end});
     }
   }
@@ -295,7 +297,7 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
 std::string title_words(const Scene& scene, const scene::Scene::StepWindow& step, std::size_t bars) {
   const std::size_t steps = scene.steps().size(), ranks = scene.ranks().size();
   std::string words = "Where the time of each rank went, " + (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number));
-  words += " · " + metrics::duration_text(step.window.length()) + " · exposed = transfer + waiting for ranks";
+  words += " · " + metrics::duration_text(step.window.length()) + " · exposed = transfer + waiting for ranks or room";
   if (ranks > bars) words += " · of " + std::to_string(ranks) + " ranks the " + std::to_string(bars) + " with the most exposed time";
   if (steps > 1) {
     words += " · " + std::to_string(steps) + " steps, keys 1 " + (steps == 2 ? "and" : "to") + " " + std::to_string(std::min<std::size_t>(9, steps)) +
