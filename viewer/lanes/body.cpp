@@ -171,7 +171,7 @@ void draw_queued_part(ImDrawList* list, const scene::Scene& scene, const PlotSta
 void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, const Row& row, const RowRect& rect, Hatch& hatch,
                 std::vector<Item>& items) {
   items.clear();
-  scene.items(row, state.view, items);
+  scene.items(row, state.view, items, false);
   state.items += static_cast<int>(items.size());
   for (const Item& item : items) {
     const RowRect part = level_of(row, rect, item.depth);

@@ -61,7 +61,7 @@ class RowDrawing {
     s_.times.clear();
   }
 
-  void draw() {
+  void draw(bool with_longest) {
     if (row_.kind == RowKind::memory || window_.end <= window_.start || !(view_.width >= 1)) return;
     const std::size_t first = out_.size();
     collect();
@@ -73,7 +73,7 @@ class RowDrawing {
       left -= std::min(left, out_.size() - before);
     }
     hint_ = 0;
-    for (std::size_t i = 0; i < s_.times.size(); ++i) {
+    for (std::size_t i = 0; with_longest && i < s_.times.size(); ++i) {
       Item& item = out_[first + i];
       if (item.kind == Item::Kind::coverage) stand_for(s_.times[i], item);
     }
@@ -358,9 +358,9 @@ class RowDrawing {
 
 }  // namespace
 
-void Scene::items(const Row& row, const TimeView& view, std::vector<Item>& out) const {
+void Scene::items(const Row& row, const TimeView& view, std::vector<Item>& out, bool with_longest) const {
   const bool known = row.track >= 0 ? static_cast<std::size_t>(row.track) < indices_.size() : rank(row.rank) != nullptr;
-  if (known) RowDrawing(*this, row, view, out).draw();
+  if (known) RowDrawing(*this, row, view, out).draw(with_longest);
 }
 
 }  // namespace shardbook::scene

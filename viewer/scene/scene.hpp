@@ -137,8 +137,10 @@ class Scene {
   // The row of this name, whether or not any choice shows it; none if there is no such row.
   std::optional<Row> row_of(const std::string& name) const;
 
-  // What to draw of a row; at most as many items as the view says. Appends nothing outside the view.
-  void items(const Row& row, const TimeView& view, std::vector<Item>& out) const;
+  // What to draw of a row; at most as many items as the view says. Appends nothing outside the view. Which span is the longest
+  // of a coverage item, and how many it stands for, costs a third of a frame of a large run: a picture asks for neither, since
+  // what a hand points at is found by span_at (navigate.hpp).
+  void items(const Row& row, const TimeView& view, std::vector<Item>& out, bool with_longest = true) const;
   // Busy ns of a row in the window, as Item::busy names the four; exact.
   std::array<Nanoseconds, 4> busy(const Row& row, Window window) const;
 

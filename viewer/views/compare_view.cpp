@@ -106,7 +106,7 @@ void draw_step(ImDrawList* list, const Scene& scene, metrics::Window window, bas
   list->PushClipRect(from, {std::min(to.x, end + 1), to.y}, true);
   if (const std::optional<scene::Row> row = scene.row_of(scene::row_name(scene::RowKind::rank, rank))) {
     std::vector<scene::Item> items;
-    scene.items(*row, view, items);
+    scene.items(*row, view, items, false);
     lanes::Hatch hatch(px(6));
     list->AddRectFilled({from.x, row_top}, {end, row_bottom}, theme().raised);
     for (const scene::Item& item : items) lanes::draw_item(list, item, {from.x, row_top, row_bottom}, hatch);
