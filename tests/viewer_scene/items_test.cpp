@@ -57,6 +57,26 @@ TEST(Items, ShowAllBusyTimeOfTheRowAtEveryZoom) {
   }
 }
 
+TEST(Items, OfAPictureAreTheSameWithoutTheirLongestSpans) {
+  const auto scene = scene_of(random_run(1, 2, 3000));
+  RowChoices all;
+  all.open = {"r0", "r1"};
+  for (const Row& row : scene->rows(all)) {
+    for (const TimeView& view : views(*scene, 16, 9)) {
+      std::vector<Item> with, without;
+      scene->items(row, view, with);
+      scene->items(row, view, without, false);
+      ASSERT_EQ(with.size(), without.size()) << row.name;
+      for (std::size_t i = 0; i < with.size(); ++i) {
+        ASSERT_EQ(with[i].x0, without[i].x0);
+        ASSERT_EQ(with[i].x1, without[i].x1);
+        ASSERT_EQ(with[i].busy, without[i].busy);
+        if (with[i].kind == Item::Kind::span) ASSERT_EQ(with[i].span, without[i].span);
+      }
+    }
+  }
+}
+
 TEST(Items, StayWithinTheirBudgetTheViewAndTheirOrder) {
   const auto scene = scene_of(random_run(2, 1, 6000));
   RowChoices all;
