@@ -71,7 +71,9 @@ TEST(Items, OfAPictureAreTheSameWithoutTheirLongestSpans) {
         ASSERT_EQ(with[i].x0, without[i].x0);
         ASSERT_EQ(with[i].x1, without[i].x1);
         ASSERT_EQ(with[i].busy, without[i].busy);
-        if (with[i].kind == Item::Kind::span) ASSERT_EQ(with[i].span, without[i].span);
+        if (with[i].kind == Item::Kind::span) {
+          ASSERT_EQ(with[i].span, without[i].span);
+        }
       }
     }
   }
