@@ -78,10 +78,19 @@ class Search {
     std::stable_sort(out_.causes.begin(), out_.causes.end(), [](const Cause& a, const Cause& b) {
       return a.avoidable != b.avoidable ? a.avoidable : a.gain_ns > b.gain_ns;
     });
+    lead_with_a_wait();
     return std::move(out_);
   }
 
  private:
+  // All calls of the host together gain what one wait among them gains, and a little more. Where that is all, the wait is why.
+  void lead_with_a_wait() {
+    std::vector<Cause>& causes = out_.causes;
+    const auto calls = std::find_if(causes.begin(), causes.end(), [](const Cause& one) { return one.is_of_all_calls; });
+    const auto wait = std::find_if(calls, causes.end(), [](const Cause& one) { return one.is_host_wait; });
+    if (wait != causes.end() && 10 * wait->gain_ns >= 9 * calls->gain_ns) std::rotate(calls, wait, std::next(wait));
+  }
+
   Nanoseconds gain(const Change& change) const { return without_.gain(change); }
   Nanoseconds gain_of(double simulate::Scale::*factor) const { return without_.gain_of(factor); }
   bool is_worth(Nanoseconds ns) const { return without_.is_worth(ns); }
@@ -319,14 +328,16 @@ class Search {
     add(std::move(cause));
   }
 
-  // Sums of gradients over replicas, where nothing but the choice of when keeps them behind backward.
-  bool is_kept_late(const Line& line) const {
-    return remedies_.sums_await_backward() && std::string_view(line.where.file).find("data_parallel/") != std::string_view::npos;
+  // Sums of gradients over replicas, where nothing but the choice of when keeps them behind backward: none is asked for before
+  // its end, or one bucket holds all.
+  bool is_kept_late(const Line& line, const Collectives& collectives) const {
+    if (std::string_view(line.where.file).find("data_parallel/") == std::string_view::npos) return false;
+    return remedies_.sums_await_backward() || collectives.inside == 0;
   }
 
   void add_late_sums() {
     for (const auto& [line, collectives] : lines_) {
-      if (collectives.edge == 0 || !is_kept_late(line)) continue;
+      if (collectives.edge == 0 || !is_kept_late(line, collectives)) continue;
       Cause cause;
       cause.gain_ns = gain_without(collectives.of_rank, &Members::edge, [](program::OpIndex) { return 0.0; });
       // The last of them would lie open all the same
@@ -335,8 +346,8 @@ class Search {
       cause.count = collectives.edge;
       cause.line = line_of_most(collectives);
       cause.what = counted(cause.count, noun_of(line.kind)) + " of " + line.axis + (cause.count == 1 ? " begins" : " begin") + " only when backward is over";
-      cause.because = "none is issued while it runs";
-      cause.remedy = "--set data_parallel.reduce=bucketed";
+      cause.because = remedies_.sums_await_backward() ? "none is issued while it runs" : "one bucket holds all gradients";
+      cause.remedy = remedies_.sums_in_backward();
       cause.note = "04";
       add(std::move(cause));
     }
@@ -349,7 +360,7 @@ class Search {
     std::string first_line;
     for (const auto& [line, collectives] : lines_) {
       if (collectives.edge == 0) continue;
-      if (is_kept_late(line)) continue;
+      if (is_kept_late(line, collectives)) continue;
       counts[noun_of(line.kind)] += collectives.edge;
       if (first_line.empty()) first_line = line_of_most(collectives);
       for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "engine/cause/remedies.hpp"
 #include "engine/cause/text.hpp"
@@ -49,8 +50,9 @@ class Machines {
       cause.gain_ns = without_.gain(change);
       cause.line = name;
       cause.what = "the host waits for the device " + (cause.count == 1 ? std::string("once") : text(cause.count, " times")) + " a step";
+      cause.is_host_wait = true;
       cause.because = "nothing is issued meanwhile, so the device runs dry";
-      cause.remedy = "take the wait out, or let a stream wait instead of the host";
+      cause.remedy = "taking the wait out, or letting a stream wait in the host's place";
       cause.note = "04";
       causes_.push_back(std::move(cause));
     }
@@ -74,9 +76,12 @@ class Machines {
     std::sort(compute.begin(), compute.end());
     std::sort(host.begin(), host.end());
     const auto excess = [](const auto& of) { return of.back().first - of[(of.size() - 1) / 2].first; };
-    const bool by_host = is_by_host(host, compute, excess(host) > excess(compute));
+    const std::optional<bool> is_host = is_by_host(host, compute);
+    const bool by_host = is_host.value_or(excess(host) > excess(compute));
     const auto& slow = by_host ? host : compute;
     const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
+    // Less than a twentieth more is no slow rank: the others are late as often
+    if (20 * (slow.back().first - usual) < usual || (!is_host && ranks.size() == 2)) return add_ranks_in_turn();
     Cause cause;
     cause.regime = Regime::rank;
     cause.gain_ns = found_.rank_ns;
@@ -89,16 +94,28 @@ class Machines {
     causes_.push_back(std::move(cause));
   }
 
+  // Were all ranks alike, the step would be shorter, but no one rank is why.
+  void add_ranks_in_turn() {
+    Cause cause;
+    cause.regime = Regime::rank;
+    cause.avoidable = false;
+    cause.gain_ns = found_.rank_ns;
+    cause.what = "ranks come late in turn";
+    cause.because = "a collective begins with the last of its ranks, now the one and now the other";
+    causes_.push_back(std::move(cause));
+  }
+
   // Is it the slow rank's host, or its kernels? Each is made as fast as the usual rank's, and what gains more is the cause: a
-  // host that stands behind its own slow GPU takes long, too. Where neither gains most of it, `otherwise`.
-  bool is_by_host(const std::vector<std::pair<Nanoseconds, Rank>>& host, const std::vector<std::pair<Nanoseconds, Rank>>& compute, bool otherwise) const {
+  // host that stands behind its own slow GPU takes long, too. None where neither gains half of it.
+  std::optional<bool> is_by_host(const std::vector<std::pair<Nanoseconds, Rank>>& host, const std::vector<std::pair<Nanoseconds, Rank>>& compute) const {
     const auto gain_of = [&](const auto& of, double simulate::Scale::*factor) {
       Change change;
       change.of_rank[of.back().second].*factor = static_cast<double>(of[(of.size() - 1) / 2].first) / static_cast<double>(std::max<Nanoseconds>(1, of.back().first));
       return without_.gain(change);
     };
     const Nanoseconds by_host = gain_of(host, &simulate::Scale::host), by_compute = gain_of(compute, &simulate::Scale::compute);
-    return 2 * std::max(by_host, by_compute) < found_.rank_ns ? otherwise : by_host > by_compute;
+    if (2 * std::max(by_host, by_compute) < found_.rank_ns) return std::nullopt;
+    return by_host > by_compute;
   }
 
   void add_memory() {
@@ -159,6 +176,7 @@ Cause cause_of_host(const Without& without, const Remedies& remedies, const Find
   }
   Cause cause;
   cause.regime = Regime::host;
+  cause.is_of_all_calls = true;
   cause.count = static_cast<std::int64_t>(step.program->commands.size());
   cause.gain_ns = found.host_ns;
   cause.what = text("the host takes ", metrics::duration_text(all_ns), " to issue ", cause.count, " calls, and the device waits for it");

@@ -1,6 +1,7 @@
 #include "engine/cause/remedies.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace shardbook::cause {
 
@@ -46,6 +47,13 @@ bool Remedies::sums_await_backward() const {
   if (!recorded_.info || !recorded_.info->switches.is_object()) return false;
   const auto asked = recorded_.info->switches.find("data_parallel.reduce");
   return asked != recorded_.info->switches.end() && asked->is_string() && *asked != "bucketed";
+}
+
+std::string Remedies::sums_in_backward() const {
+  if (sums_await_backward()) return "--set data_parallel.reduce=bucketed";
+  constexpr int usual = 25;   // MiB: the default of PyTorch, and of this engine
+  const int now = std::max(1, std::atoi(recorded_.switch_value("data_parallel.bucket_mib").c_str()));
+  return text("--set data_parallel.bucket_mib=", now > usual ? usual : 1);
 }
 
 std::string Remedies::fewer_calls() const {

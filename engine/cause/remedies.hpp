@@ -23,6 +23,8 @@ class Remedies {
   std::string fewer_calls_of(const std::string& axis) const;
   // Whether gradients of replicas are summed after backward only, as the run was asked to.
   bool sums_await_backward() const;
+  // To have gradients of replicas summed while backward runs.
+  std::string sums_in_backward() const;
 
  private:
   // "--sequences 64"

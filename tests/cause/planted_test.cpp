@@ -262,6 +262,12 @@ TEST(Planted, GradientSumsThatAwaitTheEndOfBackwardByChoiceLeadAndNameTheChoice)
     EXPECT_NE(headline(why).find("only when backward is over"), std::string::npos) << headline(why);
     EXPECT_NE(headline(why).find("--set data_parallel.reduce=bucketed"), std::string::npos) << headline(why);
   }
+  // One bucket that is as large as the model comes to the same
+  const Why large = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}, {"set", "data_parallel.bucket_mib=4096"}}));
+  EXPECT_TRUE(large.has_problem) << headline(large);
+  EXPECT_NE(headline(large).find("1 all-reduce of dp_replicate begins only when backward is over"), std::string::npos) << headline(large);
+  EXPECT_NE(headline(large).find("one bucket holds all gradients"), std::string::npos) << headline(large);
+  EXPECT_NE(headline(large).find("--set data_parallel.bucket_mib=25"), std::string::npos) << headline(large);
   // Without the choice, the effect is gone
   const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}}));
   EXPECT_EQ(cause_of(why, "only when backward is over"), nullptr) << headline(why);
