@@ -16,14 +16,63 @@ using Json = nlohmann::json;
 
 namespace {
 
+// What cannot be read, and why. The entry grows on its way out: "predict[1]", then "parts[0].predict[1]".
+struct Unreadable {
+  std::string entry, why;
+};
+
+template <class Read>
+auto within(const std::string& entry, const Read& read) {
+  try {
+    return read();
+  } catch (const Unreadable& error) {
+    throw Unreadable{entry + (error.entry.empty() || error.entry[0] == '[' ? "" : ".") + error.entry, error.why};
+  } catch (const Json::exception& error) {
+    const std::string what = error.what();
+    const std::size_t begin = what.find("] ");
+    throw Unreadable{entry, begin == std::string::npos ? what : what.substr(begin + 2)};
+  }
+}
+
+const Json& needed(const Json& json, const std::string& key) {
+  if (!json.is_object()) throw Unreadable{"", text("is ", json.dump(), ", and should be {...} with \"", key, "\"")};
+  if (!json.contains(key)) throw Unreadable{"", "needs \"" + key + "\""};
+  return json.at(key);
+}
+
+std::string word_of(const Json& value, const std::string& entry) {
+  if (!value.is_string()) throw Unreadable{entry, text("is ", value.dump(), ", and should be a text in quotes")};
+  return value.get<std::string>();
+}
+
+std::string word_at(const Json& json, const std::string& key) { return word_of(needed(json, key), key); }
+std::string word_or_none(const Json& json, const std::string& key) { return json.contains(key) ? word_at(json, key) : ""; }
+
+double number_at(const Json& json, const std::string& key) {
+  if (!needed(json, key).is_number()) throw Unreadable{key, text("is ", json.at(key).dump(), ", and should be a number")};
+  return json.at(key).get<double>();
+}
+
 // A text, or that of its English where it is given by language.
-std::string words_of(const Json& json, const char* key, bool required = true) {
+std::string words_of(const Json& json, const std::string& key, bool required = true) {
   if (!required && !json.contains(key)) return "";
-  const Json& value = json.at(key);
-  return value.is_object() ? value.at("en").get<std::string>() : value.get<std::string>();
+  const Json& value = needed(json, key);
+  return value.is_object() ? within(key, [&] { return word_at(value, "en"); }) : word_of(value, key);
 }
 
 std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+
+// Each of a list; none where there is no such key.
+template <class Read>
+auto each_of(const Json& json, const std::string& key, const Read& read) {
+  std::vector<decltype(read(json))> all;
+  if (!json.contains(key)) return all;
+  if (!json.at(key).is_array()) throw Unreadable{key, text("is ", json.at(key).dump(), ", and should be a list in [...]")};
+  for (const Json& one : json.at(key)) {
+    all.push_back(within(text(key, "[", all.size(), "]"), [&] { return read(one); }));
+  }
+  return all;
+}
 
 std::map<std::string, std::string> keys_of(const Json& json, const char* except) {
   std::map<std::string, std::string> keys;
@@ -35,7 +84,7 @@ std::map<std::string, std::string> keys_of(const Json& json, const char* except)
 
 Fact fact_of(const Json& json) {
   Fact fact;
-  fact.figure = json.at("figure").get<std::string>();
+  fact.figure = word_at(json, "figure");
   fact.of = keys_of(json, "less");
   if (json.contains("less")) {
     fact.less = fact.of;
@@ -44,66 +93,56 @@ Fact fact_of(const Json& json) {
   return fact;
 }
 
-std::vector<std::string> texts_of(const Json& json, const char* key) {
-  std::vector<std::string> all;
-  if (json.contains(key)) {
-    for (const Json& one : json.at(key)) all.push_back(one.get<std::string>());
-  }
-  return all;
+std::vector<std::string> texts_of(const Json& json, const std::string& key) {
+  return each_of(json, key, [](const Json& one) { return word_of(one, ""); });
 }
 
-Card card_of(const Json& json) { return {json.at("q").get<std::string>(), json.at("a").get<std::string>()}; }
+Card card_of(const Json& json) { return {word_at(json, "q"), word_at(json, "a")}; }
+
+Prediction prediction_in(const Json& json) { return {word_at(json, "key"), words_of(json, "text"), word_or_none(json, "unit"), plain(needed(json, "found"))}; }
 
 Answer answer_of(const Json& json) {
   Answer answer;
-  answer.key = json.at("key").get<std::string>();
+  answer.key = word_at(json, "key");
   answer.text = words_of(json, "text");
-  answer.unit = json.value("unit", "");
-  answer.fact = json.at("fact").get<std::string>();
-  answer.within = json.value("within", 0.05);
+  answer.unit = word_or_none(json, "unit");
+  answer.fact = word_at(json, "fact");
+  if (json.contains("within")) answer.within = number_at(json, "within");
   answer.choices = texts_of(json, "choices");
-  if (json.contains("wrong")) {
-    for (const Json& one : json.at("wrong")) answer.wrong.push_back({plain(one.at("value")), one.at("message").get<std::string>()});
-  }
-  answer.otherwise = json.at("otherwise").get<std::string>();
-  answer.page = json.value("page", "");
+  answer.wrong = each_of(json, "wrong", [](const Json& one) { return Wrong{plain(needed(one, "value")), word_at(one, "message")}; });
+  answer.otherwise = word_at(json, "otherwise");
+  answer.page = word_or_none(json, "page");
   return answer;
 }
 
-Kind kind_of(const std::string& word) {
+Kind kind_at(const Json& json, const std::string& key) {
+  const std::string word = word_at(json, key);
   if (word == "exercise") return Kind::exercise;
   if (word == "answers") return Kind::answers;
   if (word == "notes") return Kind::notes;
-  throw Json::other_error::create(501, "\"kind\" is \"" + word + "\"; it may be exercise, answers or notes", nullptr);
+  throw Unreadable{key, "is \"" + word + "\"; it may be exercise, answers or notes"};
 }
 
 Part part_of(const Json& json) {
   Part part;
-  part.id = json.at("id").get<std::string>();
+  part.id = word_at(json, "id");
   part.title = words_of(json, "title");
   part.question = words_of(json, "question");
-  part.minutes = json.at("minutes").get<int>();
-  part.kind = kind_of(json.at("kind").get<std::string>());
-  if (json.contains("predict")) {
-    for (const Json& one : json.at("predict")) {
-      part.predict.push_back({one.at("key").get<std::string>(), words_of(one, "text"), one.value("unit", ""), plain(one.at("found"))});
-    }
-  }
-  if (json.contains("answers")) {
-    for (const Json& one : json.at("answers")) part.answers.push_back(answer_of(one));
-  }
-  part.exercise = json.value("exercise", "");
+  part.minutes = static_cast<int>(number_at(json, "minutes"));
+  part.kind = kind_at(json, "kind");
+  part.predict = each_of(json, "predict", prediction_in);
+  part.show = texts_of(json, "show");
+  part.answers = each_of(json, "answers", answer_of);
+  part.exercise = word_or_none(json, "exercise");
   if (part.kind == Kind::exercise && part.exercise.empty()) {
-    throw Json::other_error::create(501, "part " + part.id + " is an exercise without \"exercise\": the file to edit", nullptr);
+    throw Unreadable{"", "is an exercise without \"exercise\": the file to edit"};
   }
   part.by_seed = texts_of(json, "by_seed");
   part.run = texts_of(json, "run");
   part.produce = words_of(json, "produce", false);
   part.hints = texts_of(json, "hints");
-  if (json.contains("cards")) {
-    for (const Json& one : json.at("cards")) part.cards.push_back(card_of(one));
-  }
-  if (json.contains("transfer")) part.transfer = card_of(json.at("transfer"));
+  part.cards = each_of(json, "cards", card_of);
+  if (json.contains("transfer")) part.transfer = within("transfer", [&] { return card_of(json.at("transfer")); });
   part.why = words_of(json, "why", false);
   return part;
 }
@@ -121,17 +160,17 @@ base::Result<Lab> lab_from_json(const std::string& content, const std::string& n
   lab.name = name;
   try {
     const Json json = Json::parse(content);
-    lab.id = json.value("id", name.substr(0, name.find('_')));
+    lab.id = json.contains("id") ? word_at(json, "id") : name.substr(0, name.find('_'));
     lab.title = words_of(json, "title");
     lab.question = words_of(json, "question", false);
     lab.stakes = words_of(json, "stakes", false);
     if (json.contains("facts")) {
-      for (const auto& [key, value] : json.at("facts").items()) lab.facts[key] = fact_of(value);
+      for (const auto& [key, value] : json.at("facts").items()) lab.facts[key] = within("facts." + key, [&, &of = value] { return fact_of(of); });
     }
     lab.stated = texts_of(json, "stated");
-    if (json.contains("parts")) {
-      for (const Json& one : json.at("parts")) lab.parts.push_back(part_of(one));
-    }
+    lab.parts = each_of(json, "parts", part_of);
+  } catch (const Unreadable& error) {
+    return Error{text(path, ": ", error.entry.empty() ? std::string() : text("`", error.entry, "` "), error.why)};
   } catch (const Json::exception& error) {
     const std::string what = error.what();
     const std::size_t begin = what.find("] ");

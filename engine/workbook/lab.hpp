@@ -53,6 +53,7 @@ struct Part {
   int minutes = 0;
   Kind kind = Kind::exercise;
   std::vector<Prediction> predict;
+  std::vector<std::string> show;               // figures of the check that a pass prints, by name: what the text says to look at
   std::vector<Answer> answers;
   std::string exercise;                        // "fit.cpp"; of notes, their folder below experiments/; empty: nothing is edited
   std::vector<std::string> by_seed;            // starters beside it with other faults: a seed s has the (s mod their number)th of all, the exercise first
@@ -73,7 +74,8 @@ struct Lab {
   std::vector<Part> parts;
 };
 
-// Errors: the file, and the key that is missing or of the wrong kind. `name` is that of the folder.
+// Errors: the file, the entry and its key that is missing or of the wrong kind ("`parts[0].predict[1]` needs \"found\""). `name` is
+// that of the folder.
 base::Result<Lab> lab_from_json(const std::string& content, const std::string& name, const std::string& path);
 
 // All labs below root/labs that have parts, ascending. A lab.json without "parts" is a lab of another kind, and is left out.

@@ -1,5 +1,9 @@
 // The engine's named spans, and labs found by their number.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "engine/book/excerpts.hpp"
 #include "engine/book/project.hpp"
@@ -48,6 +52,21 @@ TEST(Lab, IsFoundByItsNumberInAnyForm) {
   }
   EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "0").value().name, "00_timeline");
   EXPECT_EQ(find_lab(SHARDBOOK_SOURCE_DIR, "99").ok(), false);
+}
+
+TEST(Lab, WhatRunCannotReadIsNamedByEntryAndKey) {
+  const std::filesystem::path root = std::filesystem::temp_directory_path() / ("shardbook-book-" + std::to_string(::getpid()));
+  std::filesystem::create_directories(root / "labs/05_x");
+  const auto error_of = [&](const std::string& keys) {
+    std::ofstream(root / "labs/05_x/lab.json") << R"({"title": {"en": "t"})" << keys << "}";
+    const std::string error = find_lab(root.string(), "05").error();
+    return error.substr(error.find("lab.json: ") + 10);
+  };
+  EXPECT_EQ(error_of(R"(, "options": {}, "layouts": {"host": [{"tp": 1, "fsdp": 2}, {"fsdp": 2}], "cuda": []})"), "`layouts.host[1]` needs tp and fsdp, whole numbers of at least 1, and is {\"fsdp\":2}");
+  EXPECT_EQ(error_of(R"(, "options": {}, "layouts": {"host": [{"tp": 1, "fsdp": 0}]})").find("`layouts.host[0]` needs tp and fsdp"), 0u);
+  EXPECT_EQ(error_of(R"(, "options": {}, "layouts": {"host": [{"tp": 1, "fsdp": 2}]})").find("`layouts.cuda` is missing"), 0u);
+  EXPECT_EQ(error_of("").find("`options` is missing"), 0u);
+  std::filesystem::remove_all(root);
 }
 
 }  // namespace

@@ -127,8 +127,20 @@ TEST_F(Lab00, PredictionsAreComparedWithWhatWasFound) {
 
 TEST(LabJson, WhatIsMissingIsNamedWithItsFile) {
   EXPECT_NE(lab_from_json("{", "05_x", "labs/05_x/lab.json").error().find("labs/05_x/lab.json: this lab's description cannot be read"), std::string::npos);
-  EXPECT_NE(lab_from_json(R"({"title": "t", "parts": [{"id": "05a", "title": "t", "question": "q", "minutes": 5, "kind": "dance"}]})", "05_x", "f").error().find("\"kind\" is \"dance\""), std::string::npos);
+  EXPECT_NE(lab_from_json(R"({"title": "t", "parts": [{"id": "05a", "title": "t", "question": "q", "minutes": 5, "kind": "dance"}]})", "05_x", "f").error().find("`parts[0].kind` is \"dance\"; it may be"), std::string::npos);
   EXPECT_NE(lab_from_json(R"({"title": "t", "parts": [{"id": "05a", "title": "t", "question": "q", "minutes": 5, "kind": "exercise"}]})", "05_x", "f").error().find("without \"exercise\""), std::string::npos);
+}
+
+TEST(LabJson, ABadEntryIsNamedWithItsKey) {
+  const auto error_of = [](const std::string& part) { return lab_from_json(R"({"title": "t", "parts": [{"id": "05a", "title": "t", "question": "q", "minutes": 5, "kind": "notes"}, )" + part + "]}", "05_x", "f").error(); };
+  const std::string whole = R"({"id": "05b", "title": "t", "question": "q", "kind": "notes")";
+  EXPECT_EQ(error_of(whole + "}"), "f: `parts[1]` needs \"minutes\"");
+  EXPECT_EQ(error_of(whole + R"(, "minutes": "forty"})"), "f: `parts[1].minutes` is \"forty\", and should be a number");
+  EXPECT_EQ(error_of(whole + R"(, "minutes": 40, "predict": [{"text": "?", "found": 1}]})"), "f: `parts[1].predict[0]` needs \"key\"");
+  EXPECT_EQ(error_of(whole + R"(, "minutes": 40, "cards": [{"q": "?", "a": "!"}, {"q": 7, "a": "!"}]})"), "f: `parts[1].cards[1].q` is 7, and should be a text in quotes");
+  EXPECT_EQ(error_of(whole + R"(, "minutes": 40, "hints": "look"})"), "f: `parts[1].hints` is \"look\", and should be a list in [...]");
+  EXPECT_EQ(lab_from_json(R"({"title": {"es": "t"}})", "05_x", "f").error(), "f: `title` needs \"en\"");
+  EXPECT_EQ(lab_from_json(R"({"title": "t", "facts": {"step": {"run": "r"}}})", "05_x", "f").error(), "f: `facts.step` needs \"figure\"");
 }
 
 }  // namespace
