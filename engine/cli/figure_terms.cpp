@@ -249,14 +249,15 @@ Result<double> one_term(std::string_view term) {
 
 Result<double> value_of_term(std::string_view term) {
   // A sum of products would need a grammar; two terms are all that texts have needed.
-  for (const char sign : {'/', '-', '*'}) {
+  for (const std::string_view sign : {"below", "/", "-", "*"}) {
     const std::string between = text(" ", sign, " ");
     const std::size_t at = term.find(between);
     if (at == std::string_view::npos) continue;
-    const Result<double> left = one_term(term.substr(0, at)), right = one_term(term.substr(at + 3));
+    const Result<double> left = one_term(term.substr(0, at)), right = one_term(term.substr(at + between.size()));
     if (!left) return left;
     if (!right) return right;
-    return sign == '/' ? left.value() / right.value() : sign == '-' ? left.value() - right.value() : left.value() * right.value();
+    if (sign == "below") return 1 - left.value() / right.value();   // what is saved, as a share
+    return sign == "/" ? left.value() / right.value() : sign == "-" ? left.value() - right.value() : left.value() * right.value();
   }
   return one_term(term);
 }

@@ -4,7 +4,9 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <iomanip>
 #include <ostream>
+#include <sstream>
 
 #include "engine/book/project.hpp"
 
@@ -64,12 +66,32 @@ Number number_at(std::string_view words) {
   return number;
 }
 
+// The unit of "1.319 ms"; null for one that no term has.
+const Unit* unit_of(std::string_view words) {
+  const std::string_view name = trimmed(words.substr(number_at(words).length));
+  const Unit* unit = std::find_if(std::begin(units), std::end(units), [&](const Unit& one) { return name == one.name; });
+  return unit == std::end(units) ? nullptr : unit;
+}
+
 // The paragraph or table that ends above line `at`.
 std::string block_above(const std::vector<std::string_view>& lines, std::size_t at) {
   while (at > 0 && trimmed(lines[at - 1]).empty()) --at;
   std::string block;
   for (; at > 0 && !trimmed(lines[at - 1]).empty(); --at) block = std::string(lines[at - 1]) + "\n" + block;
   return block;
+}
+
+// "30.7 ms" where the text says "80 ms": its unit, its decimals, and three digits at least.
+std::string in_unit_of(std::string_view words, double value) {
+  const Unit* unit = unit_of(words);
+  if (unit == nullptr) return text(value);
+  const double number = value / unit->in_base;
+  const double place = number_at(words).place;
+  const int before_point = number == 0 ? 1 : static_cast<int>(std::floor(std::log10(std::abs(number)))) + 1;
+  const int decimals = std::max({place < 1 ? static_cast<int>(std::lround(-std::log10(place))) : 0, 3 - before_point, 0});
+  std::ostringstream shown;
+  shown << std::fixed << std::setprecision(decimals) << number << (*unit->name == '\0' ? "" : " ") << unit->name;
+  return shown.str();
 }
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -101,7 +123,7 @@ Said look_after(std::string_view line, const std::string& block) {
   said.value = value.value();
   const Result<bool> rounds = rounds_to(said.value, said.words);
   if (!rounds) said.problem = rounds.error();
-  else if (!rounds.value()) said.problem = text("it is ", said.value, " now");
+  else if (!rounds.value()) said.problem = text("it is ", in_unit_of(said.words, said.value), " now");
   else if (block.find(said.words) == std::string::npos) said.problem = text("the paragraph above does not say '", said.words, "'");
   said.holds = said.problem.empty();
   return said;
@@ -124,9 +146,8 @@ std::vector<std::string> texts_of(const std::string& root) {
 Result<bool> rounds_to(double value, std::string_view words) {
   const Number number = number_at(words);
   if (number.length == 0) return Error{text("'", words, "' begins with no number")};
-  const std::string_view name = trimmed(words.substr(number.length));
-  const Unit* unit = std::find_if(std::begin(units), std::end(units), [&](const Unit& one) { return name == one.name; });
-  if (unit == std::end(units)) return Error{text("'", name, "' is no unit that a term has")};
+  const Unit* unit = unit_of(words);
+  if (unit == nullptr) return Error{text("'", trimmed(words.substr(number.length)), "' is no unit that a term has")};
   return std::abs(value / unit->in_base - number.value) <= 0.5000001 * number.place;
 }
 

@@ -9,7 +9,8 @@
 //   alpha all_reduce 2 -> 6.8 µs
 //   -->
 //
-// On the left stands a term, or two with / or - between; on the right what the paragraph says, word for word. The term is
+// On the left stands a term, or two with / or - or * between, or with `below`: `A below B` is the share of B that A saves
+// (1 - A / B), so `step --prefetch 1 below step --prefetch 0 -> 28 %`. On the right what the paragraph says, word for word. The term is
 // made anew: a run on meta (modelled, deterministic), the profile, or a formula of the notes with the profile's figures. A
 // number is right when the term rounds to it.
 #pragma once

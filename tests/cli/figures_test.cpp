@@ -1,11 +1,15 @@
 // `figures`: a number of a text holds when what it names, made anew, rounds to it.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "engine/cli/figures.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
 namespace {
+
+std::string text_of_percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
 TEST(Figures, OfNotesLabsAndSolutionsHold) {
   const Spoken spoken = shardbook({"figures", "--stale"});
@@ -34,7 +38,22 @@ TEST(Figures, StaleOnesAreNamedWithTheirLineAndWhatIsSoNow) {
   ASSERT_EQ(said.size(), 1u);
   EXPECT_FALSE(said[0].holds);
   EXPECT_EQ(said[0].line, 4);
-  EXPECT_NE(said[0].problem.find("is 7"), std::string::npos) << said[0].problem;   // 7.2e5 flops a ns
+  EXPECT_EQ(said[0].problem, "it is 723 TFLOP/s now");
+}
+
+// The unit and the decimals are those of the text, so that what is so now can be written there.
+TEST(Figures, SayWhatIsSoNowInTheUnitOfTheText) {
+  const auto now = [](const std::string& words) { return said_in(words + "\n<!-- says\nstep --tp 2 --fsdp 1 -> " + words + "\n-->\n", "page.md").at(0).problem; };
+  EXPECT_EQ(now("80 ms"), "it is 1.32 ms now");
+  EXPECT_EQ(now("2.0000 ms"), "it is 1.3192 ms now");
+  EXPECT_EQ(now("80 µs"), "it is 1319 µs now");
+}
+
+TEST(Figures, OfASavingAreAShareOfWhatItWas) {
+  const double one = value_of_term("step --tp 2 --fsdp 1 with host=0").value(), other = value_of_term("step --tp 2 --fsdp 1").value();
+  const double saved = value_of_term("step --tp 2 --fsdp 1 with host=0 below step --tp 2 --fsdp 1").value();
+  EXPECT_DOUBLE_EQ(saved, (other - one) / other);
+  EXPECT_TRUE(rounds_to(saved, text_of_percent(saved)).value());
 }
 
 TEST(Figures, MustStandInTheParagraphAboveTheirComment) {
