@@ -127,6 +127,17 @@ std::string chapter_of(const std::string& page, const std::string& part) {
   return page.substr(begin, end == std::string::npos ? end : end - begin + 1);
 }
 
+// Of notes/05_name.md where there is a lab 05: how that is read. "" where there is none.
+std::string lab_of_the_number_of(const std::string& root, const std::string& note) {
+  const std::string number = fs::path(note).filename().string().substr(0, 2);
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(root) / "labs", ignored)) {
+    const std::string folder = entry.path().filename().string();
+    if (folder.starts_with(number + "_")) return text("note ", number, ". Lab ", number, " is ./shardbook read labs/", folder, lab_of_part(root, number + "a").empty() ? "" : text(", and its first part ./shardbook read ", number, "a"));
+  }
+  return "";
+}
+
 // "### 00a" of the last chapter: what this part has to find. "" where there is none.
 std::string found_in(const std::string& page, const std::string& part) {
   const std::string heading = "\n### " + part + "\n";
@@ -190,18 +201,19 @@ int read_note(const Line& line, Console& console) {
   base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());
 
+  // Notes and labs count each for itself: 03 is a note, and another thing is lab 03
+  const std::string other = asked.size() <= 2 && shown_as.starts_with("notes/") ? lab_of_the_number_of(root, shown_as) : "";
   PageOptions options;
   options.columns = console.text_columns();
   options.styled = console.out_is_terminal;
   base::Result<std::vector<std::string>> page = page_lines(base::printable(without_comments(content.value()), base::Lines::kept), shown_as, excerpts.value(), options);
   if (!page) return refuse(console, page.error());
-  for (const std::string& one : page.value()) console.out << one << "\n";
-  // Notes and labs count each for itself: 03 is a note, and another thing is lab 03
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(root) / "labs", ignored)) {
-    const std::string folder = entry.path().filename().string();
-    if (asked.size() == 2 && shown_as.starts_with("notes/") && folder.starts_with(asked + "_")) console.out << "\nThat was note " << asked << ". Lab " << asked << " is ./shardbook read labs/" << folder << "\n";
+  if (!other.empty()) {
+    for (const std::string& one : wrap("This is " + other, console.text_columns())) console.out << one << "\n";
+    console.out << "\n";
   }
+  for (const std::string& one : page.value()) console.out << one << "\n";
+  if (!other.empty()) console.out << "\nThat was " << other << "\n";
   return exit_ok;
 }
 

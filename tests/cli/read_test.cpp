@@ -79,6 +79,14 @@ TEST(Read, EveryNoteCanBeShown) {
   }
 }
 
+TEST(Read, TheFirstLineSaysWhichOfANoteAndALabOfOneNumberThisIs) {
+  const Spoken note = shardbook({"read", "3"});
+  EXPECT_EQ(note.out.find("This is note 03. Lab 03 is ./shardbook read labs/03_reading, and its first part"), 0u) << note.out.substr(0, 200);
+  EXPECT_NE(note.out.find("\nThat was note 03. Lab 03 is"), std::string::npos);
+  EXPECT_NE(note.out.find("03 Tensor parallel\n"), std::string::npos) << "and the note";
+  for (const char* other : {"03a", "labs/03_reading", "words"}) EXPECT_EQ(shardbook({"read", other}).out.find("This is note"), std::string::npos) << other;
+}
+
 TEST(Read, WithoutANameItListsTheNotes) {
   const Spoken spoken = shardbook({"read"});
   EXPECT_EQ(spoken.code, 0);
