@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
@@ -52,9 +53,24 @@ std::string page_command(const Place& place, const std::string& page) {
   return name.find(".md") != std::string::npos || name.find('/') == std::string::npos ? "./shardbook read " + name : name;
 }
 
+std::string sentence_of(const Finding& finding) {
+  return base::printable(finding.message) + (finding.message.back() == '.' || finding.message.back() == '?' ? "" : ".");
+}
+
+// The figures that the part's text says to look at, as the check found them.
+void say_shown(const Part& part, const Verdict& verdict, Console& console) {
+  std::ostringstream figures;
+  figures << std::setprecision(5);
+  for (const std::string& name : part.show) {
+    const auto found = verdict.figures.find(name);
+    if (found != verdict.figures.end()) figures << (figures.tellp() == 0 ? "" : ", ") << name << " " << found->second;
+  }
+  if (figures.tellp() != 0) say(console, figures.str() + ".", bold("See  ", console.out_is_terminal), "     ");
+}
+
 void say_failure(const Place& place, const PartState& state, const Verdict& verdict, Console& console) {
   const Finding& first = verdict.findings.front();
-  say(console, base::printable(first.message) + (first.message.back() == '.' || first.message.back() == '?' ? "" : "."), bold("✗ ", console.out_is_terminal));
+  say(console, sentence_of(first), bold("✗ ", console.out_is_terminal));
   console.out << "\n";
   std::string where = first.file;
   if (first.line > 0) where += ":" + std::to_string(first.line);
@@ -90,6 +106,10 @@ base::Status say_pass(const Course& course, const Place& place, const PartState&
   base::Result<std::vector<workbook::Compared>> compared = workbook::compared(facts, part, state, verdict.figures);
   if (!compared) return compared.as_error();
   for (const workbook::Compared& one : compared.value()) say(console, text(one.key, ": ", workbook::sentence(one)), "  ");
+  if (!part.show.empty()) {
+    console.out << "\n";
+    say_shown(part, verdict, console);
+  }
   if (!part.why.empty()) {
     base::Result<std::string> why = facts.filled(part.why);
     if (!why) return why.as_error();
@@ -236,16 +256,19 @@ int watch(Course& course, const Place& place, const std::string& file, const wor
   }
 }
 
-int check_solution(const Course& course, const Place& place, const workbook::TrialOptions& trial, bool as_json, Console& console) {
-  const std::string file = (fs::path(course.root) / workbook::solution_of(place)).string();
-  base::Result<Verdict> verdict = workbook::judge(course.root, place, file, trial);
+// Who writes labs tries a solution or a starter without a prediction; nothing is noted.
+int check_ours(const Course& course, const Place& place, const std::string& what, const workbook::TrialOptions& trial, bool as_json, Console& console) {
+  if (what == "starter" && place.part->kind != workbook::Kind::exercise) return refuse(console, text("--starter is of an exercise, and ", place.part->id, " has none"));
+  const std::string file = what == "starter" ? workbook::starter_of(place) : workbook::solution_of(place);
+  base::Result<Verdict> verdict = workbook::judge(course.root, place, (fs::path(course.root) / file).string(), trial);
   if (!verdict) return refuse(console, verdict.error());
   if (as_json) {
     console.out << json_of(place, verdict.value(), {}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
   } else if (verdict.value().passed) {
-    console.out << "✓ the solution of " << place.part->id << " passes\n";
+    console.out << "✓ the " << what << " of " << place.part->id << " passes\n";
+    say_shown(*place.part, verdict.value(), console);
   } else {
-    say(console, base::printable(verdict.value().findings.front().message) + ".", text("✗ the solution of ", place.part->id, " does not pass: "), "  ");
+    say(console, sentence_of(verdict.value().findings.front()), text("✗ the ", what, " of ", place.part->id, " does not pass: "), "  ");
   }
   return verdict.value().passed ? exit_ok : exit_failed;
 }
@@ -262,6 +285,7 @@ workbook::TrialOptions trial_options(int seed, const std::vector<std::string>& c
 std::vector<Switch> check_switches() {
   return {{"watch", "", "Check again whenever the file is saved, until it passes.", ""},
           {"solution", "", "Check the solution instead; nothing is noted.", ""},
+          {"starter", "", "Check the file that the part begins with; nothing is noted.", ""},
           {"trace", "TRACE...", "Ask your own torch.profiler traces, one a rank, what the lab (01, 02, 04) is about.", "", true},
           {"clone", "DIR...", "Of lab 03: clones of Megatron-LM and PyTorch, to hold your citations against at your commits.", "none", true},
           {"json", "", "What was found, as JSON on standard output.", ""}};
@@ -282,7 +306,9 @@ int check_part(const Line& line, Console& console) {
   const auto clones = line.switches.find("clone");
   if (clones != line.switches.end() && place.part->kind != workbook::Kind::notes) return refuse(console, text("--clone is for notes on others' sources, and ", place.part->id, " has none"));
   const workbook::TrialOptions trial = trial_options(course.progress.seed, clones == line.switches.end() ? std::vector<std::string>{} : clones->second);
-  if (line.has("solution")) return check_solution(course, place, trial, as_json, console);
+  for (const char* ours : {"solution", "starter"}) {
+    if (line.has(ours)) return check_ours(course, place, ours, trial, as_json, console);
+  }
 
   const PartState state = course.state(place);
   if (!place.part->predict.empty() && !state.predicted) {

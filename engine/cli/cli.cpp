@@ -88,8 +88,9 @@ std::vector<Command> loop_commands() {
        grade_switches(), grade},
       {"lab", "new|lint|figures ...", 1, 3, "For who writes labs: make one, check that it is whole, state its figures.",
        "  ./shardbook lab new 05 sequence_parallel   a lab that builds and passes, to fill in\n"
-       "  ./shardbook lab lint                       what is missing or stale in any lab; lint 05 of one\n"
-       "  ./shardbook lab figures 00 --write         all figures of its facts, computed now\n",
+       "  ./shardbook lab lint                       what is missing or stale in any lab\n"
+       "  ./shardbook lab lint 05                    whether this one is done: solutions, starters and wrong answers are tried\n"
+       "  ./shardbook lab figures 05 --write         all figures of its facts and of its solutions' checks, computed now\n",
        lab_switches(), lab},
   };
 }

@@ -236,6 +236,7 @@ int next_part(const Line& line, Console& console) {
 
   console.out << bold(heading_of(place, state), console.out_is_terminal) << "\n";
   say(console, part.question);
+  if (&part == &place.lab->parts.front() && !place.lab->stakes.empty()) say(console, place.lab->stakes, "What it is worth: ");
   if (state.reopened) say(console, text("Open again: it was passed on ", state.passed_at, ", and its file has changed since or failed a check."));
   if (!state.begun) {
     if (base::Status noted = workbook::append(course.root, {"", part.id, "opened", {}, "", 0}); !noted) return refuse(console, noted.error());

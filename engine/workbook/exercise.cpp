@@ -277,6 +277,7 @@ base::Result<Verdict> try_exercise(const std::string& root, const Place& place, 
   const std::string program = scratch / "exercise";
   std::vector<std::string> compile = {recipe.value().compiler};
   compile.insert(compile.end(), recipe.value().compile.begin(), recipe.value().compile.end());
+  if (options.strict) compile.push_back("-Werror");
   compile.insert(compile.end(), {"-c", file, "-o", scratch / "exercise.o"});
   std::vector<std::string> link = {recipe.value().compiler, scratch / "exercise.o", "-o", program};
   link.insert(link.end(), recipe.value().link.begin(), recipe.value().link.end());

@@ -27,6 +27,7 @@ struct TrialOptions {
   double idle_seconds = 5;                        // without any CPU: a deadlock
   long long memory = 2LL << 30;                   // bytes of data; two ranks of the tutor and a BLAS take two thirds of a gibibyte
   int seed = 0;                                   // passed on where it is not 0
+  bool strict = false;                            // a warning of the compiler is an error
   JudgeNotes notes;                               // for parts of kind notes
 };
 

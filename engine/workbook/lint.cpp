@@ -84,7 +84,11 @@ class Linter {
 
   void whole_lab() {
     const std::string json = folder_ + "/lab.json";
-    if (const base::Result<book::Lab> runs = book::find_lab(root_, lab_.name); !runs) say(json, "`run` cannot read it: " + runs.error());
+    if (const base::Result<book::Lab> runs = book::find_lab(root_, lab_.name); !runs) {
+      const std::string& error = runs.error();
+      const std::size_t path = error.find("lab.json: ");
+      say(json, "`run` cannot read it: " + (path == std::string::npos ? error : error.substr(path + 10)));
+    }
     for (const auto& [what, given] : {std::pair{"title", &lab_.title}, {"question", &lab_.question}, {"stakes", &lab_.stakes}}) {
       if (given->empty()) say(json, text("\"", what, "\" is missing"));
     }
@@ -164,8 +168,20 @@ class Linter {
     if (content(folder_ + "/text.md").find("## " + part.id + " " + part.title + "\n") == std::string::npos) say(folder_ + "/text.md", text("has no chapter '## ", part.id, " ", part.title, "'"));
     if (content("solutions/" + lab_.name + "/solution.md").find("## " + part.id) == std::string::npos) say("solutions/" + lab_.name + "/solution.md", "has no chapter '## " + part.id + "'");
     of_text(part);
+    if (part.kind != Kind::exercise) of_predictions(part);
     if (part.kind == Kind::exercise) of_exercise(part);
     if (part.kind == Kind::answers) of_answers(part);
+  }
+
+  // Of an exercise, its check gives the figures (trials.cpp).
+  void of_predictions(const Part& part) {
+    for (const Prediction& one : part.predict) {
+      if (number_in(one.found, one.unit) || lab_.facts.contains(one.found)) continue;
+      std::string known;
+      for (const auto& [name, fact] : lab_.facts) known += (known.empty() ? "" : ", ") + name;
+      say(folder_ + "/lab.json, " + part.id, text("prediction `", one.key, "`: there is no fact `", one.found, "`; ", known.empty() ? "the lab has none" : "there is " + known));
+    }
+    if (!part.show.empty()) say(folder_ + "/lab.json, " + part.id, "\"show\" is of an exercise: it names figures of its check");
   }
 
   // What is to be predicted stands in the last chapter, and not where one reads before the check.

@@ -30,7 +30,7 @@ constexpr const char* json_template = R"({
   "options": {"model": "grammar-tutor"},
   "layouts": {"host": [{"tp": 2, "fsdp": 2}], "cuda": [{"tp": 2, "fsdp": 2}]},
   "question": "TODO: the one question of the lab?",
-  "stakes": "TODO: what its answer is worth, in percent and money.",
+  "stakes": "TODO: what its answer is worth, in percent and money; `next` shows it with the first part.",
   "parts": [
     {
       "id": "%Na",
@@ -45,7 +45,7 @@ constexpr const char* json_template = R"({
       "hints": ["TODO: a question.", "TODO: a place in the trace or the code.", "TODO: nearly there."],
       "cards": [{"q": "TODO?", "a": "TODO."}, {"q": "TODO?", "a": "TODO."}, {"q": "TODO?", "a": "TODO."}],
       "transfer": {"q": "TODO: the same idea elsewhere?", "a": "TODO."},
-      "why": "TODO: at most 60 words: a span, a number, and what happened without the cause."
+      "why": "TODO: the explanation, shown on a pass, at most 60 words: a span, a number, and what happened without the cause."
     }
   ]
 }

@@ -61,6 +61,7 @@ TEST_F(Loop, PredictionsAreAskedForAndSealedOnce) {
   const Spoken asked = type({"next"}, "20\nlots\nrank 3\n");
   EXPECT_EQ(asked.code, 0) << asked.err;
   EXPECT_TRUE(has(asked.out, "'lots' is no number of rank"));
+  EXPECT_TRUE(has(asked.out, "What it is worth: One busy GPU of four")) << "of a lab's first part";
   EXPECT_TRUE(has(asked.out, "Sealed shorter = 20 ms, fault = 3."));
   EXPECT_TRUE(has(asked.out, "Next ./shardbook metrics experiments/captured/gpt-1.3b-fsdp4-busy-neighbour.tar.gz"));
   EXPECT_NE(progress().find(" 00a predicted fault=3 shorter=20 seal="), std::string::npos) << progress();
@@ -114,6 +115,7 @@ TEST_F(Loop, APassComparesPredictionsSaysWhyAndAChangeOpensItAgain) {
   const Spoken again = type({"check", "00b"});
   EXPECT_TRUE(has(again.out, "✓ 00b passed"));
   EXPECT_TRUE(has(again.out, "all_reduce_32MiB: you 100 µs, found 172 µs: 1.72 ×")) << again.out;
+  EXPECT_TRUE(has(again.out, "See worst_error_percent 11.359.")) << "what the text says to look at: lab.json's \"show\"";
   EXPECT_TRUE(has(again.out, "Why An all-reduce costs its start and its bytes"));
   EXPECT_NE(type({"list"}).out.find("passed"), std::string::npos);
   std::ofstream(folder / "experiments/00_timeline/fit.cpp", std::ios::app) << "// Explained, at last.\n";
@@ -133,6 +135,33 @@ TEST_F(Loop, AnswersMayStandOnTheLine) {
   const Spoken right = type({"check", "late_rank=2", "busy_regime=rank", "compute_more=30", "tutor_exposed=0.32", "tutor_regime=host-bound", "tp4_regime=bandwidth"});
   EXPECT_EQ(right.code, 0) << right.out << right.err;
   EXPECT_TRUE(has(right.out, "fault: you rank 3, found rank 2"));
+}
+
+// As who writes labs sees it.
+TEST_F(Loop, TheStarterIsCheckedWithoutAPredictionAndNothingIsNoted) {
+  const std::string before = progress();
+  const Spoken starter = type({"check", "00b", "--starter"});
+  EXPECT_EQ(starter.code, 1) << starter.err;
+  EXPECT_TRUE(has(starter.out, "✗ the starter of 00b does not pass: At 2 MiB you say 18.6 µs and 27.2 were measured (−32 %): one line cannot do it.")) << starter.out;
+  EXPECT_TRUE(has(type({"check", "00a", "--starter"}).err, "--starter is of an exercise, and 00a has none"));
+  EXPECT_EQ(progress(), before);
+}
+
+TEST_F(Loop, OneLabIsTriedAndWhatItsTextsStateIsMadeAnew) {
+  for (const char* one : {"labs", "solutions"}) std::filesystem::remove(folder.path() / one);
+  std::filesystem::create_directory(folder.path() / "labs");
+  EXPECT_TRUE(has(type({"lab", "new", "98", "x"}).out, "fill in what says TODO, then ./shardbook build, ./shardbook lab figures 98 --write, ./shardbook lab lint 98."));
+  folder.write("labs/98_x/text.es.md", "Un paso: 80 ms.\n\n<!-- says\nstep --tp 2 --fsdp 1 -> 80 ms\n-->\n");
+  const Spoken linted = type({"lab", "lint", "98"});
+  EXPECT_EQ(linted.code, 1);
+  EXPECT_NE(linted.out.find("labs/98_x/lab.json:3: says TODO still\n"), std::string::npos) << linted.out;
+  EXPECT_NE(linted.out.find("\nlabs/98_x/text.es.md:4: step --tp 2 --fsdp 1 -> 80 ms: it is 1.32 ms now\n"), std::string::npos) << linted.out;
+  EXPECT_NE(linted.out.find("\nsolutions/98_x/work.cpp: "), std::string::npos) << linted.out;
+  EXPECT_TRUE(has(linted.out, "labs/98a.json: No such file or directory; run ./shardbook build, which makes it")) << linted.out;
+  EXPECT_TRUE(has(linted.err, "trying 5 files"));
+  // Of all labs the form alone: quick
+  EXPECT_EQ(type({"lab", "lint"}).err, "");
+  EXPECT_EQ(type({"lab", "figures", "98", "--write"}).code, 2);
 }
 
 TEST_F(Loop, TheSolutionComesWithAPassOrAfterThreeFailures) {

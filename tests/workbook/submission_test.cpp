@@ -202,5 +202,60 @@ TEST(Lint, WhatIsMissingIsNamed) {
   EXPECT_NE(found[2].find("holds 2 typical wrong answers"), std::string::npos);
 }
 
+// Lab 00 with its part b alone, whose check is the smallest.
+class LabTrials : public ::testing::Test {
+ protected:
+  LabTrials() {
+    for (const char* one : {"labs", "solutions"}) std::filesystem::remove(project / one);
+    project.write("solutions/00_timeline/fit.cpp", solution());
+    describe(R"("found": "all_reduce_32MiB_us"}])");
+  }
+  void describe(const std::string& ending) {
+    project.write("labs/00_timeline/lab.json", R"({"title": "t", "parts": [{"id": "00b", "title": "t", "question": "q", "minutes": 5, "kind": "exercise", "exercise": "fit.cpp", "predict": [{"key": "sum", "text": "?", )" + ending + "}]}");
+  }
+  std::vector<std::string> tried() { return try_lab(project.root(), "00", {}, [this](const std::string& file, int, int) { files.push_back(file); }).value(); }
+
+  Project project;
+  std::vector<std::string> files;   // in the order in which they were tried
+};
+
+TEST_F(LabTrials, FindNothingWhereTheSolutionPassesAndItsFiguresAreThoseOfToday) {
+  ASSERT_EQ(write_figures(project.root(), "00", {}, {}).value(), std::vector<std::string>{"solutions/00_timeline/00b.figures.json"});
+  EXPECT_EQ(content_of(project / "solutions/00_timeline/00b.figures.json"), content_of(real + "/solutions/00_timeline/00b.figures.json")) << "as CMake writes it";
+  EXPECT_EQ(tried(), std::vector<std::string>{});
+  EXPECT_EQ(files, std::vector<std::string>{"solutions/00_timeline/fit.cpp"});
+}
+
+TEST_F(LabTrials, NameWhatIsNotAsTheFilesSay) {
+  describe(R"("found": "nope"}], "show": ["worst_error_percent", "best"], "by_seed": ["other.cpp"])");
+  project.write("solutions/00_timeline/other.cpp", "int unused(int number) { return 1; }\n");
+  project.write("solutions/00_timeline/00b.figures.json", "{\"worst_error_percent\": 11}\n");
+  project.write("labs/00_timeline/fit.cpp", content_of(real + "/labs/00_timeline/fit.cpp"));
+  project.write("tests/data/labs/00b/starter.txt", "two lines cannot do it\n");
+  project.write("tests/data/labs/00b/right.cpp", "// fails with: anything\n" + solution());
+  project.write("tests/data/labs/00b/wrong.cpp", "// fails with: nonsense\nint main() { return 0 }\n");
+  const std::vector<std::string> found = tried();
+  const std::string lab = "labs/00_timeline/lab.json, 00b: ", gives = "; it gives all_reduce_32MiB_us, worst_error_percent";
+  ASSERT_EQ(found.size(), 7u);
+  EXPECT_EQ(found[0], lab + "prediction `sum`: the check gives no figure `nope`" + gives);
+  EXPECT_EQ(found[1], lab + "\"show\": the check gives no figure `best`" + gives);
+  EXPECT_EQ(found[2], "solutions/00_timeline/00b.figures.json: is stale: ./shardbook lab figures 00 --write; then look at the texts that quote it");
+  EXPECT_EQ(found[3].find("tests/data/labs/00b/starter.txt: its first line expects 'two lines cannot do it'; the check of labs/00_timeline/fit.cpp says 'At 2 MiB you say 18.6"), 0u) << found[3];
+  EXPECT_EQ(found[4].find("solutions/00_timeline/other.cpp: does not pass: unused parameter"), 0u) << found[4] << ": a warning is an error, as in the tests";
+  EXPECT_EQ(found[5], "tests/data/labs/00b/right.cpp: passes, and must not");
+  EXPECT_EQ(found[6].find("tests/data/labs/00b/wrong.cpp: its first line expects 'nonsense'; the check says 'expected"), 0u) << found[6];
+}
+
+TEST_F(LabTrials, ThatCannotBeMadeAreOneSentenceAPart) {
+  describe(R"("found": "nope"}])");
+  project.write("labs/00_timeline/fit.cpp", "");
+  TrialOptions options;
+  options.build_folder = project / "build";
+  const std::vector<std::string> found = try_lab(project.root(), "00", options, {}).value();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("run ./shardbook build, which makes it"), std::string::npos) << found[0];
+  EXPECT_EQ(try_lab(project.root(), "99", options, {}).error().find("there is no lab '99'"), 0u);
+}
+
 }  // namespace
 }  // namespace shardbook::workbook
