@@ -326,7 +326,8 @@ Desk::Desk(DeskOptions options) : impl_(std::make_unique<Impl>(std::move(options
 Desk::~Desk() = default;
 void Desk::draw() { impl_->draw(); }
 void Desk::act(const ui::Intent& intent) { impl_->act(intent); }
-bool Desk::idle() const { return !impl_->job.running() && !impl_->loader && impl_->waiting.empty() && impl_->queue.empty() && !impl_->difference.valid() && impl_->quiet_frames >= 2; }
+bool Desk::at_work() const { return impl_->job.running() || impl_->loader || !impl_->waiting.empty() || impl_->difference.valid(); }
+bool Desk::idle() const { return !at_work() && impl_->queue.empty() && impl_->quiet_frames >= 2; }
 void Desk::find_causes() { impl_->take_causes(true); }
 bool Desk::wants_to_quit() const { return impl_->quit; }
 bool Desk::dark() const { return impl_->settings.dark; }

@@ -32,6 +32,8 @@ class Desk {
   void draw();
   void act(const ui::Intent& intent);
 
+  // Something is read or computed beside the frames.
+  bool at_work() const;
   // Nothing is loading, nothing will change by itself: a picture taken now is the final one.
   bool idle() const;
   // Waits for the sentence that says why each open run takes what it takes; it comes by itself otherwise.

@@ -13,11 +13,13 @@
 #include <imgui.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <string_view>
+#include <thread>
 
 #include "engine/base/check.hpp"
 #include "viewer/app/ending.hpp"
@@ -202,6 +204,14 @@ void Picture::frame(Desk& desk) {
   if (wanted.empty()) return;
   const base::Status status = write_png(pixels(), wanted);
   if (!status) std::cerr << "shardbook-viewer: " << status.error() << "\n";
+}
+
+void frame_beside_work(Desk& desk, Picture& picture) {
+  const auto begin = std::chrono::steady_clock::now();
+  picture.frame(desk);
+  if (!desk.at_work()) return;
+  const auto took = std::chrono::steady_clock::now() - begin;
+  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(3 * took, std::chrono::milliseconds(250)));
 }
 
 }  // namespace shardbook::app

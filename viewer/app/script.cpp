@@ -72,7 +72,7 @@ base::Status Runner::settle(int least_frames) {
   frames(least_frames);
   const auto begin = std::chrono::steady_clock::now();
   while (!desk_.idle()) {
-    frames(1);
+    frame_beside_work(desk_, picture_);
     if (desk_.idle()) break;
     if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(longest_wait_s)) {
       return base::Error{base::text("the viewer is still at work after ", longest_wait_s, " s")};

@@ -37,6 +37,10 @@ class Picture {
   virtual Pixels pixels() = 0;         // of the last frame
 };
 
+// Draws a frame; and while something is at work beside it, rests three times as long: a picture that is drawn by the processor
+// would leave that work a tenth of it.
+void frame_beside_work(Desk& desk, Picture& picture);
+
 // Opens a window and runs until the user closes it. Errors: no display (what to do without one).
 // `scale`: on top of the screen's own.
 base::Status run_window(Desk& desk, float scale = 1);

@@ -15,7 +15,7 @@ namespace {
 // Draws until nothing will change by itself.
 void settle(Desk& desk, Picture& picture) {
   for (int i = 0; i < 4; ++i) picture.frame(desk);
-  while (!desk.idle()) picture.frame(desk);
+  while (!desk.idle()) frame_beside_work(desk, picture);
 }
 
 base::Status take_picture(const ViewRequest& request, Desk& desk, Picture& picture) {
