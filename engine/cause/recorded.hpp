@@ -21,7 +21,7 @@ struct Recorded {
   bool has_record() const { return !records.empty() && info.has_value(); }
   // An option of the run's configuration as text, "" where it is not known: option("prefetch") is "1".
   std::string option(const std::string& name) const;
-  // A switch that was not at its default: switch_value("fsdp.backward_prefetch") is "none"; "" otherwise.
+  // A switch as the run had it: switch_value("fsdp.backward_prefetch") is "none"; "" where it is not recorded.
   std::string switch_value(const std::string& key) const;
   int number(const std::string& name, int otherwise) const;
 };

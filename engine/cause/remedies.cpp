@@ -38,6 +38,8 @@ std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regim
   const std::string other = another_cut();
   if (axis == "tp") return other.empty() ? "a smaller tensor-parallel group" : other;
   if (axis != "dp_shard") return regime == Regime::latency ? "fewer, larger ones" : "";
+  const bool summed_each = kind == OpKind::reduce_scatter && recorded_.number("micro-batches", 1) > 1 && recorded_.switch_value("accumulate.reduce") != "last";
+  if (summed_each) return "--set accumulate.reduce=last (once a step, more memory)";
   std::string remedy = more_sequences() + " (more to hide behind)";
   if (kind == OpKind::all_gather && recorded_.option("reshard") == "true") remedy += " or --reshard false (half the gathers, more memory)";
   return remedy;
