@@ -176,7 +176,12 @@ void Flow::span(const Block& block, float x, float width) {
   const float top = y_;
   y_ = lines_.lines({{block.title}}, inside, y_ + 0.2f * em_, inner(width, em_), bold);
   out_.text += '\n';
-  const std::string place = block.source_path + ":" + std::to_string(block.source_line);
+  // Where there is no room for the whole path, its end is what tells it
+  const std::string whole = block.source_path + ":" + std::to_string(block.source_line);
+  std::string place = whole;
+  for (std::size_t at = whole.find('/'); at != std::string::npos && measure_.width(place, FontKind::small) > inner(width, em_); at = whole.find('/', at + 1)) {
+    place = "\u2026/" + whole.substr(at + 1);
+  }
   lines_.word(place, inside, y_, FontKind::small, Style::link, static_cast<int>(out_.links.size()) - 1, -1);
   out_.text += '\n';
   y_ += measure_.line_height(FontKind::small) + 0.2f * em_;
