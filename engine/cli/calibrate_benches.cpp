@@ -177,6 +177,7 @@ std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
       {"", [=, &s] { kernels::adam_w(s, step, gradient, total, 0, elements, master, first, second, parameter); }},
       {"", [=, &s] { kernels::accumulate(s, gradient, master); }},
       {"", [=, &s] { kernels::cast(s, master, parameter); }},
+      {"", [=, &s] { kernels::widen(s, parameter, master, false); }},
   };
   if (fits32(kernels::sum_of_squares_scratch())) {
     cases.push_back({"", [=, &s] { kernels::sum_of_squares(s, gradient, 0, 0, elements, total, scratch, false); }});

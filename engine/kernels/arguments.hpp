@@ -104,6 +104,8 @@ struct BiasGradientArgs {
 };
 // into += from, both of stat type.
 struct AccumulateArgs { const void* from; void* into; std::int64_t elements; DType dtype; };
+// into (+)= from. `from` is of `dtype`, into of stat type, which holds every number of dtype.
+struct WidenArgs { const void* from; void* into; std::int64_t elements; bool accumulate; DType dtype; };
 
 // x_ND[n] = weight[token_N[n] − vocab_begin] where the token lies in [vocab_begin, vocab_end), else 0.
 struct EmbeddingForwardArgs {

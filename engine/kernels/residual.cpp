@@ -61,4 +61,15 @@ void accumulate(Lane lane, const Tensor& from, const Tensor& into) {
   lane.device().launch(lane, desc, args, &host::accumulate, &cuda::accumulate);
 }
 
+void widen(Lane lane, const Tensor& from, const Tensor& into, bool accumulate) {
+  static constexpr const char* op = "widen";
+  expect_stat(op, "into", into, from.elements());
+  OpDesc desc(op, OpKind::pointwise, into.nominal);
+  desc.reads(from.use());
+  if (accumulate) desc.flops(from.elements()).updates(into.use());
+  else desc.writes(into.use());
+  const WidenArgs args{from.data, into.data, from.elements(), accumulate, from.storage};
+  lane.device().launch(lane, desc, args, &host::widen, &cuda::widen);
+}
+
 }  // namespace shardbook::kernels

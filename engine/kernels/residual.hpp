@@ -24,4 +24,7 @@ std::int64_t bias_gradient_scratch(std::int64_t tokens, std::int64_t width);
 // into += from, both nominal f32 (gradients of micro-batches).
 void accumulate(Lane lane, const Tensor& from, const Tensor& into);
 
+// into (+)= from, of any nominal type; into is nominal f32, so nothing is rounded but the sum. The way back of cast().
+void widen(Lane lane, const Tensor& from, const Tensor& into, bool accumulate);
+
 }  // namespace shardbook::kernels

@@ -265,6 +265,8 @@ void ends(Bench& bench) {
       [](char* p) { return AccumulateArgs{p, p + V * D * 4, V * D, DType::f32}; });
   bench.time<CastArgs>("cast, embedding", V * D * 6, V * D * 6.0, 0, &host::cast, &cuda::cast,
       [](char* p) { return CastArgs{p, p + V * D * 4, V * D, DType::bf16}; });
+  bench.time<WidenArgs>("widen, embedding", V * D * 6, V * D * 6.0, 0, &host::widen, &cuda::widen,
+      [](char* p) { return WidenArgs{p + V * D * 4, p, V * D, false, DType::bf16}; });
   bench.time<FillArgs>("fill, embedding", V * D * 4, V * D * 4.0, 0, &host::fill, &cuda::fill,
       [](char* p) { return FillArgs{p, V * D, 0.5f, DType::f32}; });
 }

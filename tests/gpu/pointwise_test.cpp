@@ -70,7 +70,7 @@ TEST_F(Pointwise, AddBiasResidualAddsInPlaceAndWithoutABias) {
   }
 }
 
-TEST_F(Pointwise, AccumulateFillAndCastAreExact) {
+TEST_F(Pointwise, AccumulateWidenFillAndCastAreExact) {
   for (const std::int64_t n : sizes) {
     for (const int shift : {0, 4}) {
       SCOPED_TRACE(testing::Message() << n << ", shifted by " << shift);
@@ -83,6 +83,12 @@ TEST_F(Pointwise, AccumulateFillAndCastAreExact) {
         run_both([&](bool gpu) { return kernels::FillArgs{filled.at(gpu), n, -2.5f, gpu ? dtype : DType::f64}; },
                  &kernels::host::fill, &kernels::cuda::fill);
         expect_exact(filled);
+        for (const bool add : {false, true}) {
+          Numbers narrow(small_integers(n, 200), dtype, shift), wide(small_integers(n, 100000), DType::f32, shift);
+          run_both([&](bool gpu) { return kernels::WidenArgs{narrow.at(gpu), wide.at(gpu), n, add, gpu ? dtype : DType::f64}; },
+                   &kernels::host::widen, &kernels::cuda::widen);
+          expect_exact(wide);
+        }
         Numbers source(normal(n), DType::f32, shift), target(unwritten(n), dtype, shift);
         run_both([&](bool gpu) { return kernels::CastArgs{source.at(gpu), target.at(gpu), n, gpu ? dtype : DType::f64}; },
                  &kernels::host::cast, &kernels::cuda::cast);

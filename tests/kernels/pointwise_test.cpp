@@ -134,6 +134,20 @@ TYPED_TEST(Pointwise, AccumulateAddsInPlace) {
   for (std::size_t i = 0; i < 37; ++i) EXPECT_EQ(after[i], before[i] + from[i]);
 }
 
+// What crossed the network in fewer bytes comes back; on the host all is stored alike, so a cast and back is nothing.
+TYPED_TEST(Pointwise, WidenWritesOrAddsWhatACastHasNarrowed) {
+  HostBench<TypeParam> bench;
+  const Numbers from = integers(1, 37), before = integers(2, 37);
+  const Tensor narrow = tensor::allocate(bench.device(), {37}, DType::bf16, program::MemoryKind::gradient, "narrow");
+  cast(bench.stream(), bench.tensor({37}, from), narrow);
+  for (const bool accumulate : {false, true}) {
+    const Tensor into = bench.tensor({37}, before);
+    widen(bench.stream(), narrow, into, accumulate);
+    const Numbers after = bench.values(into);
+    for (std::size_t i = 0; i < 37; ++i) EXPECT_EQ(after[i], (accumulate ? before[i] : 0) + from[i]);
+  }
+}
+
 TYPED_TEST(Pointwise, SumScalesAndAddsOnlyWhenToldTo) {
   HostBench<TypeParam> bench;
   const Tensor value_N = bench.tensor({37}, Numbers(37, 3)), total = bench.tensor({1}, {5});

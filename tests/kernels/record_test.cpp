@@ -63,6 +63,7 @@ class Record : public ::testing::Test {
     add_bias_residual(s, x, y, vector, y);
     bias_gradient(s, y, row, scratch, true);
     accumulate(s, row, row);
+    widen(s, bf16({10}), row, true);
     embedding_forward(s, index, bf16({8, 10}), 0, x);
     embedding_backward(s, x, {index, index, i32({7}), i32({1})}, 0, f32({8, 10}), false);
     position_forward(s, bf16({3, 10}), x);
@@ -91,7 +92,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 43;
+  static constexpr std::size_t op_count = 44;
 
   device::MetaDevice device_;
   device::Stream& stream_;

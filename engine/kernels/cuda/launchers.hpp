@@ -27,6 +27,7 @@ void rotate(const RotateArgs& args, const device::CudaQueue& queue);
 void add_bias_residual(const AddBiasResidualArgs& args, const device::CudaQueue& queue);
 void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue);
 void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue);
+void widen(const WidenArgs& args, const device::CudaQueue& queue);
 void embedding_forward(const EmbeddingForwardArgs& args, const device::CudaQueue& queue);
 void embedding_backward(const EmbeddingBackwardArgs& args, const device::CudaQueue& queue);
 void position_forward(const PositionForwardArgs& args, const device::CudaQueue& queue);

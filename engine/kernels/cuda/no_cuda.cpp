@@ -30,6 +30,7 @@ void rotate(const RotateArgs&, const device::CudaQueue&) { no_cuda("rotate"); }
 void add_bias_residual(const AddBiasResidualArgs&, const device::CudaQueue&) { no_cuda("add_bias_residual"); }
 void bias_gradient(const BiasGradientArgs&, const device::CudaQueue&) { no_cuda("bias_gradient"); }
 void accumulate(const AccumulateArgs&, const device::CudaQueue&) { no_cuda("accumulate"); }
+void widen(const WidenArgs&, const device::CudaQueue&) { no_cuda("widen"); }
 void embedding_forward(const EmbeddingForwardArgs&, const device::CudaQueue&) { no_cuda("embedding_forward"); }
 void embedding_backward(const EmbeddingBackwardArgs&, const device::CudaQueue&) { no_cuda("embedding_backward"); }
 void position_forward(const PositionForwardArgs&, const device::CudaQueue&) { no_cuda("position_forward"); }

@@ -158,6 +158,25 @@ struct Fill {
 };
 
 template <class T>
+struct Widen {
+  const T* from;
+  float* into;
+  bool accumulate;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    float value[N];
+    load<N>(from + at, value);
+    if (accumulate) {
+      float before[N];
+      load<N>(into + at, before);
+#pragma unroll
+      for (int i = 0; i < N; ++i) value[i] += before[i];
+    }
+    store<N>(into + at, value);
+  }
+};
+
+template <class T>
 struct Cast {
   const float* from;
   T* to;
@@ -227,6 +246,16 @@ void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue) {
   const Accumulate op{static_cast<const float*>(args.from), static_cast<float*>(args.into)};
   with_width<float>(aligned({args.from, args.into}), [&](auto width) {
     launch_pointwise<width.value>("accumulate", args.elements, op, queue);
+  });
+}
+
+void widen(const WidenArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "widen", [&](auto zero) {
+    using T = decltype(zero);
+    const Widen<T> op{static_cast<const T*>(args.from), static_cast<float*>(args.into), args.accumulate};
+    with_width<T>(aligned({args.from, args.into}), [&](auto width) {
+      launch_pointwise<width.value>("widen", args.elements, op, queue);
+    });
   });
 }
 

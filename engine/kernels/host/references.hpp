@@ -26,6 +26,7 @@ void rotate(const RotateArgs& args);
 void add_bias_residual(const AddBiasResidualArgs& args);
 void bias_gradient(const BiasGradientArgs& args);
 void accumulate(const AccumulateArgs& args);
+void widen(const WidenArgs& args);
 void embedding_forward(const EmbeddingForwardArgs& args);
 void embedding_backward(const EmbeddingBackwardArgs& args);
 void position_forward(const PositionForwardArgs& args);

@@ -39,6 +39,13 @@ void add_into(const AccumulateArgs& args) {
   for (std::int64_t i = 0; i < args.elements; ++i) into[i] += from[i];
 }
 
+template <class T>
+void write_or_add(const WidenArgs& args) {
+  const T* from = as<T>(args.from);
+  T* into = as<T>(args.into);
+  for (std::int64_t i = 0; i < args.elements; ++i) into[i] = args.accumulate ? into[i] + from[i] : from[i];
+}
+
 }  // namespace
 
 void add_bias_residual(const AddBiasResidualArgs& args) {
@@ -49,6 +56,9 @@ void bias_gradient(const BiasGradientArgs& args) {
 }
 void accumulate(const AccumulateArgs& args) {
   with_float(args.dtype, [&](auto zero) { add_into<decltype(zero)>(args); });
+}
+void widen(const WidenArgs& args) {
+  with_float(args.dtype, [&](auto zero) { write_or_add<decltype(zero)>(args); });
 }
 
 }  // namespace shardbook::kernels::host
