@@ -62,7 +62,7 @@ std::string trial_text(const std::string& label, const Trial& trial, const std::
 std::string promise_text(config::Promise promise) {
   switch (promise) {
     case config::Promise::same_bits: return "same bits: losses and gradients stay the same, bit for bit";
-    case config::Promise::bounded: return "bounded: sums run in another order, and differ by rounding";
+    case config::Promise::bounded: return "bounded: sums run in another order or type, and differ by rounding";
     case config::Promise::time_only: return "time only: losses and gradients mean nothing, and none are reported";
     case config::Promise::wrong: return "wrong: the run's numbers are those of a mistake";
   }

@@ -102,6 +102,19 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "0", 10},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
 
+  row({.key = "fsdp.reduce_dtype", .values = {"fp32", "bf16"}, .default_value = "fp32",
+       .sentence = "In which type gradients are summed over the ranks that shard: bf16 is half of the bytes, and each summand and each partial sum is rounded. The host computes bf16 in f32, so there the bits stay.",
+       .promise = Promise::bounded, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {in_pytorch("distributed/fsdp/api.py", 112, 129, "MixedPrecision"),
+                     in_pytorch("distributed/fsdp/_runtime_utils.py", 751, 760, "_reduce_dtype: what the gradient is rounded to, in _post_backward_hook"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 435, 466, "reduce_scatter_input: of reduce_dtype, in foreach_reduce"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 508, 510, "_to_dtype_if_needed: the sum, back in the type of the shard"),
+                     in_megatron("distributed/distributed_data_parallel_config.py", 12, 16, "grad_reduce_in_fp32"),
+                     in_megatron("distributed/distributed_data_parallel_config.py", 64, 67, "reduce_scatter_with_fp32_accumulation: crosses in bf16, sums in fp32")},
+       .megatron = "--grad-reduce-in-bf16 (micro-batches are then added up in bf16, too)", .pytorch = "MixedPrecision(reduce_dtype=torch.bfloat16); MixedPrecisionPolicy(reduce_dtype=torch.bfloat16); not given, that of the parameters", .note = "04_fsdp#reduce-dtype",
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "bf16", 8},
+       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "bf16", 0.5}});
+
   row({.key = "fsdp.reshard", .values = {"true", "false"}, .default_value = "true", .option = "reshard",
        .sentence = "Whether a block's parameters are freed after its forward and gathered again for its backward.",
        .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},

@@ -32,7 +32,7 @@ struct Original {
 
 enum class Promise {
   same_bits,   // losses and gradients stay the same, bit for bit
-  bounded,     // sums run in another order: within the bound of the layouts' tests
+  bounded,     // sums run in another order, or in another type: within a derived bound
   time_only,   // only the times count: losses and gradients mean nothing, and none are reported
   wrong,       // a mistake on purpose, of labs; `caught_by` says what finds it
 };

@@ -259,6 +259,9 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();
+  if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
+    config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");
+  }
   for (std::string& warning : warnings(config)) config.notes.push_back(std::move(warning));
   return config;
 }

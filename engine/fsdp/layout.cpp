@@ -56,9 +56,12 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
   }
   std::int64_t largest_shard = 0;
   for (const ShardedUnit& unit : units_) largest_shard = std::max(largest_shard, unit.layout->shard_elements());
-  if (std::any_of(reductions.begin(), reductions.end(), [](int count) { return count > 1; }) && !gradient_in_place()) {
-    staging_ = tensor::allocate(device_, {largest_shard}, base::DType::f32, MemoryKind::gradient, "fsdp.gradient_staging");
+  const bool several = std::any_of(reductions.begin(), reductions.end(), [](int count) { return count > 1; });
+  if (rounds() || (several && !gradient_in_place())) {
+    staging_ = tensor::allocate(device_, {largest_shard}, rounds() ? config_.reduce : base::DType::f32, MemoryKind::gradient, "fsdp.gradient_staging");
   }
+  // One is enough: what writes it and what reads it is on one stream
+  if (rounds()) rounded_ = tensor::allocate(device_, {largest_shard * group_.size()}, config_.reduce, MemoryKind::gradient, "fsdp.gradient_rounded");
   make_slots(slots);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "engine/kernels/initialize.hpp"
 #include "engine/kernels/residual.hpp"
 
 namespace shardbook::fsdp {
@@ -87,14 +88,21 @@ void ShardedParameters::reduce(ShardedUnit& unit) {
   program::Part part(device_.recorder(), "fsdp_unit");
   // Alone there is nothing to overlap with: what remains is done on compute itself.
   device::Stream& lane = alone() ? compute_ : stream_;
-  const Tensor full = slot.full.slice(0, {unit.layout->padded()});
-  const Tensor sum = unit.summed ? staging_.slice(0, {state.flat.size()}) : state.gradient;
+  Tensor full = slot.full.slice(0, {unit.layout->padded()});
+  const Tensor sum = unit.summed || rounds() ? staging_.slice(0, {state.flat.size()}) : state.gradient;
   if (!alone()) {
     device_.record(compute_, slot.complete);
     device_.wait(stream_, slot.complete);
   }
+  // In fewer bytes: rounded before, and summed over ranks in that type; micro-batches are added up in f32
+  if (rounds()) {
+    const Tensor rounded = rounded_.slice(0, full.shape);
+    kernels::cast(lane, full, rounded);
+    full = rounded;
+  }
   group_.reduce_scatter(lane, full, sum);
-  if (unit.summed) kernels::accumulate(lane, sum, state.gradient);
+  if (rounds()) kernels::widen(lane, sum, state.gradient, unit.summed);
+  else if (unit.summed) kernels::accumulate(lane, sum, state.gradient);
   if (!alone()) device_.record(stream_, slot.reduced);
   unit.summed = true;
   unit.gradient_slot = nullptr;

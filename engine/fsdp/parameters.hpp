@@ -28,6 +28,7 @@ struct StoreConfig {
   int micro_batches = 1;     // of a step
   bool partial_over_tp = false;   // of what tp ranks hold alike each makes a summand of the gradient: they are summed over tp
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
+  base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
 };
 
 class ShardedParameters final : public plan::Executor, public optimizer::Store {
@@ -60,6 +61,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   bool alone() const { return group_.size() == 1; }
   // A rank alone, or with replicas only, makes its gradient where the optimizer reads it.
   bool gradient_in_place() const { return alone() && (config_.replicas > 1 || config_.micro_batches == 1); }
+  // Gradients are rounded before their reduce-scatter, and the sum is widened after it. Alone nothing crosses a network.
+  bool rounds() const { return !alone() && config_.reduce != base::DType::f32; }
   ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
 
   void gather(ShardedUnit& unit, int slot);
@@ -81,7 +84,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   Tensor gradients_;        // of all shards end to end, where they are summed over replicas
   std::vector<GatherSlot> gather_slots_;
   std::vector<GradientSlot> gradient_slots_;
-  Tensor staging_;          // a shard of gradient that is yet to be added (reductions of a unit after its first)
+  Tensor rounded_;          // where gradients cross in fewer bytes: the unit's that is being reduced. Of the fsdp stream alone
+  Tensor staging_;          // a shard of gradient that is yet to be widened, or added (reductions of a unit after its first)
   device::Event updated_;
 };
 

@@ -175,9 +175,9 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
   std::string backend_name;
   const base::Status ran = world::run_process(launch.value(), [&](world::World& world) {
     Journal journal = begin_record(world, config, options, folder);
-    const base::DType activation = config.precision == config::Precision::bf16 ? base::DType::bf16 : base::DType::f32;
     const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
-    base::Result<std::unique_ptr<device::Device>> device = device::make_cuda_device(gpu, {activation, base::DType::f32}, world.rank());
+    // Each number as its nominal type says: of a run in fp32 gradients alone may cross the network in bf16
+    base::Result<std::unique_ptr<device::Device>> device = device::make_cuda_device(gpu, {base::DType::bf16, base::DType::f32}, world.rank());
     if (!device) throw base::Failure(device.error());
     const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
     const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });

@@ -11,7 +11,7 @@ using Q = Quantity;
 const char* name_of(Held held) {
   static constexpr const char* names[] = {
       "shards of parameters", "blocks, whole", "embedding and head, whole", "sums of gradients", "gradients of blocks", "gradients of the ends",
-      "a shard to be added", "masters", "two moments", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "a gradient, rounded", "a shard to be added", "masters", "two moments", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
       "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
   return names[static_cast<int>(held)];
 }
@@ -110,7 +110,10 @@ class Writer {
       const Q whole = several && !s_.reduce_each ? L_ : least(2, L_);
       holds(Held::block_gradients, MemoryKind::gradient, whole * P_block_ * four);
       holds(Held::end_gradients, MemoryKind::gradient, P_ends_ * four);
-      if (several && s_.reduce_each) holds(Held::staged_gradient, MemoryKind::gradient, largest_ / n_ * four);
+      // Rounded to cross in fewer bytes; the sum comes back as it crossed, beside the shard that it is written or added to
+      const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
+      if (rounds) holds(Held::rounded_gradient, MemoryKind::gradient, largest_ * bytes(s_.reduce));
+      if (rounds || (several && s_.reduce_each)) holds(Held::staged_gradient, MemoryKind::gradient, largest_ / n_ * (rounds ? bytes(s_.reduce) : four));
     }
     holds(Held::masters, MemoryKind::optimizer, P_ / n_ * four);
     holds(Held::moments, MemoryKind::optimizer, P_ / n_ * bytes(8));

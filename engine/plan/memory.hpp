@@ -31,6 +31,7 @@ struct Shapes {
   std::int64_t micro_batches = 1;
   std::int64_t rows_divided_by = 1;   // into how many runs the rows between the linears are cut (sequence parallelism)
   base::Bytes parameter = 2, activation = 2;   // of one number: what is computed with
+  base::Bytes reduce = 4;          // of one number of a gradient, on its way between ranks that shard
   // The layout, and the choices of its order
   std::int64_t tp = 1, fsdp = 1, dp = 1;
   bool reshard = true;             // blocks are whole only while they are used
@@ -42,7 +43,7 @@ struct Shapes {
 
 // A line of what is held.
 enum class Held : std::uint8_t {
-  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, staged_gradient, masters, moments,
+  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, masters, moments,
   layer_inputs, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
 };
 const char* name_of(Held held);   // "shards of parameters"

@@ -29,6 +29,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.micro_batches = config.micro_batches;
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;
   shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
+  shapes.reduce = base::size_of(choices.store.reduce);
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
   shapes.dp = config.dp;
@@ -53,6 +54,7 @@ Held held_as(const program::BufferInfo& buffer) {
     case MemoryKind::gathered: return begins("fsdp.gathered.") || of_block ? Held::whole_blocks : Held::whole_ends;
     case MemoryKind::gradient:
       if (name == "gradients" || ends(".gradient_shard")) return Held::gradient_sums;
+      if (name == "fsdp.gradient_rounded") return Held::rounded_gradient;
       if (name == "fsdp.gradient_staging") return Held::staged_gradient;
       return begins("fsdp.gradient.") ? Held::block_gradients : Held::end_gradients;
     case MemoryKind::optimizer: return ends(".master") ? Held::masters : Held::moments;

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "engine/check/words.hpp"
+#include "engine/config/switches.hpp"
 #include "tests/check/oracle.hpp"
 #include "tests/check/recorded.hpp"
 
@@ -109,6 +110,7 @@ struct Plant {
   const char *second, *second_stream;  // that does not wait
   bool across_steps = false;
   bool reshard = true;                 // of the step that it is planted in
+  const char* set = "";                // a switch of that step
 };
 
 void PrintTo(const Plant& plant, std::ostream* out) { *out << plant.name; }
@@ -165,6 +167,12 @@ const std::vector<Plant>& plants() {
        "root.gradient", "reduce_scatter", "fsdp", "linear_weight_gradient", "compute", false, false},
       {"AccumulationOnComputeWithoutAWait", [](Step& s) { s.move_op_to(s.op("accumulate", "blocks.2.gradient_shard"), "compute"); },
        "fsdp.gradient_staging", "reduce_scatter", "fsdp", "accumulate", "compute"},
+      {"RoundingBeforeTheGradientIsWhole", [](Step& s) { s.drop(s.wait("fsdp", "fsdp.gradient.0.complete", 0)); },
+       "fsdp.gradient.0", "layer_norm_weight_gradient", "compute", "cast", "fsdp", false, true, "fsdp.reduce_dtype=bf16"},
+      {"RoundingOnComputeOverWhatIsBeingReduced", [](Step& s) { s.move_op_to(s.op("cast", "fsdp.gradient_rounded", 1), "compute"); },
+       "fsdp.gradient_rounded", "reduce_scatter", "fsdp", "cast", "compute", false, true, "fsdp.reduce_dtype=bf16"},
+      {"WideningOnComputeWithoutAWait", [](Step& s) { s.move_op_to(s.op("widen", "blocks.2.gradient_shard"), "compute"); },
+       "fsdp.gradient_staging", "reduce_scatter", "fsdp", "widen", "compute", false, true, "fsdp.reduce_dtype=bf16"},
       // The end of the step
       {"NormBeforeTheReductions",
        [](Step& s) {
@@ -222,6 +230,9 @@ TEST_P(Planted, RaceIsFoundAndNamed) {
   const Plant& plant = GetParam();
   config::RunConfig config = two_by_two();
   config.reshard = plant.reshard;
+  if (*plant.set != 0) {
+    ASSERT_TRUE(config::set_switch(config, plant.set));
+  }
   Step step(record_on_meta(config, 0));
   ASSERT_TRUE(check::races(step.catalogue(), step.twice()).empty()) << "before anything is planted";
   plant.plant(step);

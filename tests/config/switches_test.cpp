@@ -120,6 +120,24 @@ TEST(SwitchesThatExclude, AValueRefuseThatValueAloneInOneSentence) {
   EXPECT_TRUE(validate(config, 0));
 }
 
+// Nothing degrades silently: where bf16 is a type by name alone, the run says so.
+TEST(SwitchOfTheReduction, SaysThatTheHostRoundsNothing) {
+  RunConfig config;
+  config.fsdp = 2;
+  config.device = DeviceKind::host;
+  config.asked.insert("device");
+  const auto notes = [&] {
+    const auto valid = validate(config, 0);
+    EXPECT_TRUE(valid);
+    return std::count_if(valid.value().notes.begin(), valid.value().notes.end(), [](const std::string& note) { return note.find("rounds no gradient") != std::string::npos; });
+  };
+  EXPECT_EQ(notes(), 0);
+  ASSERT_TRUE(set_switch(config, "fsdp.reduce_dtype=bf16"));
+  EXPECT_EQ(notes(), 1);
+  config.device = DeviceKind::meta;
+  EXPECT_EQ(notes(), 0);
+}
+
 TEST(SwitchesThatAreWrong, AreMadeOneAtATime) {
   RunConfig config;
   config.tp = config.fsdp = 2;

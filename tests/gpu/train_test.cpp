@@ -1,6 +1,7 @@
 // Steps on GPUs are the steps that the host and meta issue, with the same numbers.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "engine/comm/meta/meta.hpp"
@@ -64,6 +65,88 @@ TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
     EXPECT_EQ(device.value()->recorder().programs().size(), 1u) << "every step is the same program, traced or not";
     expect_program_of_meta(config, me, device.value()->recorder().program_hashes().back());
     if (me == 0) expect_losses_of_host(config, tokens, losses);
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
+// ---- Gradients that cross the network in bf16 -------------------------------------------------
+
+// An f32 as the nearest bf16, ties to even.
+double to_bf16(double value) {
+  const std::uint32_t bits = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+  return std::bit_cast<float>((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000u);
+}
+
+// This rank's shards of the gradient after the first step, end to end.
+std::vector<double> gradient_shards(world::World& world, config::RunConfig config, const TestTokens& tokens, const std::string& reduce_dtype) {
+  config.switches["fsdp.reduce_dtype"] = reduce_dtype;
+  auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
+  if (!device) throw base::Failure(device.error());
+  device::Stream& stream = device.value()->create_stream("test");
+  const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
+  const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
+  device.value()->set_watch([&world] { world.throw_if_failed(); });
+  train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), world.rank(), &tokens);
+  trainer.issue(0, false);
+  trainer.await(0);
+  device.value()->synchronize();
+  std::vector<double> all;
+  for (const optimizer::ShardState& shard : trainer.shards()) {
+    std::vector<float> values(static_cast<std::size_t>(shard.gradient.elements()));
+    device.value()->download(stream, "read", tensor::memory_of(shard.gradient), values.data());
+    device.value()->synchronize();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+// What each of two ranks brings is found by itself: where both have the same sequences, the sum in f32 is twice that, and
+// exact. So the sum in bf16 is known to the bit: each summand is rounded once, and so is the one sum of two. Of n ranks on a
+// ring there are n - 1 sums, each rounded (NVIDIA/nccl@0180f9ab, src/device/reduce_kernel.h: __hadd2), so an element errs by at most
+// n · 2⁻⁸ Σ|summand|, to first order.
+TEST(GradientsInBf16, OfTwoGpusAreRoundedOnceEachAndOnceTheirSumToTheBit) {
+  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
+    config::RunConfig config = small_config(1, 2);
+    config.precision = config::Precision::fp32;
+    TestTokens tokens(config.model.vocab, config.model.sequence);
+    // Both ranks have the sequences of the first, of the second, or each its own
+    const int own = config.sequences / 2;
+    const auto sum_of = [&](const std::function<int(int)>& which, const char* dtype) {
+      tokens.permutation.clear();
+      for (int row = 0; row < config.sequences; ++row) tokens.permutation.push_back(which(row));
+      return gradient_shards(world, config, tokens, dtype);
+    };
+    const std::vector<double> twice_first = sum_of([&](int row) { return row % own; }, "fp32");
+    const std::vector<double> twice_second = sum_of([&](int row) { return own + row % own; }, "fp32");
+    const std::vector<double> wide = sum_of([](int row) { return row; }, "fp32"), narrow = sum_of([](int row) { return row; }, "bf16");
+    ASSERT_EQ(narrow.size(), wide.size());
+    std::size_t rounded = 0;
+    for (std::size_t at = 0; at < wide.size(); ++at) {
+      const double first = twice_first[at] / 2, second = twice_second[at] / 2;
+      rounded += narrow[at] != wide[at];
+      // Numbers so small that an adder may take them for 0 are left out
+      ASSERT_NEAR(narrow[at], to_bf16(to_bf16(first) + to_bf16(second)), 0x1p-120) << at;
+      ASSERT_LE(std::abs(narrow[at] - wide[at]), 2.01 * 0x1p-8 * (std::abs(first) + std::abs(second)) + 0x1p-120) << at;
+    }
+    EXPECT_GT(rounded, wide.size() / 2) << "half of the bytes, and nothing was rounded?";
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
+// Two ranks and two micro-batches that are all alike: three sums that only double, of which the last is in f32. What is left
+// is one rounding.
+TEST(GradientsInBf16, OfEqualMicroBatchesAreThoseOfF32RoundedOnce) {
+  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
+    config::RunConfig config = small_config(1, 2);
+    config.precision = config::Precision::fp32;
+    config.micro_batches = 2;
+    TestTokens tokens(config.model.vocab, config.model.sequence);
+    for (int row = 0; row < config.sequences; ++row) tokens.permutation.push_back(row % (config.sequences / 4));
+    const std::vector<double> wide = gradient_shards(world, config, tokens, "fp32"), narrow = gradient_shards(world, config, tokens, "bf16");
+    ASSERT_EQ(narrow.size(), wide.size());
+    for (std::size_t at = 0; at < wide.size(); ++at) ASSERT_NEAR(narrow[at], to_bf16(wide[at]), 0x1p-120) << at;
   });
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }

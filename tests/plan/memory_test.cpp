@@ -64,6 +64,24 @@ TEST(Holding, OfParametersGradientsAndTheOptimizerIsTwelveDSquaredABlock) {
   EXPECT_EQ(replica.bytes(program::MemoryKind::gathered), 0);
 }
 
+TEST(Holding, OfGradientsThatCrossInBf16IsOneRoundedUnitAndItsShardBesideWhatIsSummedInF32) {
+  for (int micro_batches : {1, 2}) {
+    Shapes shapes = small();
+    shapes.micro_batches = micro_batches;
+    const Holding wide = holding_of(shapes);
+    shapes.reduce = 2;
+    const Holding narrow = holding_of(shapes);
+    EXPECT_EQ(bytes_of(narrow, Held::rounded_gradient), 2 * padded_block);   // the largest unit of the three
+    EXPECT_EQ(bytes_of(narrow, Held::staged_gradient), 2 * padded_block / 4);
+    EXPECT_EQ(bytes_of(wide, Held::rounded_gradient), 0);
+    EXPECT_EQ(bytes_of(wide, Held::staged_gradient), micro_batches > 1 ? 4 * padded_block / 4 : 0);
+    EXPECT_EQ(narrow.all() - bytes_of(narrow, Held::rounded_gradient) - bytes_of(narrow, Held::staged_gradient), wide.all() - bytes_of(wide, Held::staged_gradient));
+    // Alone nothing crosses
+    shapes.fsdp = 1;
+    EXPECT_EQ(bytes_of(holding_of(shapes), Held::rounded_gradient), 0);
+  }
+}
+
 // Korthikanti et al. 2022, §4.1: 34 s b h + 5 a s² b bytes a layer, of which dropout, which is not here, has two masks of
 // s b h and, of the square, a mask of one byte and an output of two. Norms here keep two numbers a token besides.
 TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {

@@ -244,6 +244,15 @@ TEST(Bytes, OfEachStageOfZeroAreThoseOfThePaper) {
       EXPECT_EQ(of(zero_2), (Moved{L + 1, M * (L + 1), 0, (n - 1) * (b + M * 4) * all / n})) << M;
       const std::int64_t again = (2 * M - 1) * b * L * padded(block, n);   // gathers of a block after its first
       EXPECT_EQ(of(zero_3), (Moved{2 * M * L + 1, M * (L + 1), 0, (n - 1) * ((b + M * 4) * all + again) / n})) << M;
+      // Gradients that cross in bf16: the same collectives, and half the bytes of each reduce-scatter
+      auto in_bf16 = [&](const Way& way) {
+        config::RunConfig config = cut_over(small, way, 1, n, M);
+        EXPECT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
+        return moved_by(config);
+      };
+      EXPECT_EQ(in_bf16(zero_1), (Moved{L + 1, L + 1, 0, (n - 1) * (b + 2) * all / n})) << M;
+      EXPECT_EQ(in_bf16(zero_2), (Moved{L + 1, M * (L + 1), 0, (n - 1) * (b + M * 2) * all / n})) << M;
+      EXPECT_EQ(in_bf16(zero_3), (Moved{2 * M * L + 1, M * (L + 1), 0, (n - 1) * ((b + M * 2) * all + again) / n})) << M;
     }
   }
 }
@@ -362,7 +371,7 @@ const std::vector<int> numbers_of_ranks{1, 2, 4};
 #endif
 
 TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
-  int tried = 0, cut = 0;
+  int tried = 0, cut = 0, sharded = 0;
   for (const config::RunConfig& model : models()) {
     for (const Way& way : {ddp, zero_1, zero_2, zero_3}) {
       for (int tp : {1, 2}) {
@@ -376,11 +385,17 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
               if (tp > 1 && ++cut % 5 < 2) {
                 ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
               }
-              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute);
+              // Of two in five that shard, gradients cross in bf16
+              const bool rounded = config.fsdp > 1 && ++sharded % 5 < 2;
+              if (rounded) {
+                ASSERT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
+              }
+              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "");
               // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
               EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
               if (++tried % 5 > 1) continue;
               config.precision = config::Precision::fp32;
+              config.switches.erase("fsdp.reduce_dtype");
               EXPECT_EQ(plan::holding_of(train::shapes_of(config)).all(), set_up_on_host(config).allocated) << where;
             }
           }
@@ -393,7 +408,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
 // Prefetch is slots, and replicas of shards hold what shards hold.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16"}) {
     for (int dp : {1, 2}) {
       config::RunConfig config = small_config(1, 2, dp);
       config.model.layers = 4;

@@ -81,7 +81,7 @@ TEST_P(Switches, KeepTheirPromiseInEveryLayout) {
           EXPECT_EQ(run.gradients, without.gradients) << where;
           EXPECT_EQ(run.masters, without.masters) << where;
         } else {
-          // Sums in another order: rounding of f32 in every one of them, and no more
+          // Sums in another order: rounding of f32 in every one of them, and no more (the host rounds to no narrower type)
           for (std::size_t step = 0; step < run.losses.size(); ++step) EXPECT_NEAR(run.losses[step], without.losses[step], 1e-4 * without.losses[step]) << where;
         }
       }
@@ -274,6 +274,43 @@ TEST(SlowMachines, TakeTheTimeThatWasAskedFor) {
   // At least so long, whatever else this machine does; a rank's ops, of two steps
   EXPECT_GE(seconds("host.delay=200"), 2 * ops * 200e-6);
   EXPECT_GE(seconds("rank.slow=1:300"), 2 * 0.7 * ops * 300e-6);
+}
+
+// ---- Gradients that cross the network in fewer bytes ------------------------------------------
+
+// The host stores bf16 as it computes, so all that is left of the switch is where numbers go: through the rounded copy, over
+// the ranks, and back into the shard, by writing and by adding. Not a bit may get lost there, in any form of a step. (What
+// GPUs round is the business of tests/gpu/train_test.cpp.)
+TEST(ReduceDtype, OfBf16KeepsEveryBitOnTheHostInEveryFormOfAStep) {
+  struct Form {
+    int tp, fsdp, dp, micro_batches;
+    bool tied;
+    const char* set;
+  };
+  std::uint64_t seed = 0;
+  for (const Form& form : {Form{1, 2, 1, 1, true, ""}, Form{1, 4, 1, 2, true, ""}, Form{2, 2, 1, 2, false, ""}, Form{1, 2, 2, 2, true, ""},
+                           Form{1, 2, 2, 2, false, "accumulate.reduce=last"}, Form{2, 2, 1, 2, true, "tensor_parallel.sequence=cut"},
+                           Form{1, 2, 1, 2, true, "fsdp.reshard=false"}, Form{1, 2, 1, 2, true, "fsdp.prefetch=0"}}) {
+    RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+    config.steps = 3;
+    config.micro_batches = form.micro_batches;
+    config.model.tied = form.tied;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun in_fp32 = run_on_host(config, tokens);
+    ASSERT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
+    config.drain_seed = ++seed;
+    const HostRun in_bf16 = run_on_host(config, tokens);
+    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set));
+    ASSERT_EQ(in_bf16.error, "");
+    EXPECT_NE(in_bf16.program_hashes, in_fp32.program_hashes);
+    EXPECT_EQ(in_bf16.losses, in_fp32.losses);
+    EXPECT_EQ(in_bf16.norms, in_fp32.norms);
+    EXPECT_EQ(in_bf16.gradients, in_fp32.gradients);
+    EXPECT_EQ(in_bf16.masters, in_fp32.masters);
+  }
 }
 
 // ---- Counts ------------------------------------------------------------------------------------
