@@ -329,10 +329,10 @@ class Search {
   }
 
   // Sums of gradients over replicas, where nothing but the choice of when keeps them behind backward: none is asked for before
-  // its end, or one bucket holds all.
+  // its end, or one bucket holds all that smaller ones would part.
   bool is_kept_late(const Line& line, const Collectives& collectives) const {
     if (std::string_view(line.where.file).find("data_parallel/") == std::string_view::npos) return false;
-    return remedies_.sums_await_backward() || collectives.inside == 0;
+    return remedies_.sums_await_backward() || (collectives.inside == 0 && collectives.edge == 1 && remedies_.has_smaller_bucket());
   }
 
   void add_late_sums() {

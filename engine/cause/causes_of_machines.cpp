@@ -75,33 +75,28 @@ class Machines {
     }
     std::sort(compute.begin(), compute.end());
     std::sort(host.begin(), host.end());
-    const auto excess = [](const auto& of) { return of.back().first - of[(of.size() - 1) / 2].first; };
     const std::optional<bool> is_host = is_by_host(host, compute);
-    const bool by_host = is_host.value_or(excess(host) > excess(compute));
-    const auto& slow = by_host ? host : compute;
-    const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
-    // Less than a twentieth more is no slow rank: the others are late as often
-    if (20 * (slow.back().first - usual) < usual || (!is_host && ranks.size() == 2)) return add_ranks_in_turn();
     Cause cause;
     cause.regime = Regime::rank;
     cause.gain_ns = found_.rank_ns;
+    if (!is_host) {
+      // Two that are late alike, or each for a while
+      cause.avoidable = false;
+      cause.what = "ranks wait for each other";
+      cause.because = "a collective begins with the last of its ranks, and no single one accounts for half of it";
+      causes_.push_back(std::move(cause));
+      return;
+    }
+    const auto& slow = *is_host ? host : compute;
+    const Nanoseconds usual = std::max<Nanoseconds>(1, slow[(slow.size() - 1) / 2].first);
     char times[32];
     std::snprintf(times, sizeof times, "%.2f", static_cast<double>(slow.back().first) / static_cast<double>(usual));
-    cause.what = text("all wait for rank ", slow.back().second, ", ", by_host ? "whose host takes " : "whose kernels take ", times,
+    cause.what = text("all wait for rank ", slow.back().second, ", ", *is_host ? "whose host takes " : "whose kernels take ", times,
                       " times as long as those of the rank in the middle");
-    cause.because = by_host ? "it comes late to every collective" : "every collective begins with the last rank";
-    cause.remedy = by_host ? "look for what else runs on that rank's CPU" : "look for what else runs on that GPU, for its clocks, or an uneven cut";
-    causes_.push_back(std::move(cause));
-  }
-
-  // Were all ranks alike, the step would be shorter, but no one rank is why.
-  void add_ranks_in_turn() {
-    Cause cause;
-    cause.regime = Regime::rank;
-    cause.avoidable = false;
-    cause.gain_ns = found_.rank_ns;
-    cause.what = "ranks come late in turn";
-    cause.because = "a collective begins with the last of its ranks, now the one and now the other";
+    cause.because = *is_host ? "it comes late to every collective" : "every collective begins with the last rank";
+    // Less than a twentieth more: machines of one sort differ by as much
+    cause.avoidable = 20 * (slow.back().first - usual) >= usual;
+    if (cause.avoidable) cause.remedy = *is_host ? "look for what else runs on that rank's CPU" : "look for what else runs on that GPU, for its clocks, or an uneven cut";
     causes_.push_back(std::move(cause));
   }
 

@@ -85,7 +85,7 @@ std::vector<Changed> changed_options(const Recorded& before, const Recorded& aft
 }
 
 struct Parts {
-  double compute = 0, communication = 0, memory = 0, idle = 0;
+  double compute = 0, communication = 0, memory = 0, idle = 0, hidden = 0;
 };
 
 Parts parts_of(const Timeline& timeline, Window window) {
@@ -97,6 +97,7 @@ Parts parts_of(const Timeline& timeline, Window window) {
     parts.communication += static_cast<double>(partition.exposed_communication_ns) / ranks;
     parts.memory += static_cast<double>(partition.exposed_memory_ns) / ranks;
     parts.idle += static_cast<double>(partition.idle_ns) / ranks;
+    parts.hidden += static_cast<double>(partition.overlapped_ns) / ranks;
   }
   return parts;
 }
@@ -211,6 +212,7 @@ base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::o
   diff.exposed_communication_ns = second.communication - first.communication;
   diff.exposed_memory_ns = second.memory - first.memory;
   diff.idle_ns = second.idle - first.idle;
+  diff.hidden_communication_ns = second.hidden - first.hidden;
   std::map<RowKey, DiffRow> rows;
   add_rows(was.value(), &DiffRow::before_ns, rows);
   add_rows(is.value(), &DiffRow::after_ns, rows);
@@ -250,6 +252,17 @@ std::string headline(const Diff& diff) {
   return out;
 }
 
+// The same kernels in another time, and more or less communication beside them: why what is exposed and what the step loses
+// need not be alike. "" where it is not so.
+std::string why_compute_moved(const Diff& diff) {
+  const bool same_ops = diff.only_before == 0 && diff.only_after == 0;
+  const bool moved = std::abs(diff.compute_ns) >= 0.01 * static_cast<double>(diff.before_ns);
+  const bool with_what_runs_beside = diff.compute_ns * diff.hidden_communication_ns > 0 && diff.compute_ns * diff.exposed_communication_ns < 0;
+  if (!same_ops || !moved || !with_what_runs_beside) return "";
+  return diff.compute_ns < 0 ? "the same kernels take less time with fewer collectives beside them, so not all that is exposed is lost"
+                             : "the same kernels take more time with collectives beside them, so not all that is hidden is won";
+}
+
 std::string reconciliation(const Diff& diff) {
   if (diff.equal) return "";
   const double step = static_cast<double>(diff.after_ns - diff.before_ns);
@@ -261,11 +274,9 @@ std::string reconciliation(const Diff& diff) {
     out += text(first ? " " : ", ", name, " ", signed_text(ns));
     first = false;
   }
-  // The same kernels, in another time: what runs beside them has changed.
-  const bool same_ops = diff.only_before == 0 && diff.only_after == 0;
-  if (!same_ops || diff.compute_ns * diff.exposed_communication_ns >= 0 || std::abs(diff.compute_ns) < 0.01 * static_cast<double>(diff.before_ns)) return out;
-  return out + (diff.compute_ns < 0 ? ": the same kernels take less time with fewer collectives beside them, so not all that is exposed is lost"
-                                    : ": the same kernels take more time with collectives beside them, so not all that is hidden is won");
+  if (first) return "";
+  const std::string why = why_compute_moved(diff);
+  return why.empty() ? out : out + ": " + why;
 }
 
 std::string to_text(const Diff& diff, std::size_t top) {
@@ -282,8 +293,7 @@ std::string to_text(const Diff& diff, std::size_t top) {
   line("exposed memory", diff.exposed_memory_ns);
   line("idle", diff.idle_ns);
   line("the step", static_cast<double>(diff.after_ns - diff.before_ns));
-  if (const std::string sum = reconciliation(diff); sum.find(": ") != std::string::npos) {
-    std::string why = sum.substr(sum.find(": ") + 2);
+  if (std::string why = why_compute_moved(diff); !why.empty()) {
     why[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(why[0])));
     out += paragraph(why + ".");
   }

@@ -36,6 +36,7 @@ struct Diff {
   Nanoseconds before_ns = 0, after_ns = 0;    // the steps
   // In the mean over ranks; the differences of the four sum to that of the steps.
   double compute_ns = 0, exposed_communication_ns = 0, exposed_memory_ns = 0, idle_ns = 0;
+  double hidden_communication_ns = 0;         // beside kernels: no part of that sum
   std::vector<DiffRow> rows;                  // largest loss first, gains last
   std::int64_t only_before = 0, only_after = 0;   // ops of one rank that the other run lacks
   std::int64_t newly_exposed = 0, newly_hidden = 0;   // collectives of one rank, of those in both
@@ -56,7 +57,7 @@ base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::o
 // all-gather in forward, +7.06 ms exposed (engine/fsdp/schedule.cpp:64)"; no full stop. Command line, JSON and viewer say it.
 std::string headline(const Diff& diff);
 // "+11.7 ms = compute -16 ms, exposed communication +27.4 ms, idle +292 µs: ...", and why the two need not be alike; no full
-// stop. "" of equal runs.
+// stop. "" of equal runs, and where nothing moved.
 std::string reconciliation(const Diff& diff);
 std::string to_text(const Diff& diff, std::size_t top);
 nlohmann::json to_json(const Diff& diff, std::size_t top);

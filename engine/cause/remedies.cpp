@@ -51,11 +51,13 @@ bool Remedies::sums_await_backward() const {
   return asked != recorded_.info->switches.end() && asked->is_string() && *asked != "bucketed";
 }
 
+// In MiB; 0 where it is not recorded.
+int Remedies::bucket() const { return std::atoi(recorded_.switch_value("data_parallel.bucket_mib").c_str()); }
+
 std::string Remedies::sums_in_backward() const {
   if (sums_await_backward()) return "--set data_parallel.reduce=bucketed";
-  constexpr int usual = 25;   // MiB: the default of PyTorch, and of this engine
-  const int now = std::max(1, std::atoi(recorded_.switch_value("data_parallel.bucket_mib").c_str()));
-  return text("--set data_parallel.bucket_mib=", now > usual ? usual : 1);
+  constexpr int usual = 25;   // the default of PyTorch, and of this engine
+  return text("--set data_parallel.bucket_mib=", bucket() > usual ? usual : 1);
 }
 
 std::string Remedies::fewer_calls() const {

@@ -23,6 +23,8 @@ class Remedies {
   std::string fewer_calls_of(const std::string& axis) const;
   // Whether gradients of replicas are summed after backward only, as the run was asked to.
   bool sums_await_backward() const;
+  // Whether a bucket of gradients could be smaller than it is.
+  bool has_smaller_bucket() const { return bucket() > 1; }
   // To have gradients of replicas summed while backward runs.
   std::string sums_in_backward() const;
 
@@ -30,6 +32,7 @@ class Remedies {
   // "--sequences 64"
   std::string more_sequences() const;
   std::string another_cut() const;
+  int bucket() const;
 
   const Recorded& recorded_;
 };

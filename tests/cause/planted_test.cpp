@@ -127,15 +127,22 @@ TEST(Planted, SumsBetweenKernelsAreNamed) {
 
 // --- Problems put into records ------------------------------------------------------------------------
 
+// How long this op takes on this rank, beside what it would.
+using OfOp = std::function<double(base::Rank, program::OpIndex)>;
+
 // The run as if its resolved times, with this change, had been measured.
-void measured_with(PlantedRun& run, const simulate::Change& change) {
+void measured_with(PlantedRun& run, const simulate::Change& change, const OfOp& factor = [](base::Rank, program::OpIndex) { return 1.0; }) {
   std::vector<simulate::RankSteps> ranks;
   const simulate::CostModel model(simulate::find_profile("h200x8").value());
   for (const program::Record& record : run.recorded.records) {
     const program::Program* program = record.programs.back().get();
     simulate::Scale scale = change.scale;
     if (const auto own = change.of_rank.find(record.rank); own != change.of_rank.end()) scale = own->second;
-    ranks.push_back({record.rank, &record.catalogue, {{program, model.costs(*program, record.catalogue, scale)}}});
+    auto costs = std::make_shared<simulate::Costs>(*model.costs(*program, record.catalogue, scale));
+    for (program::OpIndex op = 0; op < costs->op_ns.size(); ++op) {
+      if (program::class_of(program->ops[op].desc.kind) == program::OpClass::compute) costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * factor(record.rank, op));
+    }
+    ranks.push_back({record.rank, &record.catalogue, {{program, std::move(costs)}}});
   }
   simulate::ResolveOptions drained;
   drained.drain_each_step = true;
@@ -179,6 +186,31 @@ TEST(Planted, ASlowRankIsNamed) {
   expect_near(static_cast<double>(why.causes.front().gain_ns), length_of(run) - length_of(mended), "a rank like the others");
 }
 
+// A rank that is a little late is named, but nobody is sent to look for what slows it: two GPUs of one sort differ by as much.
+TEST(Planted, ARankThatIsALittleSlowIsNamedAndNothingIsAdvised) {
+  PlantedRun run = run_of(four);
+  simulate::Change slow;
+  slow.of_rank[2].compute = 1.03;
+  measured_with(run, slow);
+  const Why why = why_or_fail(run);
+  const Cause* cause = cause_of(why, "all wait for rank 2, whose kernels take 1.0");
+  ASSERT_NE(cause, nullptr) << to_text(why, 9);
+  EXPECT_FALSE(cause->avoidable);
+  EXPECT_EQ(cause->remedy, "");
+}
+
+// Four ranks that are slow for some kernels each, in turn: to make one of them as fast as the others gains little, so none is
+// to blame alone.
+TEST(Planted, RanksThatAreLateInTurnAreNotLaidOnOne) {
+  PlantedRun run = run_of(four);
+  measured_with(run, {}, [](base::Rank rank, program::OpIndex op) { return (op / 64) % 4 == static_cast<program::OpIndex>(rank) ? 1.5 : 1.0; });
+  const Why why = why_or_fail(run);
+  EXPECT_EQ(cause_of(why, "all wait for rank"), nullptr) << to_text(why, 9);
+  const Cause* cause = cause_of(why, "ranks wait for each other");
+  ASSERT_NE(cause, nullptr) << to_text(why, 9);
+  EXPECT_FALSE(cause->avoidable);
+}
+
 // A modelled run whose program was altered: what its step then takes goes to the results, as a run would write it.
 void resolve_again(PlantedRun& run) {
   base::Result<Study> study = study_of(run.recorded, {});
@@ -213,6 +245,16 @@ TEST(Planted, AWaitOfTheHostIsNamedWithItsLine) {
   ASSERT_NE(cause, nullptr) << headline(why);
   EXPECT_EQ(cause->line, "labs/planted.cpp:7");
   expect_near(static_cast<double>(cause->gain_ns), step_of(run) - mended_ns, "no wait");
+}
+
+// All that the host is asked for together gains what one wait among it gains: then the wait is why, not the calls.
+TEST(Planted, AWaitThatIsAllOfTheHostsPartLeadsAndOneThatIsLessDoesNot) {
+  const auto first_of = [](const char* sequences) {
+    const Why why = why_or_fail(run_of({{"tp", "1"}, {"fsdp", "1"}, {"sequences", sequences}, {"micro-batches", "1"}, {"set", "host.synchronize=layer"}}));
+    return why.causes.empty() ? std::string() : why.causes.front().what;
+  };
+  EXPECT_NE(first_of("64").find("the host waits for the device"), std::string::npos) << first_of("64");
+  EXPECT_NE(first_of("32").find("to issue"), std::string::npos) << first_of("32");
 }
 
 // 12: a copy in every layer.
@@ -282,6 +324,21 @@ TEST(Planted, GradientSumsThatAwaitTheEndOfBackwardByChoiceLeadAndNameTheChoice)
   // Without the choice, the effect is gone
   const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}}));
   EXPECT_EQ(cause_of(why, "only when backward is over"), nullptr) << headline(why);
+}
+
+// Smaller buckets than one a unit there are not, and a run that has them already is not told to.
+TEST(Planted, NoRunIsToldToSetWhatItHas) {
+  const Options small = {{"model", "grammar-tutor"}, {"layers", "1"}, {"width", "512"}, {"heads", "8"}, {"vocab", "2048"},
+                         {"fsdp", "2"}, {"dp", "4"}, {"sequences", "512"}, {"micro-batches", "1"}};
+  for (const char* mib : {"1", "2", "4096"}) {
+    Options options = small;
+    options.emplace_back("set", std::string("data_parallel.bucket_mib=") + mib);
+    const Why why = why_or_fail(run_of(options));
+    for (const Cause& cause : why.causes) EXPECT_NE(cause.remedy, std::string("--set data_parallel.bucket_mib=") + mib) << cause.what;
+    if (std::string(mib) == "1") {
+      EXPECT_EQ(to_text(why, 9).find("one bucket holds all"), std::string::npos) << to_text(why, 9);
+    }
+  }
 }
 
 TEST(Planted, WhatNothingCanHideIsNamedSoAndDoesNotLead) {

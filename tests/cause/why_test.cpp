@@ -269,6 +269,20 @@ TEST(Diff, SaysWhatWasChangedAndWhatItCost) {
   EXPECT_EQ(back.value().newly_hidden, diff.newly_exposed);
 }
 
+// Kernels whose time moves while what runs beside them does not, as another clock of the GPU would have it, are not laid on
+// collectives; and parts that do not move make no sum.
+TEST(Diff, SaysNothingOfCollectivesThatRunBesideNoMoreThanBefore) {
+  Diff diff;
+  diff.before_ns = 100'000'000, diff.after_ns = 92'000'000;
+  diff.compute_ns = -9e6, diff.exposed_communication_ns = 1e6;
+  EXPECT_EQ(reconciliation(diff), "-8 ms = compute -9 ms, exposed communication +1 ms");
+  diff.hidden_communication_ns = -5e6;
+  EXPECT_NE(reconciliation(diff).find("with fewer collectives beside them"), std::string::npos) << reconciliation(diff);
+  diff = {};
+  diff.before_ns = diff.after_ns = 100'000'000;
+  EXPECT_EQ(reconciliation(diff), "") << "of two learning rates";
+}
+
 TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
   const PlantedRun one = run_of({{"tp", "2"}}), other = run_of({{"tp", "2"}});
   const base::Result<Diff> diff = diff_of({one.timeline, one.recorded}, {other.timeline, other.recorded});
