@@ -43,16 +43,15 @@ std::vector<std::string> values_of(const Json& value) {
   return values;
 }
 
-// The layouts for a device. Throws Json::other_error with the entry and what it needs.
-std::vector<Lab::Layout> layouts_of(const Json& json, const std::string& device) {
-  const auto stop = [](const std::string& sentence) -> void { throw Json::other_error::create(501, sentence, nullptr); };
+// The layouts for a device. Errors: the entry and what it needs.
+base::Result<std::vector<Lab::Layout>> layouts_of(const Json& json, const std::string& device) {
   if (!json.contains("layouts") || !json.at("layouts").is_object() || !json.at("layouts").contains(device) || !json.at("layouts").at(device).is_array()) {
-    stop("`layouts." + device + "` is missing: a list such as [{\"tp\": 2, \"fsdp\": 2}], largest first");
+    return Error{"`layouts." + device + "` is missing: a list such as [{\"tp\": 2, \"fsdp\": 2}], largest first"};
   }
   std::vector<Lab::Layout> layouts;
   for (const Json& one : json.at("layouts").at(device)) {
     const auto has = [&](const char* key) { return one.is_object() && one.contains(key) && one.at(key).is_number_integer() && one.at(key).get<int>() > 0; };
-    if (!has("tp") || !has("fsdp")) stop(text("`layouts.", device, "[", layouts.size(), "]` needs tp and fsdp, whole numbers of at least 1, and is ", one.dump()));
+    if (!has("tp") || !has("fsdp")) return Error{text("`layouts.", device, "[", layouts.size(), "]` needs tp and fsdp, whole numbers of at least 1, and is ", one.dump())};
     layouts.push_back({one.at("tp").get<int>(), one.at("fsdp").get<int>()});
   }
   return layouts;
@@ -67,17 +66,17 @@ base::Result<Lab> read_lab(const std::string& root, const std::string& name) {
   if (!content) return content.as_error();
   try {
     const Json json = Json::parse(content.value());
-    const auto missing = [&](const char* what) -> base::Result<Lab> { return Error{text(path, ": ", what)}; };
+    const auto missing = [&](const std::string& what) -> base::Result<Lab> { return Error{text(path, ": ", what)}; };
     if (!json.contains("title") || !json.at("title").is_object() || !json.at("title").contains("en")) return missing("`title` needs \"en\": {\"en\": \"...\"}");
     lab.title = json.at("title").at("en").get<std::string>();
     lab.note = json.value("note", "");
     if (!json.contains("options") || !json.at("options").is_object()) return missing("`options` is missing: what `run` trains with, such as {\"model\": \"grammar-tutor\"}");
     for (const auto& [option, value] : json.at("options").items()) lab.options.emplace_back(option, values_of(value));
-    lab.host = layouts_of(json, "host");
-    lab.cuda = layouts_of(json, "cuda");
-  } catch (const Json::other_error& error) {
-    const std::string what = error.what();
-    return Error{text(path, ": ", what.substr(what.find("] ") + 2))};
+    for (const auto& [device, layouts] : {std::pair{"host", &lab.host}, std::pair{"cuda", &lab.cuda}}) {
+      base::Result<std::vector<Lab::Layout>> read = layouts_of(json, device);
+      if (!read) return missing(read.error());
+      *layouts = std::move(read).value();
+    }
   } catch (const Json::exception& error) {
     const std::string what = error.what();
     return Error{text(path, ": this lab's description cannot be read: ", what.substr(what.find("] ") + 2))};

@@ -22,7 +22,7 @@ const char* name_of(Promise promise) {
 }
 
 const char* name_of(Seam seam) {
-  static constexpr const char* names[] = {"spec", "plan", "store", "machine"};
+  static constexpr const char* names[] = {"spec", "plan", "store", "machine", "group"};
   return names[static_cast<int>(seam)];
 }
 
@@ -175,6 +175,9 @@ std::vector<std::string> warnings(const RunConfig& config) {
 }
 
 bool holds(const RunConfig& config, std::string_view condition) {
+  if (const std::size_t either = condition.find(" or "); either != std::string_view::npos) {
+    return holds(config, condition.substr(0, either)) || holds(config, condition.substr(either + 4));
+  }
   const std::size_t sign = condition.find_first_of("=<>");
   SHARDBOOK_CHECK(sign != std::string_view::npos, "the condition '", condition, "' compares nothing");
   const std::string value = value_named(config, trimmed(condition.substr(0, sign)));

@@ -36,6 +36,14 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64 --micro-batches 4", "last", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "last", 0.5}});
 
+  row({.key = "accumulate.weight_gradient", .values = {"fused", "apart"}, .default_value = "fused",
+       .sentence = "Whether a matmul adds a micro-batch's weight gradient to the sum itself, or makes it in a place of its own, for another kernel to add.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {"micro-batches > 1", "dp > 1 or accumulate.reduce = last"}, .excludes = {},
+       .originals = {in_megatron("tensor_parallel/layers.py", 713, 729, "gradient_accumulation_fusion: wgrad_gemm_accum_fp32 adds to main_grad")},
+       .megatron = "--no-gradient-accumulation-fusion", .pytorch = "AccumulateGrad: autograd always adds apart", .note = "04_fsdp#micro-batches",
+       .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16 --micro-batches 4 --set accumulate.reduce=last", "apart", 5},
+       .still = {"--model gpt-124m --dp 2 --sequences 256 --micro-batches 2", "apart", 0.5}});
+
   row({.key = "activations.recompute", .values = {"none", "selective", "full"}, .default_value = "none",
        .sentence = "What a block computes again in its backward: nothing, attention's probabilities (the square of positions, from q and k), or all, from its input.",
        // With flash attention there is no square to save
@@ -152,6 +160,14 @@ std::vector<Switch> make_table() {
        .sentence = "A planted mistake: each rank divides its loss by its own tokens, and the sum over ranks is taken for the mean.",
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "nccl.max_ctas", .least = 0, .most = 64, .default_value = "0",
+       .sentence = "How many of a GPU's multiprocessors a collective may take at most; 0: as NCCL chooses. Fewer leave more to the kernels beside it, and move bytes more slowly.",
+       .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
+       .originals = {in_megatron("parallel_state.py", 184, 189, "max_ctas: in get_nccl_options, for each kind of group")},
+       .megatron = "--nccl-communicator-config-path (max_ctas)", .pytorch = "ProcessGroupNCCL.Options().config.max_ctas", .note = "04_fsdp#multiprocessors",
+       .moves = {"--model gpt-1.3b --fsdp 2 --sequences 8", "8", 5, true},
+       .still = {"--model gpt-124m --fsdp 2 --sequences 8", "32", 0.5, true}});
 
   row({.key = "network", .values = {"real", "ideal"}, .default_value = "real",
        .sentence = "A machine of the labs: with an ideal network nothing is moved and no rank waits for another, so only times count.",

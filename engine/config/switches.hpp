@@ -44,14 +44,16 @@ enum class Seam {
   plan,     // a number of a schedule, or a pass
   store,    // a policy of who keeps parameters
   machine,  // a property of the device or of its links
+  group,    // how a group of ranks communicates
 };
 const char* name_of(Seam seam);
 
-// A configuration to try it on: options of `train --device meta`, and the value to compare with the default.
+// A configuration to try it on: options of `train --device meta`, unless it says that it was measured, and the value to compare with the default.
 struct Trial {
   std::string options;     // "--model gpt-1.3b --fsdp 4 --sequences 32"
   std::string value;
   double percent = 0;      // the step changes by at least (moves) or by less than (still) so many percent
+  bool measured = false;   // with `train --device cuda`, on 2 H200s (experiments/switches): no model has it
 };
 
 struct Switch {
@@ -64,7 +66,7 @@ struct Switch {
   std::string sentence;
   Promise promise = Promise::same_bits;
   Seam seam = Seam::plan;
-  // Conditions, "fsdp > 1", "reshard = true", "accumulate.reduce = last": options or switches, = > < and a value.
+  // Conditions, "fsdp > 1", "reshard = true", "dp > 1 or accumulate.reduce = last": options or switches, = > < and a value.
   // Needed: else the switch does nothing, and setting it is refused. Excluded: they cannot be carried out together;
   // "selective: attention = flash" where that is so of one value alone.
   std::vector<std::string> needs, excludes;

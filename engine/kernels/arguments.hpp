@@ -121,10 +121,10 @@ struct EmbeddingBackwardArgs {
   std::int64_t tokens, width; std::int32_t vocab_begin, vocab_end; bool accumulate; DType dtype;
 };
 // x_ND[n] += weight_SD[(first + n) mod S].
-struct PositionForwardArgs { const void* weight_SD; void* x_ND; std::int64_t rows, positions, width; DType dtype; std::int64_t first = 0; };
+struct PositionForwardArgs { const void* weight_SD; void* x_ND; std::int64_t rows, positions, width; DType dtype; std::int64_t first; };
 // dweight_SD[s] (+)= Σ of dx_ND[n] where (first + n) mod S = s.
 struct PositionBackwardArgs {
-  const void* dx_ND; void* dweight_SD; std::int64_t rows, positions, width; bool accumulate; DType dtype; std::int64_t first = 0;
+  const void* dx_ND; void* dweight_SD; std::int64_t rows, positions, width; bool accumulate; DType dtype; std::int64_t first;
 };
 
 // out_PBHSK[p, b, h, s, k] = x_NPHK[b·S + s, p, h, k]: tokens first to heads first. Tokens are row_stride elements apart.

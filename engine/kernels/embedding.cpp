@@ -73,25 +73,6 @@ void embedding_backward(Lane lane, const Tensor& dx_ND, const TokenSegments& seg
   lane.device().launch(lane, desc, args, &host::embedding_backward, &cuda::embedding_backward);
 }
 
-namespace {
-
-void expect_whole_sequences(const char* op, const char* name, const Tensor& x_ND, std::int64_t positions) {
-  expect_matrix(op, name, x_ND);
-  expect_shape(op, name, x_ND, {x_ND.shape[0] / positions * positions, x_ND.shape[1]});
-}
-
-}  // namespace
-
-void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND) {
-  expect_whole_sequences("position_forward", "x_ND", x_ND, weight_SD.shape[0]);
-  position_forward(lane, weight_SD, x_ND, 0);
-}
-
-void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate) {
-  expect_whole_sequences("position_backward", "dx_ND", dx_ND, dweight_SD.shape[0]);
-  position_backward(lane, dx_ND, dweight_SD, accumulate, 0);
-}
-
 void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND, std::int64_t first) {
   static constexpr const char* op = "position_forward";
   expect_matrix(op, "x_ND", x_ND);

@@ -32,14 +32,11 @@ void embedding_forward(Lane lane, const Tensor& token_N, const Tensor& weight_VD
 void embedding_backward(Lane lane, const Tensor& dx_ND, const TokenSegments& segments, std::int64_t vocab_begin,
                         const Tensor& dweight_VD, bool accumulate);
 
-// x_ND[b·S + s] += weight_SD[s]. S is the rows of the table, which must divide the tokens of x: pass
-// rows(0, S) of a table that is longer than the sequences.
-void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND);
-// dweight_SD (+)= Σ_b dx_ND[b·S + s], nominal f32.
-void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate);
-// The same for some of the tokens, from token `first` of them on: x_ND[n] is at position (first + n) mod S. Without
-// `accumulate` the rows of dweight_SD whose positions are not here become 0.
+// x_ND[n] += weight_SD[(first + n) mod S]: N tokens, of which the one before them is number first − 1. S is the rows of the
+// table: pass rows(0, S) of one that is longer than the sequences.
 void position_forward(Lane lane, const Tensor& weight_SD, const Tensor& x_ND, std::int64_t first);
+// dweight_SD[s] (+)= Σ of dx_ND[n] where (first + n) mod S = s, nominal f32. Without `accumulate` the rows whose positions are
+// not here become 0.
 void position_backward(Lane lane, const Tensor& dx_ND, const Tensor& dweight_SD, bool accumulate, std::int64_t first);
 
 }  // namespace shardbook::kernels

@@ -179,7 +179,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
     // Each number as its nominal type says: of a run in fp32 gradients alone may cross the network in bf16
     base::Result<std::unique_ptr<device::Device>> device = device::make_cuda_device(gpu, {base::DType::bf16, base::DType::f32}, world.rank());
     if (!device) throw base::Failure(device.error());
-    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
+    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value(), {.max_ctas = train::choices_of(config).machine.max_ctas});
     const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
     backend_name = backend->version();
 

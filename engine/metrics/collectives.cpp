@@ -5,6 +5,7 @@
 #include <map>
 
 #include "engine/base/check.hpp"
+#include "engine/metrics/queued.hpp"
 
 namespace shardbook::metrics {
 
@@ -97,6 +98,7 @@ std::vector<MatchedCollective> match_collectives(const Timeline& timeline, std::
     entry.complete = members > 0 ? entry.spans.size() == members : entry.spans.size() == timeline.ranks.size();
     out.push_back(std::move(entry));
   }
+  find_queued(timeline, out);
   return out;
 }
 

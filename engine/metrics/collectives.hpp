@@ -2,7 +2,7 @@
 //
 // Ranks' spans of the same (group, sequence number) are one collective; traces that number none
 // are matched by their order in the group. It cannot transfer before its last rank came:
-//   S = max over ranks of start;  wait_r = S - start_r;  transfer_r = end_r - S
+//   S = max over ranks of start;  wait_r = S - start_r;  transfer_r = end_r - S, less what it queued (queued.hpp)
 // A wait below the clock error of the ranks is not claimed. The straggler is the rank that waited
 // least in sum (TraceLens' rule, nccl_analyser.py of AMD-AGI/TraceLens at 171dd747). Bandwidths
 // as nccl-tests defines them (doc/PERFORMANCE.md).
@@ -32,8 +32,8 @@ struct MatchedCollective {
   Nanoseconds skew_ns = 0;
   bool skew_is_significant() const { return skew_ns > clock_error_ns; }
 
-  // All ranks had come, and one or several had no room for it yet: [S, queued_until), behind this matmul. Set by find_queued
-  // (queued.hpp); 0 and not valid() where nothing shows it.
+  // All ranks had come, and one or several had no room for it yet: [S, queued_until), behind this matmul. 0 and not valid()
+  // where nothing shows it (queued.hpp).
   Nanoseconds queued_until = 0;
   SpanRef queued_behind;
 };

@@ -14,10 +14,13 @@ using timeline::Track;
 
 namespace {
 
-// A kernel with more work a byte is a matmul; none of the others has more than four.
+// Kernels with more work a byte are matmuls, and flash attention, which keeps the device as they do; none of the others has
+// more than four.
 constexpr std::int64_t flops_a_byte = 10;
 // The kernel that follows on the stream of the event begins so soon: it is there when the collective's stream hears of it.
 constexpr Nanoseconds soon_ns = 5'000;
+// Kernels of a stream follow one another, so few can lie within that time: of them the last that began so early count.
+constexpr std::uint32_t at_most = 3;
 constexpr std::size_t few = 3;
 constexpr double most_of_it = 0.75, worth_saying = 0.05;
 
@@ -44,13 +47,19 @@ SpanRef met_by(const Timeline& timeline, const std::vector<std::uint32_t>& track
     if (t == span.track) continue;
     const Track& track = timeline.tracks[t];
     const auto after = static_cast<std::uint32_t>(std::upper_bound(track.start.begin(), track.start.end(), ready + soon_ns) - track.start.begin());
-    for (std::uint32_t i = after; i > 0 && i + 4 > after; --i) {
+    for (std::uint32_t i = after; i > 0 && i + at_most >= after; --i) {
       const SpanRef one{t, i - 1};
       if (track.cls[i - 1] != Class::compute || track.end[i - 1] <= ready) continue;
       if (!met.valid() || track.end[i - 1] > timeline.end(met)) met = one;
     }
   }
   return met;
+}
+
+Nanoseconds first_end(const Timeline& timeline, const MatchedCollective& collective) {
+  Nanoseconds end = timeline.end(collective.spans.front());
+  for (const SpanRef span : collective.spans) end = std::min(end, timeline.end(span));
+  return end;
 }
 
 Nanoseconds median(std::vector<Nanoseconds>& of) {
@@ -85,14 +94,11 @@ void find_queued(const Timeline& timeline, std::vector<MatchedCollective>& match
     collective.queued_until = 0;
     collective.queued_behind = {};
     if (!collective.complete || collective.spans.size() < 2) continue;
-    bool meets_any = false, by_matmuls = true;
-    Nanoseconds end = timeline.end(collective.spans.front());
+    bool meets_any = false, is_told = true;
     for (const SpanRef span : collective.spans) {
-      end = std::min(end, timeline.end(span));
       const auto tracks = streams.find(timeline.rank(span));
       if (tracks == streams.end()) {
-        by_matmuls = false;
-        meets_any = true;
+        is_told = false;
         break;
       }
       const SpanRef met = met_by(timeline, tracks->second, span);
@@ -101,16 +107,14 @@ void find_queued(const Timeline& timeline, std::vector<MatchedCollective>& match
       if (timeline.end(met) <= collective.last_start || !is_matmul(timeline, met)) continue;
       if (!collective.queued_behind.valid() || timeline.end(met) > timeline.end(collective.queued_behind)) collective.queued_behind = met;
     }
-    if (!by_matmuls) collective.queued_behind = {};
-    if (!meets_any) alone[{collective.group, collective.op}][collective.bytes].push_back(end - collective.last_start);
+    if (!is_told) collective.queued_behind = {};
+    if (is_told && !meets_any) alone[{collective.group, collective.op}][collective.bytes].push_back(first_end(timeline, collective) - collective.last_start);
   }
   for (MatchedCollective& collective : matched) {
     if (!collective.queued_behind.valid()) continue;
-    Nanoseconds end = timeline.end(collective.spans.front());
-    for (const SpanRef span : collective.spans) end = std::min(end, timeline.end(span));
     const std::optional<Nanoseconds> transfer = alone_ns(alone, {collective.group, collective.op}, collective.bytes);
     const Nanoseconds door = timeline.end(collective.queued_behind) - collective.last_start;
-    const Nanoseconds more = transfer ? end - collective.last_start - *transfer : 0;
+    const Nanoseconds more = transfer ? first_end(timeline, collective) - collective.last_start - *transfer : 0;
     const bool shown = transfer && static_cast<double>(more) >= most_of_it * static_cast<double>(door) &&
                        static_cast<double>(door) >= worth_saying * static_cast<double>(*transfer);
     if (shown) collective.queued_until = collective.last_start + std::min(more, door);

@@ -2,9 +2,9 @@
 #include "engine/metrics/terminal.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <optional>
 
@@ -131,8 +131,8 @@ class Drawing {
   static std::string tick_text(Nanoseconds at, Nanoseconds tick) {
     const std::string usual = duration_text(at);
     if (at == 0 || (usual != duration_text(at - tick) && usual != duration_text(at + tick))) return usual;
-    const std::pair<Nanoseconds, const char*> unit = at >= 1'000'000'000 ? std::pair<Nanoseconds, const char*>{1'000'000'000, "s"}
-                                                     : at >= 1'000'000   ? std::pair<Nanoseconds, const char*>{1'000'000, "ms"}
+    const std::pair<Nanoseconds, const char*> unit = std::abs(at) >= 1'000'000'000 ? std::pair<Nanoseconds, const char*>{1'000'000'000, "s"}
+                                                     : std::abs(at) >= 1'000'000   ? std::pair<Nanoseconds, const char*>{1'000'000, "ms"}
                                                                          : std::pair<Nanoseconds, const char*>{1'000, "µs"};
     int decimals = 0;
     for (Nanoseconds step = unit.first; step > tick; step /= 10) ++decimals;
@@ -140,6 +140,9 @@ class Drawing {
     std::snprintf(out, sizeof out, "%.*f %s", decimals, static_cast<double>(at) / static_cast<double>(unit.first), unit.second);
     return out;
   }
+
+  // Work may begin before the origin, so times may be negative, and / rounds to zero.
+  static Nanoseconds round_up(Nanoseconds at, Nanoseconds tick) { return (at > 0 ? at + tick - 1 : at) / tick * tick; }
 
   // Ticks at round times: a mark, and the time where it fits.
   void ruler() {
@@ -150,7 +153,7 @@ class Drawing {
     int used = 0;
     for (int i = 0; i < bars_; ++i) {
       const Window part = slice(i);
-      const Nanoseconds first = (part.start - origin_ + tick - 1) / tick * tick + origin_;
+      const Nanoseconds first = round_up(part.start - origin_, tick) + origin_;
       if (first >= part.end || used > i) continue;
       const std::string text = "|" + tick_text(first - origin_, tick);
       line += std::string(static_cast<std::size_t>(i - used), ' ') + text;

@@ -11,7 +11,7 @@ using Q = Quantity;
 const char* name_of(Held held) {
   static constexpr const char* names[] = {
       "shards of parameters", "blocks, whole", "embedding and head, whole", "sums of gradients", "gradients of blocks", "gradients of the ends",
-      "a gradient, rounded", "a shard to be added", "masters", "two moments", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
       "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
   return names[static_cast<int>(held)];
 }
@@ -114,6 +114,10 @@ class Writer {
       const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
       if (rounds) holds(Held::rounded_gradient, MemoryKind::gradient, largest_ * bytes(s_.reduce));
       if (rounds || (several && s_.reduce_each)) holds(Held::staged_gradient, MemoryKind::gradient, largest_ / n_ * (rounds ? bytes(s_.reduce) : four));
+    }
+    if (!s_.fused) {
+      const std::int64_t widest = std::max({E_.value(), I_.value(), U_.value(), F_.value(), V_.value()});
+      holds(Held::gradient_apart, MemoryKind::gradient, D_ * letter("w", widest, "rows of the weight that has most") * four);
     }
     holds(Held::masters, MemoryKind::optimizer, P_ / n_ * four);
     holds(Held::moments, MemoryKind::optimizer, P_ / n_ * bytes(8));

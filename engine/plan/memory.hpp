@@ -36,6 +36,7 @@ struct Shapes {
   std::int64_t tp = 1, fsdp = 1, dp = 1;
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
+  bool fused = true;               // a matmul adds to the sum of a weight's gradients itself
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
   bool recompute = false;          // blocks keep their inputs only
   bool recompute_attention = false;   // blocks keep no square
@@ -43,7 +44,7 @@ struct Shapes {
 
 // A line of what is held.
 enum class Held : std::uint8_t {
-  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, masters, moments,
+  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments,
   layer_inputs, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
 };
 const char* name_of(Held held);   // "shards of parameters"

@@ -2,16 +2,12 @@
 
 namespace shardbook::tensor_parallel {
 
-namespace {
-
-model::LinearCut cut(const TensorParallelGroup& group, model::LinearCut::Dim dim) {
+model::LinearCut linear_cut(const TensorParallelGroup& group, model::LinearCut::Dim dim) {
   return {dim, group.communicator.size(), group.communicator.index()};
 }
 
-}  // namespace
-
 ColumnParallelLinear::ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config)
-    : weights_(config, cut(group, model::LinearCut::Dim::outputs)), copy_(device, group, config.name + ".copy_to_region") {}
+    : weights_(config, linear_cut(group, model::LinearCut::Dim::outputs)), copy_(device, group, config.name + ".copy_to_region") {}
 
 //@ tensor_parallel.column: A column-parallel linear: x is whole on each rank, y is cut; only dx is summed.
 void ColumnParallelLinear::forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) {
@@ -31,7 +27,7 @@ void ColumnParallelLinear::weight_gradient(Context& ctx, const Tensor& x_NI, con
 //@end
 
 RowParallelLinear::RowParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config)
-    : weights_(config, cut(group, model::LinearCut::Dim::inputs)), reduce_(device, group, config.name + ".reduce_from_region") {
+    : weights_(config, linear_cut(group, model::LinearCut::Dim::inputs)), reduce_(device, group, config.name + ".reduce_from_region") {
   SHARDBOOK_CHECK(!config.bias || config.late_bias, config.name, ": a row-parallel bias is added after the sum over ranks");
 }
 

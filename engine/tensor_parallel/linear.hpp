@@ -22,6 +22,9 @@ namespace shardbook::tensor_parallel {
 using model::LinearConfig;
 using model::Parameter;
 
+// This rank's part of a matmul whose outputs, or inputs, are cut over the group.
+model::LinearCut linear_cut(const TensorParallelGroup& group, model::LinearCut::Dim dim);
+
 class ColumnParallelLinear : public model::Linear {
  public:
   ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);

@@ -4,14 +4,6 @@
 
 namespace shardbook::tensor_parallel {
 
-namespace {
-
-model::LinearCut cut(const TensorParallelGroup& group, model::LinearCut::Dim dim) {
-  return {dim, group.communicator.size(), group.communicator.index()};
-}
-
-}  // namespace
-
 void AllRows::allocate(Context& ctx, std::int64_t width) {
   if (!x_ND.exists()) {
     const base::Shape shape{ctx.batch.tokens(), width};
@@ -23,7 +15,7 @@ void AllRows::allocate(Context& ctx, std::int64_t width) {
 
 ColumnParallelFromRows::ColumnParallelFromRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
                                                const model::LinearConfig& config)
-    : weights_(config, cut(group, model::LinearCut::Dim::outputs)), role_(model::name_of(config.role)), all_(std::move(all)),
+    : weights_(config, linear_cut(group, model::LinearCut::Dim::outputs)), role_(model::name_of(config.role)), all_(std::move(all)),
       f_(device, group, config.name + ".gather_to_region") {}
 
 //@ tensor_parallel.sequence.column: Gather the rows, then as ever; for backward gather them once more, ahead of it.
@@ -54,7 +46,7 @@ void ColumnParallelFromRows::weight_gradient(Context& ctx, const Tensor&, const 
 
 RowParallelToRows::RowParallelToRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
                                      const model::LinearConfig& config)
-    : weights_(config, cut(group, model::LinearCut::Dim::inputs)), role_(model::name_of(config.role)), all_(std::move(all)),
+    : weights_(config, linear_cut(group, model::LinearCut::Dim::inputs)), role_(model::name_of(config.role)), all_(std::move(all)),
       g_(device, group, config.name + ".scatter_from_region") {
   SHARDBOOK_CHECK(!config.bias || config.late_bias, config.name, ": a row-parallel bias is added after the sum over ranks");
 }

@@ -23,6 +23,7 @@ struct LabMachine {
   int call_us = 0;                      // each op costs the host so much more
   base::Rank slow_rank = -1;            // on this rank
   int kernel_us = 0;                    // each kernel that computes takes so much longer
+  int max_ctas = 0;                     // of a GPU's multiprocessors a collective takes so many at most; 0: as NCCL chooses
 };
 
 // Mistakes on purpose (mistakes.hpp). Empty: none.
@@ -45,6 +46,7 @@ struct Choices {
   int limit = 0;                        // freed units in use before the host waits; 0: any number
   bool recompute = false;               // blocks, from their inputs
   bool recompute_attention = false;     // its probabilities alone, from q and k
+  bool gradients_apart = false;         // weight gradients are made apart, and another kernel adds them
   bool synchronize = false;             // the host waits after each layer
   LabMachine machine;
   Mistakes mistakes;

@@ -38,6 +38,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
   shapes.recompute = choices.recompute;
   shapes.recompute_attention = choices.recompute_attention;
+  shapes.fused = !choices.gradients_apart;
   return shapes;
 }
 
@@ -54,6 +55,7 @@ Held held_as(const program::BufferInfo& buffer) {
     case MemoryKind::gathered: return begins("fsdp.gathered.") || of_block ? Held::whole_blocks : Held::whole_ends;
     case MemoryKind::gradient:
       if (name == "gradients" || ends(".gradient_shard")) return Held::gradient_sums;
+      if (name == "gradient_apart") return Held::gradient_apart;
       if (name == "fsdp.gradient_rounded") return Held::rounded_gradient;
       if (name == "fsdp.gradient_staging") return Held::staged_gradient;
       return begins("fsdp.gradient.") ? Held::block_gradients : Held::end_gradients;

@@ -29,6 +29,7 @@ void leave_out(Choices& choices, bool wrong, const char* event_ends_in) {
 const std::map<std::string, Seam, std::less<>>& seams() {
   static const std::map<std::string, Seam, std::less<>> table{
       {"accumulate.reduce", [](Choices& c, const std::string& v) { c.reduce = v == "last" ? plan::Reduce::last_micro_batch : plan::Reduce::every_micro_batch; }},
+      {"accumulate.weight_gradient", [](Choices& c, const std::string& v) { c.gradients_apart = v == "apart"; }},
       {"activations.recompute",
        [](Choices& c, const std::string& v) {
          c.recompute = v == "full";
@@ -58,6 +59,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          if (v == "alike") c.mistakes.model = forget_places;
        }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
+      {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},
       {"optimizer.update",
        [](Choices& c, const std::string& v) {
@@ -80,7 +82,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        [](Choices& c, const std::string& v) {
          if (v == "before_the_sum") c.mistakes.pieces = with_bias_before_the_sum;
        }},
-      {"tensor_parallel.sequence", [](Choices& c, const std::string& v) { c.pieces.cut_tokens = c.store.partial_over_tp = v == "cut"; }},
+      {"tensor_parallel.sequence", [](Choices& c, const std::string& v) { c.pieces.cut_tokens = v == "cut"; }},
       {"tensor_parallel.sum_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "_region.summed"); }},
   };
   return table;
@@ -100,7 +102,7 @@ Choices choices_of(const config::RunConfig& config) {
     SHARDBOOK_CHECK(seam != seams().end(), "the switch ", row.key, " has no seam");
     if (row.key != "fsdp.prefetch") seam->second(choices, config::switch_value(config, row.key));
   }
-  if (choices.mistakes.own_rows) choices.store.partial_over_tp = false;
+  choices.store.partial_over_tp = choices.pieces.cut_tokens && !choices.mistakes.own_rows;
   return choices;
 }
 

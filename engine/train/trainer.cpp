@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/model/accumulate.hpp"
 #include "engine/plan/verify.hpp"
 #include "engine/tensor_parallel/spec.hpp"
 
@@ -92,6 +93,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.
   const model::Sizes sizes = sizes_of(config.model);
   model::ModelSpec spec = tensor_parallel::parallel_spec(spec_of(config, choices), device, {*tp_group_, tp_stream_}, choices.pieces);
+  if (choices.gradients_apart) spec = model::with_gradients_apart(spec);
   if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});

@@ -7,7 +7,6 @@
 #include "engine/metrics/critical_path.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/metrics/collectives.hpp"
-#include "engine/metrics/queued.hpp"
 #include "engine/timeline/reader.hpp"
 #include "tests/cause/runs.hpp"
 
@@ -295,8 +294,7 @@ TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
 // Note 03: what is left of a backward sum after the weight gradient takes as long as a whole sum does.
 TEST(Captured, BackwardSumsOfTensorParallelismQueueBehindWeightGradients) {
   const PlantedRun run = captured_run("gpt-1.3b-tp4");
-  auto matched = metrics::match_collectives(run.timeline);
-  metrics::find_queued(run.timeline, matched);
+  const auto matched = metrics::match_collectives(run.timeline);
   std::int64_t backward = 0, queued = 0, others = 0;
   for (const metrics::MatchedCollective& collective : matched) {
     const timeline::Detail& detail = run.timeline.detail(collective.spans.front());

@@ -160,7 +160,7 @@ TEST_P(Trials, AreForetoldByWhatIf) {
 std::vector<config::Switch> that_a_clock_shows() {
   std::vector<config::Switch> rows;
   for (const config::Switch& row : switches()) {
-    if (row.promise != config::Promise::wrong) rows.push_back(row);
+    if (row.promise != config::Promise::wrong && !row.moves.measured) rows.push_back(row);
   }
   return rows;
 }
@@ -170,6 +170,21 @@ INSTANTIATE_TEST_SUITE_P(Table, Trials, testing::ValuesIn(that_a_clock_shows()),
   for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
   return name;
 });
+
+// What no model has was measured, and the page of what was measured says so.
+TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {
+  std::ifstream file(book::project_root() + "/experiments/switches/README.md");
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  for (const config::Switch& row : switches()) {
+    if (!row.moves.measured) continue;
+    EXPECT_EQ(std::ranges::count(row.needs, "device = cuda"), 1) << row.key;
+    for (const Trial* trial : {&row.moves, &row.still}) EXPECT_NE(page.find("`" + row.key + "=" + trial->value + "`"), std::string::npos) << row.key << "=" << trial->value;
+    EXPECT_NE(shardbook({"switches", row.key}).out.find("changes the measured step (on 2 H200s) by at least"), std::string::npos) << row.key;
+    const Spoken refused = shardbook({"train", "--device", "meta", "--fsdp", "2", "--set", row.key + "=" + row.moves.value});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_NE(refused.err.find("does nothing here: it needs device = cuda"), std::string::npos) << refused.err;
+  }
+}
 
 // ---- Machines and mistakes of the labs ----------------------------------------------------------
 

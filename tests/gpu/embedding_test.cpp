@@ -83,14 +83,14 @@ TEST_F(Embedding, PositionsAreAddedForwardAndSummedBackward) {
       Numbers x(normal(n), dtype), weight(normal(positions * width), dtype);
       const Numbers before = x;
       run_both([&](bool gpu) {
-        return kernels::PositionForwardArgs{weight.at(gpu), x.at(gpu), sequences * positions, positions, width, gpu ? dtype : DType::f64};
+        return kernels::PositionForwardArgs{weight.at(gpu), x.at(gpu), sequences * positions, positions, width, gpu ? dtype : DType::f64, 0};
       }, &kernels::host::position_forward, &kernels::cuda::position_forward);
       expect_within(x, [&](std::size_t i) { return unit_f32 * std::abs(x[i]); });
 
       for (const bool accumulate : {false, true}) {
         Numbers dx(small_integers(n, 100), dtype), dweight(small_integers(positions * width, 1000), DType::f32);
         run_both([&](bool gpu) {
-          return kernels::PositionBackwardArgs{dx.at(gpu), dweight.at(gpu), sequences * positions, positions, width, accumulate, gpu ? dtype : DType::f64};
+          return kernels::PositionBackwardArgs{dx.at(gpu), dweight.at(gpu), sequences * positions, positions, width, accumulate, gpu ? dtype : DType::f64, 0};
         }, &kernels::host::position_backward, &kernels::cuda::position_backward);
         expect_exact(dweight);
       }

@@ -243,9 +243,9 @@ void ends(Bench& bench) {
       &cuda::embedding_backward, [=](char* p) {
         return EmbeddingBackwardArgs{p + V * D * 4, tokens + 2 * N, tokens + 3 * N, tokens + 4 * N, tokens + 6 * N, p, N, D, 0, V, false, DType::bf16}; });
   bench.time<PositionForwardArgs>("position_forward", act + S * D * 2, 2.0 * act, 0, &host::position_forward, &cuda::position_forward,
-      [](char* p) { return PositionForwardArgs{p + act, p, B * S, S, D, DType::bf16}; });
+      [](char* p) { return PositionForwardArgs{p + act, p, B * S, S, D, DType::bf16, 0}; });
   bench.time<PositionBackwardArgs>("position_backward", act + S * D * 4, act + S * D * 8.0, 0, &host::position_backward, &cuda::position_backward,
-      [](char* p) { return PositionBackwardArgs{p, p + act, B * S, S, D, true, DType::bf16}; });
+      [](char* p) { return PositionBackwardArgs{p, p + act, B * S, S, D, true, DType::bf16, 0}; });
   bench.time<CrossEntropyMaxArgs>("cross_entropy_max", logits, logits, 0, &host::cross_entropy_max, &cuda::cross_entropy_max,
       [=](char* p) { return CrossEntropyMaxArgs{p, stats, N, V, DType::bf16}; });
   bench.time<CrossEntropySumsArgs>("cross_entropy_sums", logits, logits, 0, &host::cross_entropy_sums, &cuda::cross_entropy_sums,

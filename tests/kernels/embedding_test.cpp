@@ -103,7 +103,7 @@ TYPED_TEST(Embedding, PositionsAddTheSameTableToEverySequence) {
   const std::int64_t sequences = 2, positions = 3;
   const Numbers weight = integers(1, positions * width), x = integers(2, sequences * positions * width);
   const Tensor x_ND = bench.tensor({sequences * positions, width}, x);
-  position_forward(bench.stream(), bench.tensor({positions, width}, weight), x_ND);
+  position_forward(bench.stream(), bench.tensor({positions, width}, weight), x_ND, 0);
   const Numbers after = bench.values(x_ND);
   for (std::int64_t i = 0; i < sequences * positions * width; ++i) {
     EXPECT_EQ(after[i], x[i] + weight[i % (positions * width)]);
@@ -116,7 +116,7 @@ TYPED_TEST(Embedding, PositionBackwardSumsSequencesAndAddsOnlyWhenToldTo) {
   const Numbers dx = integers(1, sequences * positions * width), before = integers(2, positions * width);
   for (const bool accumulate : {false, true}) {
     const Tensor dweight_SD = bench.tensor({positions, width}, before);
-    position_backward(bench.stream(), bench.tensor({sequences * positions, width}, dx), dweight_SD, accumulate);
+    position_backward(bench.stream(), bench.tensor({sequences * positions, width}, dx), dweight_SD, accumulate, 0);
     const Numbers dweight = bench.values(dweight_SD);
     for (std::int64_t i = 0; i < positions * width; ++i) {
       double expected = accumulate ? before[i] : 0;
@@ -160,22 +160,17 @@ TEST(EmbeddingGradients, AreThoseOfFiniteDifferences) {
   const auto scalar = [&](const Numbers& weight_at, const Numbers& position_at) {
     const Tensor x_ND = bench.tensor({count, width});
     embedding_forward(bench.stream(), bench.indices(tokens), bench.tensor({vocab, width}, weight_at), 0, x_ND);
-    position_forward(bench.stream(), bench.tensor({count, width}, position_at), x_ND);
+    position_forward(bench.stream(), bench.tensor({count, width}, position_at), x_ND, 0);
     return weighted(dx, bench.values(x_ND));
   };
   const Tensor dx_ND = bench.tensor({count, width}, dx);
   const Tensor dweight_VD = bench.tensor({vocab, width}), dposition_SD = bench.tensor({count, width});
   embedding_backward(bench.stream(), dx_ND, segments_of(bench, 0, vocab), 0, dweight_VD, false);
-  position_backward(bench.stream(), dx_ND, dposition_SD, false);
+  position_backward(bench.stream(), dx_ND, dposition_SD, false, 0);
   expect_gradient([&](const Numbers& at) { return scalar(at, position); }, weight, bench.values(dweight_VD),
                   count * width, "dweight");
   expect_gradient([&](const Numbers& at) { return scalar(weight, at); }, position, bench.values(dposition_SD),
                   count * width, "dposition");
-}
-
-TEST(EmbeddingShapes, PositionsThatDoNotDivideTheTokensAreRefused) {
-  HostBench<float> bench;
-  EXPECT_THROW(position_forward(bench.stream(), bench.tensor({3, width}), bench.tensor({7, width})), base::Failure);
 }
 
 }  // namespace

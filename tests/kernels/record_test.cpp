@@ -66,8 +66,8 @@ class Record : public ::testing::Test {
     widen(s, bf16({10}), row, true);
     embedding_forward(s, index, bf16({8, 10}), 0, x);
     embedding_backward(s, x, {index, index, i32({7}), i32({1})}, 0, f32({8, 10}), false);
-    position_forward(s, bf16({3, 10}), x);
-    position_backward(s, x, f32({3, 10}), true);
+    position_forward(s, bf16({3, 10}), x, 0);
+    position_backward(s, x, f32({3, 10}), true, 0);
     split_heads(s, {1, 2, 1, 3, 10}, x, heads);
     merge_heads(s, {1, 2, 1, 3, 10}, heads, x);
     attention_scores(s, heads, heads, square);

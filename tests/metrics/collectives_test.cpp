@@ -2,7 +2,6 @@
 #include "engine/metrics/collectives.hpp"
 
 #include "engine/metrics/predicates.hpp"
-#include "engine/metrics/queued.hpp"
 #include "tests/metrics/scene.hpp"
 
 namespace shardbook::metrics {
@@ -127,8 +126,7 @@ WaitSplit last_of(const Queue& queue, Rank rank = 0) {
     scene.collective(r, begin + 3'000, now + 3'000 + queue.takes, queue.alone, {}, CollectiveOp::all_reduce, 1 << 20);
   }
   const Timeline timeline = scene.done();
-  auto matched = match_collectives(timeline);
-  find_queued(timeline, matched);
+  const auto matched = match_collectives(timeline);
   const MatchedCollective& last = matched.back();
   return split(timeline, last, last.spans[static_cast<std::size_t>(rank)]);
 }

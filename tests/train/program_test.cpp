@@ -408,7 +408,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
 // Prefetch is slots, and replicas of shards hold what shards hold.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart"}) {
     for (int dp : {1, 2}) {
       config::RunConfig config = small_config(1, 2, dp);
       config.model.layers = 4;

@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "engine/base/check.hpp"
-#include "engine/metrics/queued.hpp"
 #include "engine/timeline/cores.hpp"
 #include "viewer/scene/alike.hpp"
 #include "viewer/scene/path_window.hpp"
@@ -175,7 +174,6 @@ void Scene::make_windows() {
 
 void Scene::make_collectives() {
   collectives_ = metrics::match_collectives(timeline_, &disagreement_);
-  metrics::find_queued(timeline_, collectives_);
   straggler_ = metrics::straggler(timeline_, collectives_);
 }
 

@@ -179,6 +179,7 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
 
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
+  if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
   try {
     std::lock_guard lock(mutex_);
     const ncclResult_t code = ncclCommInitRankConfig(&whole_, world.size(), id, world.rank(), &config);
@@ -225,6 +226,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
     stop_if_failed();
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = options_.blocking_calls ? 1 : 0;
+    if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
     const ncclResult_t code = ncclCommSplit(whole_, group.number, group.index_of_me, &nccl, &config);
     if (code != ncclInProgress) expect(code, whole_, "ncclCommSplit", who);
     await_ready(whole_, "ncclCommSplit", who);

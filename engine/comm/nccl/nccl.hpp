@@ -30,6 +30,8 @@ struct NcclOptions {
   // given up by the caller itself, and calls by abort(). Measured on 2 H200s, NCCL 2.28.3: 6.5 to 10 µs a call
   // against 62 µs (tests/gpu/nccl_test.cpp prints both).
   bool blocking_calls = true;
+  // Blocks of threads, and so multiprocessors, that a collective may take at most; 0: as NCCL chooses (ncclConfig_t::maxCTAs).
+  int max_ctas = 0;
 };
 
 // Collective over all ranks of `world`. `device` is this rank's cuda device, not sealed yet; both outlive the

@@ -48,7 +48,7 @@ inline void check_path(const Timeline& timeline, metrics::Window window) {
     metrics::busbw(timeline, collective);
     for (const SpanRef span : collective.spans) {
       const metrics::WaitSplit split = metrics::split(timeline, collective, span);
-      require(split.wait_ns >= 0 && split.transfer_ns >= 0, "a collective is waiting and transfer");
+      require(split.wait_ns >= 0 && split.queued_ns >= 0 && split.transfer_ns >= 0, "a collective is waiting, queued and transfer");
     }
   }
   const metrics::CriticalPath path = metrics::critical_path(timeline, matched, window);
