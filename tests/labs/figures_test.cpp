@@ -151,7 +151,7 @@ TEST(Lab03, FiguresAreThoseOfToday) {
   const double a_sum = static_cast<double>(awaited.clock().timing().took[sums.front()]) / 1e3;   // of 32 MiB, beside nothing
   expect_known("03_reading", {
       {"tp1", big("1").ms()}, {"tp2", two.ms()}, {"tp2.awaited", awaited.ms()}, {"tp4", big("4").ms()},
-      {"a.sum_us", a_sum}, {"sums.48", 48 * a_sum / 1e3}, {"tutor.tp1", Modelled(Options{}).ms()}, {"tutor.tp2", Modelled(Options{{"tp", "2"}}).ms()},
+      {"a.sum_us", a_sum}, {"sums.48", 48 * a_sum / 1e3}, {"tutor.tp1", Modelled(Options{}).ms()}, {"tutor.tp2", Modelled(Options{{"tp", "2"}}).ms()}, {"tutor.fsdp8", Modelled(Options{{"fsdp", "8"}}).ms()},
       {"fsdp8", eight({}).ms()}, {"forward.only", eight({{"set", "fsdp.backward_prefetch=none"}}).ms()}, {"no.prefetch", eight({{"prefetch", "0"}}).ms()},
       {"one.at.once", eight({{"set", "fsdp.limit_all_gathers=1"}}).ms()}});
 }
@@ -252,7 +252,9 @@ std::string said_in(const std::string& page) {
 }
 
 std::vector<fs::path> pages_of(const fs::path& lab) {
-  std::vector<fs::path> pages{lab / "lab.json", lab / "text.md", fs::path(SHARDBOOK_SOURCE_DIR) / "solutions" / lab.filename() / "solution.md"};
+  const fs::path solutions = fs::path(SHARDBOOK_SOURCE_DIR) / "solutions", reference = solutions / (lab.filename().string().substr(0, 2) + "-reading-ref.md");
+  std::vector<fs::path> pages{lab / "lab.json", lab / "text.md", solutions / lab.filename() / "solution.md"};
+  if (fs::exists(reference)) pages.push_back(reference);   // of lab 03
   if (fs::exists(lab / "text.es.md")) pages.push_back(lab / "text.es.md");   // where it is translated
   return pages;
 }
