@@ -323,6 +323,31 @@ TEST(Texts, QuoteNoFigureThatIsNotComputedAnew) {
   EXPECT_GT(quotes, 100u);
 }
 
+// What is shown with a part is shown with each of its faults: a figure of one fault's check must be one of the others' too.
+TEST(Texts, OfAPartWithSeveralFaultsQuoteTheFigureOfNoneAlone) {
+  int faults = 0, quotes = 0;
+  for (const fs::directory_entry& lab : fs::directory_iterator(fs::path(SHARDBOOK_SOURCE_DIR) / "labs")) {
+    const std::string json = fs::exists(lab.path() / "lab.json") ? read(lab.path() / "lab.json") : "", id = "\"id\": \"" + lab.path().filename().string().substr(0, 2);
+    for (std::size_t at = json.find(id, json.find("\"parts\"")); at != std::string::npos; at = json.find(id, at + 1)) {
+      const std::string part = json.substr(at, json.find(id, at + 1) - at), name = part.substr(7, 3);
+      const fs::path solutions = fs::path(SHARDBOOK_SOURCE_DIR) / "solutions" / lab.path().filename();
+      std::vector<std::vector<double>> found{numbers_in(read(solutions / (name + ".figures.json")))};
+      for (int seed = 1; fs::exists(solutions / (name + "_" + std::to_string(seed) + ".figures.json")); ++seed) found.push_back(numbers_in(read(solutions / (name + "_" + std::to_string(seed) + ".figures.json"))));
+      EXPECT_EQ(part.find("\"by_seed\"") != std::string::npos, found.size() > 1) << name;
+      faults += static_cast<int>(found.size()) - 1;
+      if (found.size() == 1) continue;
+      for (const Quoted& quoted : quoted_in(part)) {
+        ++quotes;
+        const auto gives = [&](const std::vector<double>& figures) { return std::any_of(figures.begin(), figures.end(), [&](double value) { return std::abs(value - quoted.value) <= quoted.half_digit * 1.001; }); };
+        const auto giving = std::count_if(found.begin(), found.end(), gives);
+        EXPECT_TRUE(giving == 0 || giving == static_cast<std::ptrdiff_t>(found.size())) << name << " says " << quoted.text << ", and not each of its faults gives that";
+      }
+    }
+  }
+  EXPECT_GE(faults, 1);
+  EXPECT_GE(quotes, 1);
+}
+
 TEST(Texts, QuotedNumbersAreFoundWithTheirPrecision) {
   const std::vector<Quoted> found = quoted_in("from 66.9 ms to 48 ms, 12.8 µs each; as ms");
   ASSERT_EQ(found.size(), 3u);
