@@ -70,6 +70,20 @@ TEST(WhatIf, GivesTheTutorsFigures) {
   EXPECT_NE(shardbook({"whatif", run, "host=0"}).out.find("A model, not a measurement"), std::string::npos);
 }
 
+// README quotes it; its other figures are held by `says` comments.
+TEST(Why, SaysOfTheFirstTenMinutesWhatReadmeQuotes) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "gpt-1.3b", "--fsdp", "8", "--sequences", "64", "--prefetch", "0", "--out", run}).code, 0);
+  const std::string readme = content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/README.md"), begin = "on what bounds its step, \"";
+  const std::size_t at = readme.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const std::string quoted = readme.substr(at + begin.size(), readme.find('"', at + begin.size()) - at - begin.size());
+  EXPECT_GT(quoted.size(), 20u);
+  const nlohmann::json why = json_of({"why", run});
+  EXPECT_NE(why["sentence"].get<std::string>().find(quoted), std::string::npos) << why["sentence"] << "\nREADME: " << quoted;
+}
+
 // A list takes every word behind it, so it is told there which is the run.
 TEST(WhatIf, TakesTheRunBeforeAListAndBehindIt) {
   const Folder folder;
