@@ -137,7 +137,7 @@ base::Status say_pass(const Course& course, const Place& place, const PartState&
 
 nlohmann::json json_of(const Place& place, const Verdict& verdict, const std::vector<workbook::Compared>& compared) {
   nlohmann::json json = {{"part", place.part->id}, {"passed", verdict.passed}, {"seconds", verdict.seconds},
-                         {"findings", nlohmann::json::array()}, {"figures", verdict.figures}, {"predictions", nlohmann::json::array()}};
+                         {"findings", nlohmann::json::array()}, {"figures", verdict.figures}, {"predictions", nlohmann::json::array()}, {"remarks", verdict.remarks}};
   for (const Finding& one : verdict.findings) {
     json["findings"].push_back({{"rule", one.rule}, {"message", one.message}, {"file", one.file}, {"line", one.line}, {"page", one.page}, {"place", one.place}});
   }

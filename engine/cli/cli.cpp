@@ -148,7 +148,7 @@ std::vector<Command> make_commands() {
        "  ./shardbook why experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz --step 11\n"
        "  ./shardbook why rank0.json.gz rank1.json.gz                  traces of torch.profiler\n",
        why_switches(), why},
-      {"whatif", "RUN [KEY=FACTOR...]", 1, -1, "What would the step take if a cost were another, or a wait not there?",
+      {"whatif", "RUN [KEY=FACTOR...]", 0, -1, "What would the step take if a cost were another, or a wait not there?",
        "The recorded step is resolved again with that change. Of a modelled run by its own profile; of a measured one\n"
        "each op keeps its measured duration and the recorded edges place it. With --set the step is issued again with a\n"
        "switch: ops that stay keep their durations, others take the profile's. The answer is a model in all cases.\n\n"

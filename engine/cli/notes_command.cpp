@@ -2,6 +2,7 @@
 #include "engine/cli/notes_command.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -277,6 +278,13 @@ int marks_in(const std::string& folder) {
   return count;
 }
 
+// "NOTE has 4 choices", "NOTE: 'a title' has 20 words": some sentences go on from the file's name, others begin anew.
+std::string said_of_file(const Finding& one) {
+  constexpr std::array<std::string_view, 4> verbs{"is ", "has ", "does ", "ties "};
+  const bool goes_on = std::any_of(verbs.begin(), verbs.end(), [&](std::string_view verb) { return one.sentence.starts_with(verb); });
+  return text(one.file, goes_on ? " " : ": ", one.sentence);
+}
+
 base::Result<workbook::Verdict> judge_notes(const std::string& root, const workbook::Place& place, const std::string& asked, const std::vector<std::string>& clones) {
   std::error_code ignored;
   const std::string folder = fs::is_regular_file(asked, ignored) || fs::path(asked).has_extension() ? fs::path(asked).parent_path().string() : asked;
@@ -286,13 +294,12 @@ base::Result<workbook::Verdict> judge_notes(const std::string& root, const workb
   verdict.passed = report.value().passed();
   const std::string below = fs::relative(folder, root, ignored).generic_string();
   for (const Finding& one : report.value().findings) {
-    if (verdict.passed) break;   // what is left are warnings, which `notes check` tells
-    verdict.findings.push_back({one.rule, text(one.file, one.sentence.starts_with("is ") || one.sentence.starts_with("has ") || one.sentence.starts_with("does ") ? " " : ": ", one.sentence),
-                                one.line > 0 ? below + "/" + one.file : "", one.line, "labs/03_reading/text.md#choice", ""});
+    // Of notes that pass all that is left are warnings
+    if (verdict.passed) verdict.remarks.push_back(said_of_file(one));
+    else verdict.findings.push_back({one.rule, said_of_file(one), one.line > 0 ? below + "/" + one.file : "", one.line, "labs/03_reading/text.md#choice", ""});
   }
   verdict.figures = {{"choices", report.value().choices}, {"citations", report.value().citations}};
   if (!verdict.passed) return verdict;
-  for (const Finding& one : report.value().findings) verdict.remarks.push_back(text(one.file, " ", one.sentence));
   if (report.value().judged_by_table > 0) {
     verdict.remarks.push_back(text(report.value().judged_by_table, " of ", report.value().citations, " citations were judged by the lab's table alone: their files are not in sources/. "
                                    "The table knows which name stands in which line, and not whether you have read it; ./shardbook notes sources fetches the files, --clone takes them from a clone"));

@@ -94,13 +94,12 @@ std::string without_comments(const std::string& page) {
   return out;
 }
 
-// A lab's text without its last chapter, and where that went: who reads the whole has not predicted yet.
-std::string without_found(std::string page, const std::string& lab_path) {
-  const std::size_t heading = page.find("\n## What there is to find\n");
-  if (heading == std::string::npos) return page;
-  const std::size_t anchor = page.rfind("\n<a id=", heading);
-  page.erase(anchor != std::string::npos && heading - anchor < 32 ? anchor : heading);
-  return page + text("\n## What there is to find\n\nFor when you have your own numbers: `./shardbook read ", lab_path, " --found` shows it, and `./shardbook read NNa --found` that of one part.\n");
+// A lab's text without the findings of its last chapter: who reads the whole has not predicted yet. That chapter has one anchor in
+// all languages, and its own words on how the rest is read.
+std::string without_found(const std::string& page) {
+  const std::size_t anchor = page.find("\n<a id=\"found\"></a>\n");
+  if (anchor == std::string::npos) return page;
+  return page.substr(0, std::min(page.find("\n### ", anchor), page.size()));
 }
 
 // The part that "00a" names, "" where there is none of that name.
@@ -196,7 +195,7 @@ int read_note(const Line& line, Console& console) {
   } else if (!chapter.empty()) {
     content.value() = chapter_of(content.value(), chapter);
   } else if (whole_lab) {
-    content.value() = without_found(std::move(content).value(), fs::path(shown_as).parent_path().generic_string());
+    content.value() = without_found(content.value());
   }
   base::Result<std::vector<book::Excerpt>> excerpts = book::all_excerpts(root);
   if (!excerpts) return refuse(console, excerpts.error());

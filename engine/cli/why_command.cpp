@@ -33,6 +33,16 @@ std::vector<std::string> values_of(const Line& line, const std::string& name) {
   return found == line.switches.end() ? std::vector<std::string>{} : found->second;
 }
 
+// Whether a word names a run, and not what is to be otherwise: neither KEY=VALUE nor FILE:LINE. Folders of runs hold their
+// switches, so a '=' behind a '/' is a name's.
+bool is_run(const std::string& word) {
+  std::error_code ignored;
+  if (std::filesystem::exists(word, ignored)) return true;
+  const std::size_t sign = word.find_first_of("=/"), colon = word.rfind(':');
+  if (sign != std::string::npos && word[sign] == '=') return false;
+  return colon == std::string::npos || word.find_first_not_of("0123456789", colon + 1) != std::string::npos;
+}
+
 // The run's step as all of its ranks issue it with these switches.
 base::Result<cause::Issued> issued_with(const cause::Recorded& recorded, const std::vector<std::string>& switches) {
   config::RunConfig config;
@@ -139,18 +149,15 @@ int whatif(const Line& line, Console& console) {
   cause::Asked asked;
   std::vector<std::string> places;
   for (const std::string& word : line.places) {
-    // A folder may have a '=' in its name: those of runs hold their switches.
-    std::error_code ignored;
-    if (word.find('=') == std::string::npos || word.find('/') != std::string::npos || std::filesystem::exists(word, ignored)) places.push_back(word);
+    if (is_run(word)) places.push_back(word);
     else if (word.starts_with("wait")) asked.drop.push_back(word);
     else asked.scale.push_back(word);
   }
-  // "--set KEY=VALUE RUN": the run stands behind the values
-  for (const std::string& word : values_of(line, "set")) (word.find('=') == std::string::npos || word.find('/') != std::string::npos ? places : asked.set).push_back(word);
+  // "--set KEY=VALUE RUN": a list takes the run that stands behind it, too
+  for (const auto& [name, into] : {std::pair{"scale", &asked.scale}, {"drop", &asked.drop}, {"earlier", &asked.earlier}, {"set", &asked.set}}) {
+    for (const std::string& word : values_of(line, name)) (is_run(word) ? places : *into).push_back(word);
+  }
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
-  for (const std::string& word : values_of(line, "scale")) asked.scale.push_back(word);
-  for (const std::string& word : values_of(line, "drop")) asked.drop.push_back(word);
-  asked.earlier = values_of(line, "earlier");
   asked.alike = line.has("alike");
   const base::Result<cause::Recorded> recorded = cause::read_recorded(places);
   if (!recorded) return refuse(console, recorded.error());

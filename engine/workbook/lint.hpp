@@ -21,8 +21,9 @@ base::Result<std::vector<std::string>> lint(const std::string& root, const std::
 using Begins = std::function<void(const std::string& file, int number, int of)>;
 
 // Findings of what only a trial shows, in seconds: each solution passes and gives every figure that a prediction or `show`
-// names, its figures.json is what is found today, each starter fails with the first line of its starter.txt, and each wrong
-// answer with the message of its first line; those of all seeds, too. Of notes, the solution passes.
+// names, its figures.json is what is found today, and each starter fails with the first line of its starter.txt, those of
+// by_seed, too; the first solution passes with one seed more; and each wrong answer, with no seed, fails with the message of
+// its first line. Of notes, the solution passes.
 // Errors: there is no such lab; stopped by a signal.
 base::Result<std::vector<std::string>> try_lab(const std::string& root, const std::string& lab, const TrialOptions& options, const Begins& begins);
 

@@ -73,7 +73,7 @@ TODO: what is given, what to write, what to see, and a counterfactual for each "
 <a id="found"></a>
 ## What there is to find
 
-For when you have your own numbers: `./shardbook read %Na --found` shows one part of this.
+For when you have your own numbers: `./shardbook read %Na --found` shows one part of this, `./shardbook read labs/%F --found` all of it.
 
 ### %Na
 

@@ -96,7 +96,9 @@ class Trials {
 
   base::Result<std::vector<std::string>> write() {
     std::vector<Trial> all = trials();
-    std::erase_if(all, [](const Trial& one) { return one.of != Trial::Of::solution || one.place.part->kind != Kind::exercise; });
+    std::erase_if(all, [](const Trial& one) {
+      return one.of != Trial::Of::solution || one.place.part->kind != Kind::exercise || one.place.seed > static_cast<int>(one.place.part->by_seed.size());
+    });
     std::vector<std::string> written;
     for (std::size_t at = 0; at < all.size(); ++at) {
       if (begins_) begins_(all[at].file, static_cast<int>(at) + 1, static_cast<int>(all.size()));
@@ -142,6 +144,9 @@ class Trials {
         add(Trial::Of::solution, place, solution_of(place));
         add(Trial::Of::starter, place, starter_of(place));
       }
+      // A seed also draws sizes: one more, that picks the first file again
+      const Place other{&lab_, &part, static_cast<int>(part.by_seed.size()) + 1};
+      add(Trial::Of::solution, other, solution_of(other));
       std::vector<std::string> wrong;
       std::error_code ignored;
       for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(root_) / "tests/data/labs" / part.id, ignored)) {
@@ -154,9 +159,10 @@ class Trials {
   }
 
   void of_solution(const Trial& trial, const Verdict& verdict) {
-    if (!verdict.passed) return say(trial.file, "does not pass: " + verdict.findings.front().message);
     const Part& part = *trial.place.part;
-    if (part.kind != Kind::exercise) return;
+    const bool other_sizes = trial.place.seed > static_cast<int>(part.by_seed.size());
+    if (!verdict.passed) return say(trial.file, text("does not pass", other_sizes ? text(" with seed ", trial.place.seed) : "", ": ", verdict.findings.front().message));
+    if (part.kind != Kind::exercise || other_sizes) return;
     const std::string where = "labs/" + lab_.name + "/lab.json, " + part.id;
     const std::string gives = text("the check", trial.place.seed == 0 ? "" : " of " + trial.file, " gives no figure `");
     for (const Prediction& one : part.predict) {

@@ -1,10 +1,11 @@
-// `figures`: a number of a text holds when what it names, made anew, rounds to it.
+// What who writes texts and labs types. `figures`: a number of a text holds when what it names, made anew, rounds to it; a lab and
+// its starter are tried.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "engine/cli/figures.hpp"
-#include "tests/cli/spoken.hpp"
+#include "tests/cli/own_project.hpp"
 
 namespace shardbook::cli {
 namespace {
@@ -88,6 +89,34 @@ TEST(Figures, OfARunFollowWhatIsTakenAway) {
   EXPECT_LT(value_of_term("step --tp 2 --fsdp 1 with host=0").value(), 0.9 * step);
   EXPECT_NEAR(value_of_term("step --tp 2 --fsdp 1 / step --tp 2 --fsdp 1").value(), 1, 0);
   EXPECT_GT(value_of_term("exposed --tp 2 --fsdp 1").value(), value_of_term("exposed --tp 2 --fsdp 1 with comm=0").value());
+}
+
+using Author = OwnProject;
+
+TEST_F(Author, TheStarterIsCheckedWithoutAPredictionAndNothingIsNoted) {
+  const std::string before = progress();
+  const Spoken starter = type({"check", "00b", "--starter"});
+  EXPECT_EQ(starter.code, 1) << starter.err;
+  EXPECT_TRUE(has(starter.out, "✗ the starter of 00b does not pass: At 2 MiB you say 18.6 µs and 27.2 were measured (−32 %): one line cannot do it.")) << starter.out;
+  EXPECT_TRUE(has(type({"check", "00a", "--starter"}).err, "--starter is of an exercise, and 00a has none"));
+  EXPECT_EQ(progress(), before);
+}
+
+TEST_F(Author, OneLabIsTriedAndWhatItsTextsStateIsMadeAnew) {
+  for (const char* one : {"labs", "solutions"}) std::filesystem::remove(folder.path() / one);
+  std::filesystem::create_directory(folder.path() / "labs");
+  EXPECT_TRUE(has(type({"lab", "new", "98", "x"}).out, "fill in what says TODO, then ./shardbook build, ./shardbook lab figures 98 --write, ./shardbook lab lint 98."));
+  folder.write("labs/98_x/text.es.md", "Un paso: 80 ms.\n\n<!-- says\nstep --tp 2 --fsdp 1 -> 80 ms\n-->\n");
+  const Spoken linted = type({"lab", "lint", "98"});
+  EXPECT_EQ(linted.code, 1);
+  EXPECT_NE(linted.out.find("labs/98_x/lab.json:3: says TODO still\n"), std::string::npos) << linted.out;
+  EXPECT_NE(linted.out.find("\nlabs/98_x/text.es.md:4: step --tp 2 --fsdp 1 -> 80 ms: it is 1.32 ms now\n"), std::string::npos) << linted.out;
+  EXPECT_NE(linted.out.find("\nsolutions/98_x/work.cpp: "), std::string::npos) << linted.out;
+  EXPECT_TRUE(has(linted.out, "labs/98a.json: No such file or directory; run ./shardbook build, which makes it")) << linted.out;
+  EXPECT_TRUE(has(linted.err, "trying 6 files"));
+  // Of all labs the form alone: quick
+  EXPECT_EQ(type({"lab", "lint"}).err, "");
+  EXPECT_EQ(type({"lab", "figures", "98", "--write"}).code, 2);
 }
 
 }  // namespace

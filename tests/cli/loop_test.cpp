@@ -1,53 +1,16 @@
 // A learner's way through a part, as it is typed.
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <sstream>
 #include <thread>
 
 #include "engine/cli/console.hpp"
-#include "engine/cli/input.hpp"
 #include "engine/timeline/file_bytes.hpp"
-#include "tests/cli/spoken.hpp"
+#include "tests/cli/own_project.hpp"
 
 namespace shardbook::cli {
 namespace {
 
-// A project of one's own: the real engine, labs and solutions, and an empty experiments/.
-class Loop : public ::testing::Test {
- protected:
-  Loop() {
-    const std::filesystem::path real = SHARDBOOK_SOURCE_DIR;
-    for (const char* one : {"engine", "labs", "notes", "solutions"}) std::filesystem::create_directory_symlink(real / one, folder.path() / one);
-    std::filesystem::create_directory(folder.path() / "experiments");
-    std::filesystem::create_directory_symlink(real / "experiments/captured", folder.path() / "experiments/captured");
-    ::setenv("SHARDBOOK_ROOT", folder.path().c_str(), 1);
-  }
-  ~Loop() override { ::unsetenv("SHARDBOOK_ROOT"); }
-
-  static Spoken type(const std::vector<std::string>& words, const std::string& typed = "") {
-    std::istringstream in(typed);
-    const AnswersFrom from(in);
-    return shardbook(words);
-  }
-  std::string progress() const { return content_of(folder / "experiments/progress.txt"); }
-  void pass_00b() {
-    type({"next", "00b", "all_reduce_32MiB=100"});
-    folder.write("experiments/00_timeline/fit.cpp", content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/solutions/00_timeline/fit.cpp"));
-    const Spoken checked = type({"check", "00b"});
-    ASSERT_EQ(checked.code, 0) << checked.out << checked.err;
-  }
-  static bool has(const std::string& text, const std::string& words) {
-    // However the lines were broken.
-    std::istringstream in(text), wanted(words);
-    std::string all, part;
-    for (std::string word; in >> word;) all += word + " ";
-    for (std::string word; wanted >> word;) part += (part.empty() ? "" : " ") + word;
-    return all.find(part) != std::string::npos;
-  }
-
-  Folder folder;
-};
+using Loop = OwnProject;
 
 TEST_F(Loop, AloneSaysWhatIsNextAndHowLongItTakes) {
   const Spoken alone = type({});
@@ -135,33 +98,6 @@ TEST_F(Loop, AnswersMayStandOnTheLine) {
   const Spoken right = type({"check", "late_rank=2", "busy_regime=rank", "compute_more=30", "tutor_exposed=0.32", "tutor_regime=host-bound", "tp4_regime=bandwidth"});
   EXPECT_EQ(right.code, 0) << right.out << right.err;
   EXPECT_TRUE(has(right.out, "fault: you rank 3, found rank 2"));
-}
-
-// As who writes labs sees it.
-TEST_F(Loop, TheStarterIsCheckedWithoutAPredictionAndNothingIsNoted) {
-  const std::string before = progress();
-  const Spoken starter = type({"check", "00b", "--starter"});
-  EXPECT_EQ(starter.code, 1) << starter.err;
-  EXPECT_TRUE(has(starter.out, "✗ the starter of 00b does not pass: At 2 MiB you say 18.6 µs and 27.2 were measured (−32 %): one line cannot do it.")) << starter.out;
-  EXPECT_TRUE(has(type({"check", "00a", "--starter"}).err, "--starter is of an exercise, and 00a has none"));
-  EXPECT_EQ(progress(), before);
-}
-
-TEST_F(Loop, OneLabIsTriedAndWhatItsTextsStateIsMadeAnew) {
-  for (const char* one : {"labs", "solutions"}) std::filesystem::remove(folder.path() / one);
-  std::filesystem::create_directory(folder.path() / "labs");
-  EXPECT_TRUE(has(type({"lab", "new", "98", "x"}).out, "fill in what says TODO, then ./shardbook build, ./shardbook lab figures 98 --write, ./shardbook lab lint 98."));
-  folder.write("labs/98_x/text.es.md", "Un paso: 80 ms.\n\n<!-- says\nstep --tp 2 --fsdp 1 -> 80 ms\n-->\n");
-  const Spoken linted = type({"lab", "lint", "98"});
-  EXPECT_EQ(linted.code, 1);
-  EXPECT_NE(linted.out.find("labs/98_x/lab.json:3: says TODO still\n"), std::string::npos) << linted.out;
-  EXPECT_NE(linted.out.find("\nlabs/98_x/text.es.md:4: step --tp 2 --fsdp 1 -> 80 ms: it is 1.32 ms now\n"), std::string::npos) << linted.out;
-  EXPECT_NE(linted.out.find("\nsolutions/98_x/work.cpp: "), std::string::npos) << linted.out;
-  EXPECT_TRUE(has(linted.out, "labs/98a.json: No such file or directory; run ./shardbook build, which makes it")) << linted.out;
-  EXPECT_TRUE(has(linted.err, "trying 5 files"));
-  // Of all labs the form alone: quick
-  EXPECT_EQ(type({"lab", "lint"}).err, "");
-  EXPECT_EQ(type({"lab", "figures", "98", "--write"}).code, 2);
 }
 
 TEST_F(Loop, TheSolutionComesWithAPassOrAfterThreeFailures) {
@@ -365,6 +301,12 @@ TEST_F(Loop, JsonHasTheVerdictAndThePredictions) {
   EXPECT_EQ(checked.code, 1);
   EXPECT_NE(checked.out.find("\"rule\": \"one_line\""), std::string::npos) << checked.out;
   EXPECT_NE(checked.out.find("\"predicted\": \"150\""), std::string::npos);
+  // What a pass adds: here, that the sources are not at hand
+  const Spoken notes = type({"check", "03a", "--solution", "--json"});
+  EXPECT_EQ(notes.code, 0) << notes.out << notes.err;
+  const std::size_t remarks = notes.out.find("\"remarks\": [\n");
+  ASSERT_NE(remarks, std::string::npos) << notes.out;
+  EXPECT_NE(notes.out.find("citations were judged by the lab's table alone", remarks), std::string::npos) << notes.out;
 }
 
 TEST_F(Loop, APartsChapterCanBeReadAlone) {

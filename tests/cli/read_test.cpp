@@ -87,6 +87,19 @@ TEST(Read, TheFirstLineSaysWhichOfANoteAndALabOfOneNumberThisIs) {
   for (const char* other : {"03a", "labs/03_reading", "words"}) EXPECT_EQ(shardbook({"read", other}).out.find("This is note"), std::string::npos) << other;
 }
 
+TEST(Read, ALabsFindingsComeWhenTheyAreAskedForInEveryLanguage) {
+  struct { const char* language; const char* title; const char* finding; } const cases[] = {
+      {"en", "What there is to find", "The busy neighbour makes the window grow from 290 to 400 ms"}, {"es", "Lo que hay que encontrar", "La vecina ocupada hace crecer la ventana de 290 a 400 ms"}};
+  for (const auto& one : cases) {
+    const std::string text = shardbook({"read", "labs/00_timeline", "--lang", one.language}).out;
+    EXPECT_NE(text.find(one.title), std::string::npos) << one.language;
+    EXPECT_NE(text.find("--found"), std::string::npos) << one.language << ": how the rest is read";
+    EXPECT_EQ(text.find(one.finding), std::string::npos) << one.language;
+    EXPECT_NE(shardbook({"read", "labs/00_timeline", "--lang", one.language, "--found"}).out.find(one.finding), std::string::npos) << one.language;
+    EXPECT_NE(shardbook({"read", "00a", "--lang", one.language, "--found"}).out.find(one.finding), std::string::npos) << one.language;
+  }
+}
+
 TEST(Read, WithoutANameItListsTheNotes) {
   const Spoken spoken = shardbook({"read"});
   EXPECT_EQ(spoken.code, 0);

@@ -70,6 +70,44 @@ TEST(WhatIf, GivesTheTutorsFigures) {
   EXPECT_NE(shardbook({"whatif", run, "host=0"}).out.find("A model, not a measurement"), std::string::npos);
 }
 
+// README quotes it; its other figures are held by `says` comments.
+TEST(Why, SaysOfTheFirstTenMinutesWhatReadmeQuotes) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "gpt-1.3b", "--fsdp", "8", "--sequences", "64", "--prefetch", "0", "--out", run}).code, 0);
+  const std::string readme = content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/README.md"), begin = "on what bounds its step, \"";
+  const std::size_t at = readme.find(begin);
+  ASSERT_NE(at, std::string::npos);
+  const std::string quoted = readme.substr(at + begin.size(), readme.find('"', at + begin.size()) - at - begin.size());
+  EXPECT_GT(quoted.size(), 20u);
+  const nlohmann::json why = json_of({"why", run});
+  EXPECT_NE(why["sentence"].get<std::string>().find(quoted), std::string::npos) << why["sentence"] << "\nREADME: " << quoted;
+}
+
+// A list takes every word behind it, so it is told there which is the run.
+TEST(WhatIf, TakesTheRunBeforeAListAndBehindIt) {
+  const Folder folder;
+  const std::string run = made_run(folder), named = folder / "tp=2";   // as folders of runs are named
+  std::filesystem::rename(run, named);
+  for (const auto& [list, value] : {std::pair{"--scale", "host=0"}, {"--drop", "waits=host"}, {"--set", "host.synchronize=layer"}}) {
+    const Spoken before = shardbook({"whatif", named, list, value, "--json"}), behind = shardbook({"whatif", list, value, named, "--json"});
+    EXPECT_EQ(before.code, 0) << before.err;
+    EXPECT_EQ(behind.code, 0) << behind.err;
+    EXPECT_EQ(before.out, behind.out) << list;
+  }
+  // What names a line is no run, in neither place
+  for (const auto& [list, value] : {std::pair{"--drop", "wait=engine/no_such.cpp:1"}, {"--earlier", "engine/no_such.cpp:1"}}) {
+    const Spoken before = shardbook({"whatif", named, list, value}), behind = shardbook({"whatif", list, value, named});
+    EXPECT_NE(before.err.find("no_such.cpp:1"), std::string::npos) << before.err;
+    EXPECT_EQ(before.err, behind.err);
+  }
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"whatif"}, {"whatif", "--set", "fsdp.prefetch=2"}, {"whatif", named, named}}) {
+    const Spoken spoken = shardbook(words);
+    EXPECT_EQ(spoken.code, 2);
+    EXPECT_NE(spoken.err.find("whatif takes one run"), std::string::npos) << spoken.err;
+  }
+}
+
 // Set to what it was, a switch changes nothing: every op is found again, by its key, in a step issued anew.
 TEST(WhatIf, WithASwitchAsItWasGivesTheMeasuredStep) {
   for (const char* pack : {"gpt-1.3b-fsdp4.tar.gz", "gpt-1.3b-tp2-fsdp2.tar.gz", "grammar-tutor-tp2-fsdp2.tar.gz"}) {

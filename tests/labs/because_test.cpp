@@ -1,4 +1,4 @@
-// Every "because" of the labs and of notes 03 and 04 is a claim: without its cause the effect must be gone.
+// Every "because" of the labs and of notes 03, 04 and 06 is a claim: without its cause the effect must be gone.
 //
 // because.txt lists the sentences, each with the test that takes its cause away: a sentence with "because" or "since" that is
 // not listed fails here, and so does a row whose words stand nowhere or whose test there is not. The tests of this file are
@@ -10,7 +10,9 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <set>
 #include <sstream>
 
 #include "tests/labs/modelled.hpp"
@@ -272,6 +274,95 @@ TEST(Because, BackwardIsTheTighterOfTheTwoForGradientsAreSummedInFp32) {
   EXPECT_LT(tightness(2), 1.1 * gather / forward) << "in bf16: as tight as forward";
 }
 
+// ---- Note 06 ----------------------------------------------------------------------------------------
+
+// The buffers that ops of this name write in backward.
+std::set<program::BufferId> written_in_backward(const Modelled& run, const std::string& name) {
+  std::set<program::BufferId> all;
+  for (const Op& op : run.issued().program().ops) {
+    if (op.desc.name != name || op.key.phase != Phase::backward) continue;
+    for (int use = 0; use < op.desc.use_count; ++use) {
+      if ((op.desc.written_mask >> use & 1) != 0) all.insert(op.desc.uses[static_cast<std::size_t>(use)].buffer);
+    }
+  }
+  return all;
+}
+
+// How often in two steps something is written into this buffer that a use of another block may still need, when the ops that
+// `moves` picks run on a stream of their own and not where they were issued.
+int overwritten(const Modelled& run, program::BufferId buffer, const std::function<bool(const Op&)>& moves) {
+  program::Program program = run.issued().program();
+  program::Catalogue catalogue = run.issued().catalogue();
+  const auto other = static_cast<program::StreamId>(catalogue.streams.size());
+  catalogue.streams.push_back({"other"});
+  for (Command& command : program.commands) {
+    if (command.kind == CommandKind::op && moves(program.ops[command.op])) command.stream = program.ops[command.op].stream = other;
+  }
+  int found = 0;
+  for (const check::Race& race : check::races(catalogue, {&program, &program})) {
+    const bool of_two_blocks = program.ops[race.first.op].key.layer != program.ops[race.second.op].key.layer;
+    found += race.buffer == buffer && race.second_writes && of_two_blocks;
+  }
+  return found;
+}
+
+const auto none_moves = [](const Op&) { return false; };
+
+TEST(Because, OneRoundedGradientIsEnoughForOneStreamWritesAndReadsIt) {
+  const Modelled run(Options{{"fsdp", "4"}, {"set", "fsdp.reduce_dtype=bf16"}});
+  const std::vector<program::BufferInfo>& buffers = run.issued().catalogue().buffers;
+  const auto rounded = std::find_if(buffers.begin(), buffers.end(), [](const program::BufferInfo& one) { return one.name == "fsdp.gradient_rounded"; });
+  ASSERT_NE(rounded, buffers.end());
+  const auto buffer = static_cast<program::BufferId>(rounded - buffers.begin());
+  const auto rounds = [&](const Op& op) {
+    for (int use = 0; use < op.desc.use_count; ++use) {
+      if ((op.desc.written_mask >> use & 1) != 0 && op.desc.uses[static_cast<std::size_t>(use)].buffer == buffer) return true;
+    }
+    return false;
+  };
+  EXPECT_EQ(overwritten(run, buffer, none_moves), 0);
+  EXPECT_GE(overwritten(run, buffer, rounds), 4) << "rounded on another stream, a block's gradient meets that of the block before";
+}
+
+TEST(Because, OneSquareIsEnoughForBlocksAreComputedAgainOneAfterTheOther) {
+  const auto run = [](const char* recompute) { return Modelled(Options{{"fsdp", "2"}, {"set", std::string("activations.recompute=") + recompute}}); };
+  EXPECT_TRUE(written_in_backward(run("none"), "attention_scores").empty());
+  for (const char* recompute : {"selective", "full"}) {
+    const Modelled again = run(recompute);
+    const std::set<program::BufferId> squares = written_in_backward(again, "attention_scores");
+    ASSERT_EQ(squares.size(), 1u) << recompute << ": one for all blocks";
+    EXPECT_EQ(overwritten(again, *squares.begin(), none_moves), 0) << recompute;
+    // Two blocks at work at a time: one writes where the other still reads
+    const auto every_other = [](const Op& op) { return op.key.phase == Phase::backward && op.key.layer % 2 == 1; };
+    EXPECT_GE(overwritten(again, *squares.begin(), every_other), 2) << recompute;
+  }
+}
+
+TEST(Because, AShardStandsBesideWhatIsWholeForAGatherReadsTheOneAndWritesTheOther) {
+  const auto held = [](const Modelled& run, program::MemoryKind kind) {
+    base::Bytes bytes = 0;
+    for (const program::BufferInfo& one : run.issued().catalogue().buffers) bytes += one.kind == kind ? one.bytes : 0;
+    return bytes;
+  };
+  const Modelled whole(Options{{"dp", "4"}}), zero_2(Options{{"fsdp", "4"}, {"reshard", "false"}});
+  int gathers = 0;
+  for (OpIndex at : zero_2.issued().collectives()) {
+    const Op& op = zero_2.issued().program().ops[at];
+    if (op.desc.kind != OpKind::all_gather) continue;
+    ++gathers;
+    for (int use = 0; use < op.desc.use_count; ++use) {
+      const program::MemoryKind kind = zero_2.issued().catalogue().buffers[op.desc.uses[static_cast<std::size_t>(use)].buffer].kind;
+      EXPECT_EQ(kind, (op.desc.written_mask >> use & 1) != 0 ? program::MemoryKind::gathered : program::MemoryKind::parameter);
+    }
+  }
+  EXPECT_GT(gathers, 0);
+  const base::Bytes all = held(whole, program::MemoryKind::parameter);
+  EXPECT_NEAR(static_cast<double>(held(zero_2, program::MemoryKind::gathered)), static_cast<double>(all), 0.01 * static_cast<double>(all));
+  EXPECT_NEAR(static_cast<double>(held(zero_2, program::MemoryKind::parameter)), static_cast<double>(all) / 4, 0.01 * static_cast<double>(all));
+  // Nothing is gathered where all of it is kept, and there is no second copy
+  EXPECT_EQ(held(whole, program::MemoryKind::gathered), 0);
+}
+
 // ---- The list ---------------------------------------------------------------------------------------
 
 struct Row {
@@ -280,7 +371,7 @@ struct Row {
 
 std::vector<fs::path> pages() {
   const fs::path root = SHARDBOOK_SOURCE_DIR;
-  std::vector<fs::path> all = {"notes/03_tensor_parallel.md", "notes/04_fsdp.md"};
+  std::vector<fs::path> all = {"notes/03_tensor_parallel.md", "notes/04_fsdp.md", "notes/06_memory.md"};
   for (const fs::directory_entry& lab : fs::directory_iterator(root / "labs")) {
     const fs::path name = lab.path().filename();
     if (!fs::exists(lab.path() / "lab.json")) continue;

@@ -151,7 +151,7 @@ TEST(Lab03, FiguresAreThoseOfToday) {
   const double a_sum = static_cast<double>(awaited.clock().timing().took[sums.front()]) / 1e3;   // of 32 MiB, beside nothing
   expect_known("03_reading", {
       {"tp1", big("1").ms()}, {"tp2", two.ms()}, {"tp2.awaited", awaited.ms()}, {"tp4", big("4").ms()},
-      {"a.sum_us", a_sum}, {"sums.48", 48 * a_sum / 1e3}, {"tutor.tp1", Modelled(Options{}).ms()}, {"tutor.tp2", Modelled(Options{{"tp", "2"}}).ms()},
+      {"a.sum_us", a_sum}, {"sums.48", 48 * a_sum / 1e3}, {"tutor.tp1", Modelled(Options{}).ms()}, {"tutor.tp2", Modelled(Options{{"tp", "2"}}).ms()}, {"tutor.fsdp8", Modelled(Options{{"fsdp", "8"}}).ms()},
       {"fsdp8", eight({}).ms()}, {"forward.only", eight({{"set", "fsdp.backward_prefetch=none"}}).ms()}, {"no.prefetch", eight({{"prefetch", "0"}}).ms()},
       {"one.at.once", eight({{"set", "fsdp.limit_all_gathers=1"}}).ms()}});
 }
@@ -252,7 +252,9 @@ std::string said_in(const std::string& page) {
 }
 
 std::vector<fs::path> pages_of(const fs::path& lab) {
-  std::vector<fs::path> pages{lab / "lab.json", lab / "text.md", fs::path(SHARDBOOK_SOURCE_DIR) / "solutions" / lab.filename() / "solution.md"};
+  const fs::path solutions = fs::path(SHARDBOOK_SOURCE_DIR) / "solutions", reference = solutions / (lab.filename().string().substr(0, 2) + "-reading-ref.md");
+  std::vector<fs::path> pages{lab / "lab.json", lab / "text.md", solutions / lab.filename() / "solution.md"};
+  if (fs::exists(reference)) pages.push_back(reference);   // of lab 03
   if (fs::exists(lab / "text.es.md")) pages.push_back(lab / "text.es.md");   // where it is translated
   return pages;
 }
@@ -319,6 +321,31 @@ TEST(Texts, QuoteNoFigureThatIsNotComputedAnew) {
   for (const Given& one : given) EXPECT_TRUE(one.is_there) << one.file << " says nowhere " << one.text << ", as tests/labs/given.txt has it";
   EXPECT_GE(labs, 5u);
   EXPECT_GT(quotes, 100u);
+}
+
+// What is shown with a part is shown with each of its faults: a figure of one fault's check must be one of the others' too.
+TEST(Texts, OfAPartWithSeveralFaultsQuoteTheFigureOfNoneAlone) {
+  int faults = 0, quotes = 0;
+  for (const fs::directory_entry& lab : fs::directory_iterator(fs::path(SHARDBOOK_SOURCE_DIR) / "labs")) {
+    const std::string json = fs::exists(lab.path() / "lab.json") ? read(lab.path() / "lab.json") : "", id = "\"id\": \"" + lab.path().filename().string().substr(0, 2);
+    for (std::size_t at = json.find(id, json.find("\"parts\"")); at != std::string::npos; at = json.find(id, at + 1)) {
+      const std::string part = json.substr(at, json.find(id, at + 1) - at), name = part.substr(7, 3);
+      const fs::path solutions = fs::path(SHARDBOOK_SOURCE_DIR) / "solutions" / lab.path().filename();
+      std::vector<std::vector<double>> found{numbers_in(read(solutions / (name + ".figures.json")))};
+      for (int seed = 1; fs::exists(solutions / (name + "_" + std::to_string(seed) + ".figures.json")); ++seed) found.push_back(numbers_in(read(solutions / (name + "_" + std::to_string(seed) + ".figures.json"))));
+      EXPECT_EQ(part.find("\"by_seed\"") != std::string::npos, found.size() > 1) << name;
+      faults += static_cast<int>(found.size()) - 1;
+      if (found.size() == 1) continue;
+      for (const Quoted& quoted : quoted_in(part)) {
+        ++quotes;
+        const auto gives = [&](const std::vector<double>& figures) { return std::any_of(figures.begin(), figures.end(), [&](double value) { return std::abs(value - quoted.value) <= quoted.half_digit * 1.001; }); };
+        const auto giving = std::count_if(found.begin(), found.end(), gives);
+        EXPECT_TRUE(giving == 0 || giving == static_cast<std::ptrdiff_t>(found.size())) << name << " says " << quoted.text << ", and not each of its faults gives that";
+      }
+    }
+  }
+  EXPECT_GE(faults, 1);
+  EXPECT_GE(quotes, 1);
 }
 
 TEST(Texts, QuotedNumbersAreFoundWithTheirPrecision) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -135,7 +136,12 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
   run.program_hashes.resize(static_cast<std::size_t>(config.ranks));
   run.order_hashes.resize(static_cast<std::size_t>(config.ranks));
   std::vector<Recorded> recorded(static_cast<std::size_t>(config.ranks));
-  static const bool checked = std::getenv("SHARDBOOK_UNCHECKED") == nullptr;   // unset but where the cost of checking is measured
+  // Unset but where the cost of checking is measured
+  static const bool checked = [] {
+    if (std::getenv("SHARDBOOK_UNCHECKED") == nullptr) return true;
+    std::fputs("SHARDBOOK_UNCHECKED is set: no test looks for races, diverging ranks or hangs\n", stderr);
+    return false;
+  }();
   std::mutex mutex;
   const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
   run.error = on_host_ranks(config.ranks, [&](HostRank& rank) {

@@ -74,6 +74,35 @@ TEST(Counts, TensorParallelReducesTwiceForwardAndTwiceBackwardABlock) {
   }
 }
 
+// A bias is whole where the linear's result is summed over tp before it is added, and cut with the outputs where it is not.
+TEST(Counts, ABiasIsWholeWhereItIsAddedToASumOverTpAndCutElsewhere) {
+  MetaStep step(small_config(2, 1), 0);
+  const std::vector<program::Op>& ops = step.program().ops;
+  std::vector<std::string> linears{"down", "up", "projection", "qkv"};   // of a block, the next one last
+  std::set<std::string> summed;
+  for (std::size_t at = 0; at + 1 < ops.size() && !linears.empty(); ++at) {
+    if (ops[at].key.layer != 0 || ops[at].key.phase != Phase::forward || std::string_view(ops[at].desc.name) != "linear_forward") continue;
+    if (ops[at + 1].desc.kind == OpKind::all_reduce) summed.insert(linears.back());
+    linears.pop_back();
+  }
+  ASSERT_TRUE(linears.empty());
+  int biases = 0, others = 0;
+  for (const model::Parameter* parameter : step.trainer->model().parameters()) {
+    const std::string& name = parameter->name;
+    const bool is_whole = parameter->shape == parameter->global_shape;
+    if (name.find("norm") != std::string::npos || name.find("position") != std::string::npos) {
+      ++others;
+      EXPECT_TRUE(is_whole) << name << " meets whole rows";
+    } else if (name.ends_with(".bias")) {
+      ++biases;
+      const std::string linear = name.substr(0, name.rfind('.'));
+      EXPECT_EQ(is_whole, summed.contains(linear.substr(linear.rfind('.') + 1))) << name;
+    }
+  }
+  EXPECT_EQ(biases, 8);   // two blocks of qkv, projection, up, down
+  EXPECT_EQ(others, 11);  // two norms a block and the last one, weights and biases; positions
+}
+
 // With tokens cut an all-reduce is a reduce-scatter and an all-gather of the same bytes, and backward gathers the inputs of
 // qkv and up once more. Norms and row biases, six rows of width D in f32, are summed over tp.
 TEST(Counts, WithTokensCutABlockScattersAndGathersWhereItReduced) {
