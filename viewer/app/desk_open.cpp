@@ -248,11 +248,7 @@ void Desk::Impl::first_look(OpenRun& one) {
     one.plot.selected = scene::span_of_name(scene, kept.selected);
   } else if (const std::optional<scene::Scene::StepWindow> step = step_in_the_middle(scene)) {
     lanes::show(one.plot.view, step->window, scene.whole(), 0.01);
-    for (const metrics::Exposure& exposure : scene.exposures()) {
-      if (scene.timeline().step(exposure.span) != step->number) continue;
-      one.plot.selected = exposure.span;
-      break;
-    }
+    if (const std::vector<scene::SpanRef> exposed = scene::exposed_in(scene, *step); !exposed.empty()) one.plot.selected = exposed.front();
   } else if (!scene.exposures().empty()) {
     one.plot.selected = scene.exposures().front().span;
   }

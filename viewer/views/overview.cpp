@@ -60,17 +60,16 @@ void draw_bar(const metrics::Partition& partition, base::Nanoseconds waiting, Im
   }
 }
 
-// The one sentence: on the selection if it is exposed, else on the longest.
-std::string headline(const Scene& scene, const PlotState& plot) {
-  const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
-  if (exposure != nullptr) {
-    const int place = scene::place_of(scene, plot.selected);
-    return (place == 0 ? "The longest blocking exposure: " : std::to_string(place + 1) + " of " + std::to_string(scene.exposures().size()) + " exposed: ") +
-           metrics::sentence(scene.timeline(), *exposure) + ".";
-  }
+// The one sentence: on the selection if it is exposed in this step, else on the step's longest.
+std::string headline(const Scene& scene, const Overview& overview, const PlotState& plot) {
   if (scene.exposures().empty()) return "No communication is exposed: compute covers all of it.";
-  const metrics::Exposure& longest = scene.exposures().front();
-  return "The longest blocking exposure: " + metrics::sentence(scene.timeline(), longest) + ".";
+  const std::string where = overview.step < 0 ? "" : " of step " + std::to_string(overview.step);
+  if (overview.exposed.empty()) return "No communication" + where + " is exposed.";
+  const int found = plot.selected.valid() ? scene::place_in(overview.exposed, plot.selected) : -1, place = std::max(found, 0);
+  const metrics::Exposure* exposure = scene.exposure_of(overview.exposed[static_cast<std::size_t>(place)]);
+  return (place == 0 ? "The longest blocking exposure" + where + ": "
+                     : std::to_string(place + 1) + " of " + std::to_string(overview.exposed.size()) + " exposed" + where + ": ") +
+         metrics::sentence(scene.timeline(), *exposure) + ".";
 }
 
 // What the exposed time of the window is made of: a single long exposure may be the least of it. Of a trace too long for
@@ -217,10 +216,12 @@ std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
 }
 
 // Made once a run, or once a step that comes into view: all look at every collective.
-void make(Overview& overview, const Scene& scene, metrics::Window window) {
-  if (overview.kinds_of != window) {
-    overview.kinds_of = window;
-    overview.kinds = kinds_of(scene, window);
+void make(Overview& overview, const Scene& scene, const scene::Scene::StepWindow& step) {
+  if (overview.kinds_of != step.window) {
+    overview.kinds_of = step.window;
+    overview.kinds = kinds_of(scene, step.window);
+    overview.step = step.number;
+    overview.exposed = scene::exposed_in(scene, step);
   }
   if (overview.made) return;
   overview.made = true;
@@ -236,7 +237,7 @@ float headline_height(const Scene& scene, const Overview& overview, const PlotSt
   if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(lines_of_cause(overview, width - px(fold_units))) * line + px(3);
   if (!overview.unfolded) return height;
   if (!overview.cause.empty()) height += static_cast<float>(lines_of(overview.cause, width)) * line + between;
-  for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
+  for (const std::string& words : {overview.straggler, headline(scene, overview, plot)}) {
     if (!words.empty()) height += static_cast<float>(lines_of(words, width)) * line + between;
   }
   return kinds_in(overview, kinds_title(scene, overview, plot), width).empty() ? height : height + link + between;
@@ -250,9 +251,9 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
   if (!overview.cause.empty()) ui::paragraph(overview.cause);
   if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
   if (!kinds_in(overview, title, ImGui::GetContentRegionAvail().x).empty()) intents = draw_kinds(overview, title, ImGui::GetContentRegionAvail().x);
-  ui::paragraph(headline(scene, plot));
+  ui::paragraph(headline(scene, overview, plot));
   if (!scene.exposures().empty()) {
-    if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
+    if (ui::link("N: next exposed span", "Of this step: longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
     ImGui::SameLine(0, px(18));
   }
   if (exposure != nullptr && exposure->line.known()) {
@@ -281,11 +282,11 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
     if (scene.exposures().empty()) {
       ImGui::SameLine(0, kinds_gap());
       ImGui::SetCursorPosY(y);
-      ui::words_line(headline(scene, plot));
+      ui::words_line(headline(scene, overview, plot));
     }
   } else {
     ImGui::BeginChild("line", {width, ui::font(page::FontKind::body)->FontSize + px(4)}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-    ui::words_line(title + " · " + headline(scene, plot));
+    ui::words_line(title + " · " + headline(scene, overview, plot));
     ImGui::EndChild();
   }
   ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(fold_units), y});
@@ -334,22 +335,18 @@ void draw_rank(const Scene& scene, const scene::RankScene& rank, const Overview&
 }  // namespace
 
 scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot) {
-  const double middle = (plot.view.start + plot.view.end) / 2;
   const bool sees_all = plot.view.start <= static_cast<double>(scene.whole().start) && plot.view.end >= static_cast<double>(scene.whole().end);
-  for (const scene::Scene::StepWindow& step : scene.steps()) {
-    if (!sees_all && middle >= static_cast<double>(step.window.start) && middle < static_cast<double>(step.window.end)) return step;
-  }
-  return {-1, scene.whole()};
+  return sees_all ? scene::Scene::StepWindow{-1, scene.whole()} : scene::step_at(scene, (plot.view.start + plot.view.end) / 2);
 }
 
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
-  make(overview, scene, step_in_view(scene, plot).window);
+  make(overview, scene, step_in_view(scene, plot));
   return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + head_units(overview)) + headline_height(scene, overview, plot, width);
 }
 
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
-  make(overview, scene, step.window);
+  make(overview, scene, step);
   Intents intents;
   // A scrollbar that comes for a moment would make lines shorter, so that more of them need it.
   ui::begin_pane("overview", {0, height}, false, "", false);
