@@ -202,7 +202,7 @@ void Desk::Impl::take_loaded() {
 
 namespace {
 
-constexpr float share_of_rows = 0.64f;      // of the window's height, at first
+constexpr float share_of_rows = 0.69f;      // of the window's height, at first
 
 // Further ranks are open where there is room for all of them together. REQUIRES: a frame has been begun.
 void open_what_fits(const scene::Scene& scene, scene::RowChoices& choices) {

@@ -205,13 +205,13 @@ std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
   return exposed;
 }
 
-// Unfolded each rank has its own; so has always the one that all wait for.
+// Unfolded each rank has its own; so has always one that the others clearly wait for.
 std::vector<RankBar> bars_of(const Scene& scene, const Overview& overview, metrics::Window window) {
   std::vector<RankBar> bars;
   for (const scene::RankScene& rank : scene.ranks()) {
     const auto waits = overview.waiting.find(rank.rank);
     const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, window);
-    bars.push_back({{rank.rank}, rank.partition(window), waiting, scene.straggler() == rank.rank});
+    bars.push_back({{rank.rank}, rank.partition(window), waiting, !overview.straggler.empty() && scene.straggler() == rank.rank});
   }
   return overview.unfolded ? bars : folded(bars);
 }
