@@ -49,6 +49,17 @@ Nanoseconds path_of(const Why& why, Regime regime) {
   return 0;
 }
 
+bool is_advice(const Cause& cause) { return cause.remedy.starts_with("look "); }
+
+// What the step takes without the cause, and what a reader can change: two things, unless the change itself was resolved.
+std::string way_out(const Why& why, const Cause& cause) {
+  const std::string then = duration_text(why.step_ns - cause.gain_ns);
+  if (cause.is_resolved) return cause.remedy + " would give " + then + (why.step ? ", by the model" : "");
+  std::string words = "with that gone altogether the step would take " + std::string(cause.is_bound ? "at least " : "") + then;
+  if (cause.remedy.empty()) return words;
+  return words + (is_advice(cause) ? "; to find out more, " : "; what acts on it, and need not give that: ") + cause.remedy;
+}
+
 std::string clock_text(const Why& why) {
   if (why.clock == timeline::Clock::modelled) return "MODELLED " + why.profile;
   return timeline::name_of(why.clock);
@@ -84,18 +95,14 @@ std::string headline(const Why& why) {
                               of_step(cause->gain_ns, why.step_ns));
   if (!cause->because.empty()) sentence += ", because " + cause->because;
   if (!cause->line.empty()) sentence += " (" + cause->line + ")";
-  const std::string then = duration_text(why.step_ns - cause->gain_ns);
-  // Only where the change itself was resolved is its result known.
-  if (cause->is_resolved) return sentence + "; " + cause->remedy + " would give " + then + (why.step ? ", by the model" : "");
-  sentence += "; without it the step takes " + std::string(cause->is_bound ? "at least " : "") + then;
-  return cause->remedy.empty() ? sentence : sentence + (cause->remedy.starts_with("look ") ? " (" : " (try ") + cause->remedy + ")";
+  return sentence + "; " + way_out(why, *cause);
 }
 
 std::string to_text(const Why& why, std::size_t top) {
   std::string out = paragraph(headline(why) + ".");
   char row[160];
   const std::string which = why.step ? text("step ", *why.step, ", ", clock_text(why)) : clock_text(why);
-  out += text("\nWhere the ", duration_text(why.step_ns), " went (", which, "), and what the step gains without it\n");
+  out += "\n" + paragraph(text("On the critical path across ranks, which is the step of ", duration_text(why.step_ns), " (", which, "), and what the step would gain without it"), "", "");
   for (const Share& share : why.shares) {
     if (share.path_ns == 0 && share.gain_ns.value_or(0) == 0) continue;
     std::snprintf(row, sizeof row, "  %-25s %10s ms %5.1f %%", row_name(share.regime), milliseconds(share.path_ns).c_str(),
@@ -114,7 +121,9 @@ std::string to_text(const Why& why, std::size_t top) {
   std::size_t number = 0;
   for (const Cause& cause : why.causes) {
     if (number == top) break;
-    if (number == 0) out += "\nCauses, by what the step gains without them\n";
+    if (number == 0) {
+      out += "\n" + paragraph("Causes, by what the step would gain with each gone altogether; what is to try acts on its cause, and need not give that", "", "");
+    }
     ++number;
     const std::string lead = text("  ", number, ". ", cause.is_bound ? "at most " : "", duration_text(cause.gain_ns), "  ");
     std::string content = cause.what;
@@ -122,11 +131,12 @@ std::string to_text(const Why& why, std::size_t top) {
     if (!cause.avoidable) content += "; nothing can change it";
     out += paragraph(content + ".", lead, "     ");
     if (!cause.line.empty()) out += "     at   " + cause.line + "\n";
-    if (!cause.remedy.empty()) out += paragraph(cause.remedy, "     try  ", "          ");
+    if (cause.is_resolved) out += paragraph(cause.remedy + ", which gives that by the model", "     try  ", "          ");
+    else if (!cause.remedy.empty()) out += paragraph(cause.remedy, is_advice(cause) ? "     do   " : "     try  ", "          ");
     if (!cause.note.empty()) out += "     read ./shardbook read " + cause.note + "\n";
   }
   if (why.idle_ns > 0) {
-    out += text("\nRank ", why.rank, " ran nothing for ", duration_text(why.idle_ns), ", ", percent(part_of(why.idle_ns, why.step_ns)), "\n");
+    out += text("\nIdle of rank ", why.rank, ", on that path or not: ", duration_text(why.idle_ns), ", ", percent(part_of(why.idle_ns, why.step_ns)), " of the step\n");
     for (const Idle& idle : why.idle) {
       std::snprintf(row, sizeof row, "  %-26s %10s ms  %5lld gaps  ", idle.cause.c_str(), milliseconds(idle.ns).c_str(), static_cast<long long>(idle.gaps));
       out += row;
@@ -146,13 +156,14 @@ nlohmann::json to_json(const Why& why, std::size_t top) {
     if (causes.size() == top) break;
     causes.push_back({{"regime", name_of(cause.regime)}, {"what", cause.what}, {"because", cause.because}, {"line", cause.line},
                       {"remedy", cause.remedy}, {"note", cause.note}, {"count", cause.count}, {"gain_ns", cause.gain_ns},
-                      {"is_bound", cause.is_bound}, {"avoidable", cause.avoidable}});
+                      {"is_bound", cause.is_bound}, {"avoidable", cause.avoidable}, {"without_it_ns", why.step_ns - cause.gain_ns},
+                      {"remedy_gives_ns", cause.is_resolved ? nlohmann::json(why.step_ns - cause.gain_ns) : nlohmann::json()}});
   }
   for (const Idle& one : why.idle) idle.push_back({{"cause", one.cause}, {"line", one.line}, {"ns", one.ns}, {"gaps", one.gaps}});
   nlohmann::json json = {{"sentence", headline(why)}, {"regime", name_of(why.regime)}, {"has_problem", why.has_problem},
                          {"clock", timeline::name_of(why.clock)}, {"profile", why.profile}, {"basis", why.basis},
-                         {"step_ns", why.step_ns}, {"shares", shares}, {"causes", causes}, {"rank", why.rank},
-                         {"idle_ns", why.idle_ns}, {"idle", idle}};
+                         {"step_ns", why.step_ns}, {"shares_of", "the critical path across ranks"}, {"shares", shares},
+                         {"causes", causes}, {"idle_of", text("rank ", why.rank)}, {"rank", why.rank}, {"idle_ns", why.idle_ns}, {"idle", idle}};
   json["step"] = why.step ? nlohmann::json(*why.step) : nlohmann::json();
   if (why.traced_step_ns > 0) json["traced_step_ns"] = why.traced_step_ns;
   return json;

@@ -89,7 +89,8 @@ base::Result<Why> why_of(const Timeline& timeline, const Recorded& recorded, con
 
 // One sentence, without a full stop: "this step is bandwidth-bound: 47 all-gathers wait that nothing hides, 18.5 of
 // 66.9 ms, because none is issued before its unit is needed (engine/fsdp/schedule.cpp:64); --prefetch 1 would give
-// 48.4 ms".
+// 48.4 ms". Where the change itself was not resolved: "...; with that gone altogether the step would take 48.4 ms; what
+// acts on it, and need not give that: --sequences 64".
 std::string headline(const Why& why);
 // The same for who does not care why there is none: of a timeline that cannot be explained, what the reason is.
 std::string headline_of(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options = {});

@@ -156,8 +156,9 @@ std::vector<Command> make_commands() {
        "  ./shardbook whatif RUN --scale alpha=0 --scale beta=0.5\n"
        "  ./shardbook whatif experiments/captured/gpt-1.3b-tp4.tar.gz comm=0\n"
        "  ./shardbook whatif RUN --drop wait=engine/fsdp/schedule.cpp:79\n"
-       "  ./shardbook whatif RUN --set fsdp.prefetch=2\n",
-       whatif_switches(), whatif},
+       "  ./shardbook whatif RUN --prefetch 2                         the same as --set fsdp.prefetch=2\n"
+       "  ./shardbook whatif RUN --set fsdp.backward_prefetch=none\n",
+       whatif_switches(), whatif, false, not_for_whatif},
       {"diff", "[A B | NN[a]]", 0, 2, "What differs between two runs: what was changed, what it cost or gained, and where.",
        "One step of each, aligned op by op. Compute, exposed communication, exposed memory and idle are differences that\n"
        "sum to that of the step; then tables by kind, the largest loss first. Equal runs say that they are equal.\n\n"

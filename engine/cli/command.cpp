@@ -47,6 +47,7 @@ std::vector<std::string> spell_out_booleans(const Command& command, const std::v
 Error unknown_switch(const Command& command, const std::string& argument) {
   std::string name = argument.substr(0, argument.find('='));
   name.erase(0, name.find_first_not_of('-'));
+  if (const std::string known_elsewhere = command.unknown != nullptr ? command.unknown(name) : ""; !known_elsewhere.empty()) return {known_elsewhere};
   std::vector<std::string> known;
   for (const Switch& one : command.switches) known.push_back(one.name);
   const std::string hint = known.empty() ? text(command.name, " has no options")

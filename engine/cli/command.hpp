@@ -53,6 +53,7 @@ struct Command {
   std::vector<Switch> switches;
   int (*act)(const Line& line, Console& console) = nullptr;
   bool passes_on = false;     // another program reads the line: all words go to `act` as places
+  std::string (*unknown)(const std::string& name) = nullptr;   // what to say of this switch, which there is not; "": the nearest is named
 };
 
 // Errors: an unknown switch (the nearest is named), a value that is missing or too much, too few or too many places.

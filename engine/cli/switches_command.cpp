@@ -152,4 +152,15 @@ int switches_of(const Line& line, Console& console) {
   return exit_ok;
 }
 
+std::vector<std::pair<Switch, std::string>> options_of_switches() {
+  std::vector<std::pair<Switch, std::string>> all;
+  for (const config::Switch& row : config::switches()) {
+    if (row.option.empty()) continue;
+    Switch option{row.option, row.values.empty() ? "N" : row.values_text(), base::text("Another name of --set ", row.key, "."), ""};
+    option.boolean = row.values == std::vector<std::string>{"true", "false"};
+    all.emplace_back(std::move(option), row.key);
+  }
+  return all;
+}
+
 }  // namespace shardbook::cli

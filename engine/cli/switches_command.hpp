@@ -1,6 +1,10 @@
 // cli/switches_command: `switches`, the table of design choices, and all that a row of it knows.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "engine/cli/command.hpp"
 
 namespace shardbook::cli {
@@ -9,5 +13,8 @@ namespace shardbook::cli {
 // originals, what it needs, what it promises, and the two runs to try it on. Errors: no such switch (the nearest is
 // named).
 int switches_of(const Line& line, Console& console);
+
+// Options of `train` that are another name of a switch, each with its key: --prefetch of fsdp.prefetch.
+std::vector<std::pair<Switch, std::string>> options_of_switches();
 
 }  // namespace shardbook::cli

@@ -9,6 +9,7 @@
 #include "engine/cause/diff.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/cause/why.hpp"
+#include "engine/cli/switches_command.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/timeline/reader.hpp"
 
@@ -84,7 +85,7 @@ std::vector<Switch> why_switches() {
 std::vector<Switch> whatif_switches() {
   std::string keys;
   for (const cause::ScaleKey& key : cause::scale_keys()) keys += text(keys.empty() ? "" : "; ", key.name, " ", key.sentence);
-  return {{"scale", "KEY=FACTOR...", "A cost times a factor, 0 for nothing: " + keys + ". rank2.KEY is of one rank.", "", true},
+  std::vector<Switch> all = {{"scale", "KEY=FACTOR...", "A cost times a factor, 0 for nothing: " + keys + ". rank2.KEY is of one rank.", "", true},
           {"drop", "wait=FILE:LINE...", "Without the waits that this line issues, or whose event it records; waits=KIND leaves out all of event, host, limiter, "
                                          "buffer_reuse or communicator.", "", true},
           {"earlier", "FILE:LINE...", "The collectives of this line are issued one place earlier, as by one more prefetch.", "", true},
@@ -93,6 +94,14 @@ std::vector<Switch> whatif_switches() {
                                    "profile's.", "", true},
           {"step", "N", "Of a measured run, this step.", "the one in the middle by length"},
           {"json", "", "As JSON on standard output.", ""}};
+  for (const auto& [option, key] : options_of_switches()) all.push_back(option);
+  return all;
+}
+
+std::string not_for_whatif(const std::string& name) {
+  if (config::find_option(name) == nullptr) return "";
+  return text("whatif takes no --", name, ": it keeps the ranks, the model and the batch of the run; train with it (`shardbook train --device meta` needs no "
+              "GPU) and compare the two runs with `shardbook diff`");
 }
 
 std::vector<Switch> diff_switches() {
@@ -157,7 +166,14 @@ int whatif(const Line& line, Console& console) {
   for (const auto& [name, into] : {std::pair{"scale", &asked.scale}, {"drop", &asked.drop}, {"earlier", &asked.earlier}, {"set", &asked.set}}) {
     for (const std::string& word : values_of(line, name)) (is_run(word) ? places : *into).push_back(word);
   }
+  for (const auto& [option, key] : options_of_switches()) {
+    if (line.has(option.name)) asked.set.push_back(key + "=" + line.value(option.name));
+  }
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
+  for (const std::string& word : asked.set) {
+    const config::Switch* row = config::find_switch(word.substr(0, word.find('=')));
+    if (row != nullptr && row->moves.measured) return refuse(console, text("whatif cannot say what ", row->key, " does: no model has it; train with it, and compare with `shardbook diff`"));
+  }
   asked.alike = line.has("alike");
   const base::Result<cause::Recorded> recorded = cause::read_recorded(places);
   if (!recorded) return refuse(console, recorded.error());

@@ -9,6 +9,8 @@ namespace shardbook::cli {
 
 std::vector<Switch> why_switches();
 std::vector<Switch> whatif_switches();
+// What is said of an option of `train` that no recorded step can be issued with; "" of what is none.
+std::string not_for_whatif(const std::string& name);
 std::vector<Switch> diff_switches();
 
 int why(const Line& line, Console& console);

@@ -49,6 +49,25 @@ TEST(Why, IsOneSentenceEverywhere) {
   EXPECT_EQ(json_of({"why", folder / "run.tar"})["sentence"], sentence);
 }
 
+// What the step would take without the cause is never said as what the change gives; the viewer has the same words, which
+// first_look.script looks for.
+TEST(Why, SaysWhatTheCauseCostsApartFromWhatActsOnIt) {
+  const std::string run = captured + "grammar-tutor-tp2-fsdp2.tar.gz";
+  const nlohmann::json why = json_of({"why", run, "--step", "11"});
+  const std::string sentence = why["sentence"];
+  EXPECT_NE(sentence.find("; with that gone altogether the step would take 1.52 ms; what acts on it, and need not give that: --tp 1 --fsdp 2"), std::string::npos) << sentence;
+  EXPECT_EQ(why["causes"][0]["without_it_ns"].get<std::int64_t>() + why["causes"][0]["gain_ns"].get<std::int64_t>(), why["step_ns"]);
+  EXPECT_TRUE(why["causes"][0]["remedy_gives_ns"].is_null()) << "another cut was not resolved";
+  EXPECT_EQ(why["shares_of"], "the critical path across ranks");
+  EXPECT_EQ(why["idle_of"], "rank 0");
+  const std::string script = content_of(std::string(SHARDBOOK_SOURCE_DIR) + "/tests/viewer_scripts/first_look.script");
+  EXPECT_NE(script.find("expect cause = \"Step 11" + sentence.substr(std::string("this step").size()) + ".\""), std::string::npos) << sentence;
+  // Where the change itself was resolved, its result is said as its own.
+  const nlohmann::json late = json_of({"why", captured + "gpt-1.3b-fsdp4-no-prefetch.tar.gz", "--top", "1"});
+  EXPECT_NE(late["sentence"].get<std::string>().find("--prefetch 1 would give"), std::string::npos);
+  EXPECT_EQ(late["causes"][0]["remedy_gives_ns"], late["causes"][0]["without_it_ns"]);
+}
+
 TEST(Why, OfAPackExplainsTheStepThatIsAskedFor) {
   const nlohmann::json why = json_of({"why", captured + "grammar-tutor-tp2-fsdp2.tar.gz", "--step", "11", "--top", "1"});
   EXPECT_EQ(why["step"], 11);
@@ -127,6 +146,21 @@ TEST(WhatIf, TakesMeasuredTimesOfOpsThatStandElsewhere) {
   EXPECT_GT(again["would_be_ns"], again["step_ns"]);
   const nlohmann::json whole = json_of({"whatif", captured + "gpt-1.3b-fsdp4.tar.gz", "--set", "fsdp.reshard=false"});
   EXPECT_LT(whole["ops"]["measured"], json_of({"whatif", captured + "gpt-1.3b-fsdp4.tar.gz", "--set", "host.synchronize=never"})["ops"]["measured"]);
+}
+
+// An option that is a switch's other name is taken; one that changes ranks or model is refused with what to do.
+TEST(WhatIf, TakesOptionsThatHaveASwitchAndSaysWhatToDoOfOthers) {
+  const std::string run = captured + "gpt-1.3b-fsdp4-no-prefetch.tar.gz";
+  const nlohmann::json by_option = json_of({"whatif", run, "--prefetch", "1"});
+  EXPECT_EQ(by_option, json_of({"whatif", run, "--set", "fsdp.prefetch=1"}));
+  EXPECT_LT(by_option["would_be_ns"], by_option["step_ns"]);
+  EXPECT_EQ(json_of({"whatif", run, "--reshard", "false"}), json_of({"whatif", run, "--set", "fsdp.reshard=false"}));
+  for (const char* option : {"tp", "sequences", "model"}) {
+    const Spoken spoken = shardbook({"whatif", run, std::string("--") + option, "2"});
+    EXPECT_EQ(spoken.code, 2);
+    EXPECT_NE(spoken.err.find(std::string("whatif takes no --") + option + ": it keeps the ranks, the model and the batch of the run"), std::string::npos) << spoken.err;
+  }
+  EXPECT_NE(shardbook({"whatif", run, "--stepp", "2"}).err.find("the nearest is --step"), std::string::npos);
 }
 
 TEST(WhatIf, RefusesWhatHasNoRecord) {

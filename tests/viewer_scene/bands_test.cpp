@@ -53,6 +53,25 @@ TEST(Bands, AreThePhasesAndLayersOfTheComputeStreamAlone) {
   EXPECT_FALSE(bands.has_micro_batches);
 }
 
+// Where nothing is computed between phases, what is sent says which it is: no stretch of a step stays blank.
+TEST(Bands, PhasesGoOnWhereOnlyCommunicationRuns) {
+  LayerRun run;
+  run.collective(0, -30, 10, 0, run.part("all_gather", "fsdp_unit", 0, "forward"));
+  run.compute(0, 0, 100, run.part("linear_forward", "qkv", 0, "forward"));
+  run.compute(0, 100, 200, run.part("linear_input_gradient", "qkv", 0, "backward"));
+  run.collective(0, 180, 260, 1, run.part("reduce_scatter", "fsdp_unit", 0, "backward"));
+  run.collective(0, 255, 280, 2, run.part("all_reduce", "scalars", -1, "reduce"), timeline::CollectiveOp::all_reduce, 0, 33);
+  run.compute(0, 290, 300, run.part("adamw", "", -1, "update"));
+  const auto scene = scene_of(run.done());
+  const Bands& bands = scene->bands(0);
+  std::string said;
+  for (const BandPiece& piece : bands.phases) {
+    said += base::text(scene->timeline().strings[piece.name], " ", piece.time.start - bands.phases.front().time.start, "-", piece.time.end - bands.phases.front().time.start, ";");
+  }
+  EXPECT_EQ(said, "forward 0-130;backward 130-290;reduce 290-310;update 320-330;");
+  for (const BandPiece& piece : bands.layers) EXPECT_NE(scene->timeline().strings[piece.phase], "reduce") << "layers are those of the compute stream";
+}
+
 // The norm before a block is the block's; what names none belongs to the one before it.
 TEST(Bands, BlocksOfALayerAreAttentionAndMlp) {
   const auto scene = scene_of(two_layers());

@@ -101,10 +101,33 @@ TEST(Navigate, GoesAroundTheExposedSpans) {
   const auto scene = scene_of(layers());
   const auto count = static_cast<int>(scene->exposures().size());
   ASSERT_EQ(count, 20);
-  EXPECT_EQ(exposed_at(*scene, -1, 1), scene->exposures()[0].span);
-  EXPECT_EQ(exposed_at(*scene, count - 1, 1), scene->exposures()[0].span);
-  EXPECT_EQ(exposed_at(*scene, 0, -1), scene->exposures()[19].span);
-  EXPECT_EQ(place_of(*scene, scene->exposures()[7].span), 7);
+  const std::vector<SpanRef> all = exposed_in(*scene, {-1, scene->whole()});
+  ASSERT_EQ(all.size(), 20u);
+  EXPECT_EQ(exposed_after(all, -1, 1), 0);
+  EXPECT_EQ(exposed_after(all, -1, -1), 19);
+  EXPECT_EQ(exposed_after(all, 19, 1), 0);
+  EXPECT_EQ(exposed_after(all, 0, -1), 19);
+  EXPECT_EQ(exposed_after({}, -1, 1), -1);
+  EXPECT_EQ(place_in(all, scene->exposures()[7].span), 7);
+}
+
+TEST(Navigate, ExposedSpansOfAStepAreItsOwnInTheOrderOfAll) {
+  Sketch sketch;
+  sketch.builder.add_step({0, 3, 0, 1000, 0, 1000});
+  sketch.builder.add_step({0, 4, 1000, 1500, 1000, 1500});
+  sketch.compute(0, 0, 100);
+  const auto longest = sketch.collective(0, 100, 900, 0), short_one = sketch.collective(0, 900, 1000, 1);
+  sketch.compute(0, 1000, 1100);
+  const auto middle = sketch.collective(0, 1100, 1500, 2);
+  Timeline timeline = sketch.done();
+  const auto scene = scene_of(std::move(timeline));
+  ASSERT_EQ(scene->steps().size(), 2u);
+  EXPECT_EQ(exposed_in(*scene, scene->steps()[0]), (std::vector<SpanRef>{sketch.at(longest), sketch.at(short_one)}));
+  EXPECT_EQ(exposed_in(*scene, scene->steps()[1]), (std::vector<SpanRef>{sketch.at(middle)}));
+  EXPECT_EQ(exposed_in(*scene, {-1, scene->whole()}).size(), 3u);
+  EXPECT_EQ(step_at(*scene, 999).number, 3);
+  EXPECT_EQ(step_at(*scene, 1000).number, 4);
+  EXPECT_EQ(step_at(*scene, 5000).number, -1);
 }
 
 TEST(Navigate, ShowsArrowsOfLaunchEventAndTheOtherRanks) {

@@ -126,5 +126,44 @@ TEST(Histograms, a_drag_over_some_bars_finds_as_many_spans_as_they_stand_for) {
   }
 }
 
+RankBar bar_of(base::Rank rank, base::Nanoseconds compute, bool apart = false) {
+  RankBar bar{{rank}, {}, 0, apart};
+  bar.partition.window = {0, 10'000};
+  bar.partition.compute_ns = compute;
+  bar.partition.idle_ns = 10'000 - compute;
+  return bar;
+}
+
+TEST(RankBars, OfRanksThatDifferByAHundredthAreOne) {
+  const std::vector<RankBar> bars = folded({bar_of(0, 5000), bar_of(1, 5100), bar_of(2, 5101), bar_of(3, 4900), bar_of(4, 5000, true), bar_of(5, 5100)});
+  ASSERT_EQ(bars.size(), 3U);
+  EXPECT_EQ(bars[0].ranks, (std::vector<base::Rank>{0, 1, 3, 5}));
+  EXPECT_EQ(bars[1].ranks, (std::vector<base::Rank>{2})) << "alike with rank 1 is not alike with the first";
+  EXPECT_EQ(bars[2].ranks, (std::vector<base::Rank>{4})) << "the one that all wait for stands apart";
+  EXPECT_EQ(bars[0].partition.compute_ns, 5000);
+}
+
+TEST(RankBars, OfManyThoseWithTheMostExposedTimeAreShownAndTheLateOne) {
+  std::vector<RankBar> bars;
+  for (base::Rank rank = 0; rank < 6; ++rank) bars.push_back(bar_of(rank, 0, rank == 2));
+  for (RankBar& bar : bars) bar.partition.exposed_communication_ns = 100 * bar.ranks.front();
+  const auto ranks = [&](std::size_t most, bool with_apart) {
+    std::vector<base::Rank> firsts;
+    for (const RankBar& bar : most_exposed(bars, most, with_apart)) firsts.push_back(bar.ranks.front());
+    return firsts;
+  };
+  EXPECT_EQ(ranks(3, false), (std::vector<base::Rank>{3, 4, 5}));
+  EXPECT_EQ(ranks(3, true), (std::vector<base::Rank>{2, 4, 5}));
+  EXPECT_EQ(ranks(6, false).size(), 6U);
+}
+
+TEST(RankBars, AreNamedByTheirRanks) {
+  const auto name = [](std::vector<base::Rank> ranks) { return name_of({std::move(ranks), {}, 0, false}); };
+  EXPECT_EQ(name({3}), "rank 3");
+  EXPECT_EQ(name({0, 1, 2, 3, 4, 5, 6, 7}), "ranks 0–7 alike");
+  EXPECT_EQ(name({0, 2, 3}), "ranks 0, 2–3 alike");
+  EXPECT_EQ(name({0, 2, 4, 6}), "4 ranks like 0");
+}
+
 }  // namespace
 }  // namespace shardbook::views

@@ -162,7 +162,7 @@ TEST(Overviews, name_what_is_exposed_most_where_there_is_room_for_it) {
       screen.frame([&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, ImGui::GetContentRegionAvail().x)); });
     }
     const bool whole = screen.spot(overview.kinds.front().words) != nullptr, brief = screen.spot(overview.kinds.front().brief) != nullptr;
-    EXPECT_EQ(is_said("Exposed time is:"), whole || brief) << width;
+    EXPECT_EQ(is_said("Exposed time of all ranks is:"), whole || brief) << width;
     was_whole |= whole;
     was_brief |= brief;
     was_none |= !whole && !brief;
@@ -202,9 +202,12 @@ TEST(Overviews, folded_are_the_bars_and_one_line) {
     };
     for (int i = 0; i < 2; ++i) screen.frame(draw);
     const float height = overview_height(*scene, overview, plot, 1280);
-    // No more than a bar's height a rank, and a line.
-    EXPECT_LE(height, 17 * static_cast<float>(ranks) + 34) << ranks;
-    EXPECT_NE(screen.spot("rank 0"), nullptr);
+    // No more than a bar for the late rank, one for all others, which are alike, and a line.
+    EXPECT_LE(height, 17 * static_cast<float>(std::min(ranks, 2)) + 34) << ranks;
+    const char* name = ranks == 1 ? "rank 0" : ranks == 4 ? "ranks 0, 2–3 alike" : "ranks 0, 2–7 alike";
+    EXPECT_NE(screen.spot(name), nullptr);
+    EXPECT_EQ(screen.spot("rank 1") != nullptr, ranks > 1);
+    EXPECT_EQ(screen.spot("rank 2"), nullptr);
     EXPECT_EQ(screen.spot("C: critical path"), nullptr);
     if (ranks > 1) {
       EXPECT_TRUE(is_said("Rank 1 is the straggler"));
@@ -214,8 +217,31 @@ TEST(Overviews, folded_are_the_bars_and_one_line) {
     overview.unfolded = true;
     for (int i = 0; i < 2; ++i) screen.frame(draw);
     EXPECT_NE(screen.spot("less"), nullptr);
+    for (int rank = 0; rank < ranks; ++rank) EXPECT_NE(screen.spot("rank " + std::to_string(rank)), nullptr) << "each rank has its bar";
     EXPECT_GT(overview_height(*scene, overview, plot, 1280), height);
   }
+}
+
+// Eight ranks of which no two are alike leave the rows their two thirds: four bars, and the way to the others.
+TEST(Overviews, folded_show_four_bars_and_say_how_many_more_there_are) {
+  Sketch sketch(8);
+  for (base::Rank rank = 0; rank < 8; ++rank) {
+    sketch.compute(rank, 0, 500'000 - 40'000 * rank);
+    sketch.collective(rank, 500'000 - 40'000 * rank, 1'000'000, 0);
+  }
+  const auto scene = scene::scene_of(sketch.done());
+  ui::Screen screen(1280, 800);
+  Overview overview;
+  const PlotState plot = plot_of(*scene);
+  const auto draw = [&] { draw_overview(*scene, overview, plot, overview_height(*scene, overview, plot, 1280)); };
+  for (int i = 0; i < 2; ++i) screen.frame(draw);
+  EXPECT_NE(screen.spot("+4 bars"), nullptr);
+  EXPECT_EQ(screen.spot("more"), nullptr);
+  const float height = overview_height(*scene, overview, plot, 1280);
+  EXPECT_LE(height, 14 * 4 + 34);
+  overview.unfolded = true;
+  for (int i = 0; i < 2; ++i) screen.frame(draw);
+  for (int rank = 0; rank < 8; ++rank) EXPECT_NE(screen.spot("rank " + std::to_string(rank)), nullptr);
 }
 
 TEST(Overviews, a_rank_is_opened_by_its_name) {
@@ -227,6 +253,11 @@ TEST(Overviews, a_rank_is_opened_by_its_name) {
   const auto draw = [&] {
     for (ui::Intent& intent : draw_overview(*scene, overview, plot, 300)) intents.push_back(intent);
   };
+  screen.frame(draw);
+  // Both are alike, so there is one bar, and a click on its name gives each its own.
+  ASSERT_TRUE(screen.click("ranks 0–1 alike", draw));
+  EXPECT_EQ(argument_of(intents, "show.header"), "");
+  overview.unfolded = true;
   screen.frame(draw);
   ASSERT_TRUE(screen.click("rank 1", draw));
   EXPECT_EQ(argument_of(intents, "rank.show"), "1");

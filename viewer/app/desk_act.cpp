@@ -58,6 +58,7 @@ const Desk::Impl::DeskActions& Desk::Impl::desk_actions() {
       {"panel", [](Impl& desk, Words name) { desk.show_panel(name); }},
       {"pane.next", [](Impl& desk, Words) { desk.turn_panel(1); }},
       {"pane.previous", [](Impl& desk, Words) { desk.turn_panel(-1); }},
+      {"remember", [](Impl& desk, Words) { desk.options.remember = true; }},      // for scripts: from here on as in a window
       {"causes", [](Impl& desk, Words) { desk.take_causes(true); }},
       {"help", [](Impl& desk, Words) { desk.show_help = !desk.show_help; }},
       {"palette", [](Impl& desk, Words) { desk.open_palette(false); }},

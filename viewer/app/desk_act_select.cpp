@@ -97,16 +97,21 @@ void Desk::Impl::select(SpanRef span, bool look) {
 
 void Desk::Impl::select_exposed(int direction) {
   OpenRun* one = run();
-  const auto& exposures = one->scene->exposures();
-  if (exposures.empty()) {
-    hint = "no communication is exposed in this run";
+  // Of the step in view alone: the longest of another step would take the user there unasked.
+  const scene::Scene::StepWindow step = views::step_in_view(*one->scene, one->plot);
+  const std::vector<SpanRef> exposed = scene::exposed_in(*one->scene, step);
+  const std::string where = step.number < 0 ? "this run" : base::text("step ", step.number);
+  if (exposed.empty()) {
+    hint = "no communication is exposed in " + where;
     return;
   }
-  const int count = static_cast<int>(exposures.size());
-  const int now = one->plot.selected.valid() ? scene::place_of(*one->scene, one->plot.selected) : -1;
-  const int next = now < 0 ? (direction > 0 ? 0 : count - 1) : (now + direction + count) % count;
-  select(exposures[static_cast<std::size_t>(next)].span, true);
+  const int now = one->plot.selected.valid() ? scene::place_in(exposed, one->plot.selected) : -1;
+  const int next = scene::exposed_after(exposed, now, direction);
+  select(exposed[static_cast<std::size_t>(next)], true);
   show_panel("span");
+  hint = base::text(next + 1, " of ", exposed.size(), " exposed in ", where);
+  const bool around = now >= 0 && (direction > 0 ? next <= now : next >= now);
+  if (around) hint += direction > 0 ? ": all were seen, the longest again" : ": the longest was seen, the shortest now";
 }
 
 void Desk::Impl::follow_edge(bool in) {

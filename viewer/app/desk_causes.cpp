@@ -23,10 +23,14 @@ std::vector<std::string> places_of(const OpenRun& one) {
 // All steps of a modelled run are one, and are explained without tracing.
 bool is_modelled(const scene::Scene& scene) { return scene.timeline().ranks.front().clock == timeline::Clock::modelled; }
 
-// The step to explain: that in view; of a view of several the one before, or where there was none the one of `shardbook why`.
+// The step to explain: that in view; of a view of several the one of `shardbook why`.
 int step_to_explain(const OpenRun& one) {
   if (is_modelled(*one.scene)) return OpenRun::any_step;
   return views::step_in_view(*one.scene, one.plot).number;
+}
+
+std::string being_found(int step) {
+  return step == OpenRun::any_step ? "What bounds this step is being computed …" : text("Step ", step, ": what bounds it is being computed …");
 }
 
 // The sentence of `shardbook why`, with the step that it is about. "" of a run that cannot be explained.
@@ -62,7 +66,9 @@ void Desk::Impl::take_causes(bool wait) {
         one->cause = find_cause(*one, step);
       }
     } while (wait && one->cause.valid());
-    if (const auto found = one->causes.find(step); found != one->causes.end()) one->overview.cause = found->second;
+    // Never the sentence of another step.
+    const auto found = one->causes.find(step);
+    one->overview.cause = found != one->causes.end() ? found->second : being_found(step);
   }
 }
 

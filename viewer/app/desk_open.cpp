@@ -202,7 +202,7 @@ void Desk::Impl::take_loaded() {
 
 namespace {
 
-constexpr float share_of_rows = 0.64f;      // of the window's height, at first
+constexpr float share_of_rows = 0.69f;      // of the window's height, at first
 
 // Further ranks are open where there is room for all of them together. REQUIRES: a frame has been begun.
 void open_what_fits(const scene::Scene& scene, scene::RowChoices& choices) {
@@ -248,11 +248,7 @@ void Desk::Impl::first_look(OpenRun& one) {
     one.plot.selected = scene::span_of_name(scene, kept.selected);
   } else if (const std::optional<scene::Scene::StepWindow> step = step_in_the_middle(scene)) {
     lanes::show(one.plot.view, step->window, scene.whole(), 0.01);
-    for (const metrics::Exposure& exposure : scene.exposures()) {
-      if (scene.timeline().step(exposure.span) != step->number) continue;
-      one.plot.selected = exposure.span;
-      break;
-    }
+    if (const std::vector<scene::SpanRef> exposed = scene::exposed_in(scene, *step); !exposed.empty()) one.plot.selected = exposed.front();
   } else if (!scene.exposures().empty()) {
     one.plot.selected = scene.exposures().front().span;
   }

@@ -126,7 +126,10 @@ void Desk::Impl::follow(const std::string& words) {
     else fail("this link shows a view of a run, and none is open");
     return;
   }
-  const std::string path = fs::path(link.target).is_absolute() || options.root.empty() ? link.target : (fs::path(options.root) / link.target).string();
+  // As `open` does: what lies where the user stands, else what lies in the project.
+  std::error_code there;
+  const bool as_it_is = fs::path(link.target).is_absolute() || options.root.empty() || fs::exists(link.target, there);
+  const std::string path = as_it_is ? link.target : (fs::path(options.root) / link.target).string();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     std::error_code differs;
     if (runs[i]->paths.size() != 1 || !fs::equivalent(runs[i]->paths.front(), path, differs)) continue;

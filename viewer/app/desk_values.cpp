@@ -34,7 +34,12 @@ Value of_run(const OpenRun& run, const std::string& name) {
   if (name == "run") return run.title;
   if (name == "selected") return plot.selected.valid() ? scene::span_name(scene, plot.selected) : "";
   if (name == "selected.label") return plot.selected.valid() ? std::string(scene.timeline().label(plot.selected)) : "";
-  if (name == "selected.exposed_place") return std::to_string(plot.selected.valid() ? scene::place_of(scene, plot.selected) : -1);
+  // Among the exposed spans of the step in view, in N's order.
+  if (name == "selected.exposed_place") {
+    return std::to_string(plot.selected.valid() ? scene::place_in(scene::exposed_in(scene, views::step_in_view(scene, plot)), plot.selected) : -1);
+  }
+  if (name == "selected.step") return std::to_string(plot.selected.valid() ? scene.timeline().step(plot.selected) : -1);
+  if (name == "exposures.of_step") return std::to_string(scene::exposed_in(scene, views::step_in_view(scene, plot)).size());
   if (name == "focus") return plot.focus_row;
   if (name == "view.start") return std::to_string(static_cast<long long>(plot.view.start) - scene.whole().start);
   if (name == "view.end") return std::to_string(static_cast<long long>(plot.view.end) - scene.whole().start);

@@ -149,16 +149,13 @@ class EglPicture : public Picture {
     ImGui::NewFrame();
     draw();
     ImGui::Render();
-    const ImVec4 ground = ImGui::ColorConvertU32ToFloat4(ui::theme().ground);
-    glBindFramebuffer(GL_FRAMEBUFFER, framebuffer_);
-    glViewport(0, 0, width_, height_);
-    glClearColor(ground.x, ground.y, ground.z, 1);
-    glClear(GL_COLOR_BUFFER_BIT);
-    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    ground_ = ImGui::ColorConvertU32ToFloat4(ui::theme().ground);
+    is_painted_ = false;
   }
 
   Pixels pixels() override {
     make_current();
+    paint();
     Pixels all;
     all.width = width_;
     all.height = height_;
@@ -173,6 +170,16 @@ class EglPicture : public Picture {
   }
 
  private:
+  // The processor paints, which takes it most of a frame; nobody sees the frames before the one that is asked for.
+  void paint() {
+    if (is_painted_ || ImGui::GetDrawData() == nullptr) return;
+    is_painted_ = true;
+    glBindFramebuffer(GL_FRAMEBUFFER, framebuffer_);
+    glViewport(0, 0, width_, height_);
+    glClearColor(ground_.x, ground_.y, ground_.z, 1);
+    glClear(GL_COLOR_BUFFER_BIT);
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+  }
   void make_current() {
     eglMakeCurrent(display_, EGL_NO_SURFACE, EGL_NO_SURFACE, context_);
     ImGui::SetCurrentContext(imgui_);
@@ -185,6 +192,8 @@ class EglPicture : public Picture {
   int width_ = 0, height_ = 0;
   float screen_scale_ = 1;
   Look look_;
+  ImVec4 ground_;
+  bool is_painted_ = true;
 };
 
 }  // namespace
@@ -211,7 +220,7 @@ void frame_beside_work(Desk& desk, Picture& picture) {
   picture.frame(desk);
   if (!desk.at_work()) return;
   const auto took = std::chrono::steady_clock::now() - begin;
-  std::this_thread::sleep_for(std::min<std::chrono::steady_clock::duration>(3 * took, std::chrono::milliseconds(250)));
+  std::this_thread::sleep_for(std::clamp<std::chrono::steady_clock::duration>(3 * took, std::chrono::milliseconds(10), std::chrono::milliseconds(250)));
 }
 
 }  // namespace shardbook::app

@@ -23,7 +23,8 @@ struct Pixels {
 // Errors: the path and why. Written beside and renamed.
 base::Status write_png(const Pixels& pixels, const std::string& path);
 
-// A stage without a display. Frames are 1/60 s apart whatever the clock says.
+// A stage without a display. Frames are 1/60 s apart whatever the clock says. Each is laid out, and only one whose pixels are
+// asked for is painted.
 class Picture {
  public:
   static base::Result<std::unique_ptr<Picture>> make(int width, int height, float screen_scale);
@@ -37,8 +38,7 @@ class Picture {
   virtual Pixels pixels() = 0;         // of the last frame
 };
 
-// Draws a frame; and while something is at work beside it, rests three times as long: a picture that is drawn by the processor
-// would leave that work a tenth of it.
+// Draws a frame; and while something is at work beside it, rests three times as long, so that the work has the processor.
 void frame_beside_work(Desk& desk, Picture& picture);
 
 // Opens a window and runs until the user closes it. Errors: no display (what to do without one).

@@ -38,10 +38,10 @@ base::Status carry_out(const ViewRequest& request) {
   options.dark = request.theme == "dark";
   options.layout = request.layout;
   options.view = request.view;
-  // A picture is the same whatever the user did before; a script may test that things are remembered.
-  options.remember = request.screenshot.empty();
-
+  // Pictures and scripts are the same whatever the user did before; `cmd remember` tests that things are remembered.
   const bool without_window = !request.screenshot.empty() || !request.script.empty();
+  options.remember = !without_window;
+
   std::string script;
   if (!request.script.empty()) {
     base::Result<std::string> text = book::read_text(request.script);

@@ -74,7 +74,8 @@ std::vector<BandBox> phase_boxes(const scene::Timeline& timeline, const Bands& b
     boxes.push_back({std::max(0.0f, x0), std::min(view.width, x1), std::move(full), std::move(brief), around, "", ""});
     return 1.0f;
   });
-  return joined(boxes, least_together(), least_together());
+  // A phase that has room for its short name stands alone: of "reduce" and "update" together neither would be read.
+  return joined(boxes, std::ceil(width_of("upd") + px(8)), least_together());
 }
 
 std::vector<BandBox> layer_boxes(const scene::Scene& scene, const Bands& bands, const scene::TimeView& view) {
@@ -195,7 +196,7 @@ std::pair<std::string, std::string> layer_words(const timeline::Timeline& timeli
 
 std::pair<std::string, std::string> phase_words(const timeline::Timeline& timeline, const BandPiece& piece, bool micro_batches) {
   const std::string name(timeline.strings[piece.name]);
-  std::string brief = name == "forward" ? "fwd" : name == "backward" ? "bwd" : name;
+  std::string brief = name == "forward" ? "fwd" : name == "backward" ? "bwd" : name == "update" ? "upd" : name;
   if (!micro_batches || piece.micro_batch < 0) return {name, brief};
   const std::string number = std::to_string(piece.micro_batch);
   return {name + " · micro-batch " + number, brief + " " + number};

@@ -69,6 +69,39 @@ void add(std::vector<BandPiece>& pieces, const BandPiece& piece, Same same) {
   }
 }
 
+// Where nothing is computed between two phases, it is the phase of what is sent then: the last reduction of backward, the
+// sum of the norm.
+void add_communication(const Timeline& timeline, base::Rank rank, Bands& bands) {
+  std::vector<BandPiece> pieces;
+  for (std::size_t t = 0; t < timeline.tracks.size(); ++t) {
+    const Track& track = timeline.tracks[t];
+    if (track.rank != rank || track.kind != TrackKind::stream || static_cast<std::int32_t>(t) == bands.track) continue;
+    for (std::size_t i = 0; i < track.size(); ++i) {
+      if (track.cls[i] != Class::communication || timeline.details[track.detail[i]].phase == 0) continue;
+      BandPiece piece = piece_of(timeline, track, i);
+      piece.name = piece.phase;
+      piece.layer = -1;
+      // What no phase covers of it.
+      auto after = std::partition_point(bands.phases.begin(), bands.phases.end(), [&](const BandPiece& phase) { return phase.time.end <= track.start[i]; });
+      for (piece.time.start = track.start[i]; piece.time.start < track.end[i]; ++after) {
+        const bool last = after == bands.phases.end();
+        piece.time.end = last ? track.end[i] : std::min(track.end[i], after->time.start);
+        if (piece.time.end > piece.time.start) pieces.push_back(piece);
+        if (last) break;
+        piece.time.start = after->time.end;
+      }
+    }
+  }
+  if (pieces.empty()) return;
+  pieces.insert(pieces.end(), bands.phases.begin(), bands.phases.end());
+  std::stable_sort(pieces.begin(), pieces.end(), [](const BandPiece& a, const BandPiece& b) { return a.time.start < b.time.start; });
+  bands.phases.clear();
+  for (BandPiece& piece : pieces) {
+    if (!bands.phases.empty()) piece.time.start = std::max(piece.time.start, bands.phases.back().time.end);
+    if (piece.time.length() > 0) add(bands.phases, piece, same_phase);
+  }
+}
+
 // What a foreign trace has written beside the stream, those of depth 0.
 void add_annotations(const Timeline& timeline, base::Rank rank, std::int64_t stream, Bands& bands) {
   for (const Track& track : timeline.tracks) {
@@ -131,6 +164,7 @@ Bands bands_of(const Timeline& timeline, base::Rank rank) {
     add(bands.phases, piece, same_phase);
   }
   if (bands.phases.empty()) add_annotations(timeline, rank, track.id, bands);
+  else add_communication(timeline, rank, bands);
   bands.phases.shrink_to_fit();
   bands.layers.shrink_to_fit();
   return bands;

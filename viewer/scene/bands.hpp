@@ -3,7 +3,7 @@
 // What NVTX rows are in Nsight: the phases of a step over the time that a rank computes in them, and below them its
 // layers. Made of the compute stream alone: spans that follow each other in the same phase, micro-batch and layer are one
 // piece, so the time between two spans of a layer is the layer's, too. Communication runs ahead of its layer and has no
-// say. A trace that names no phases has what it names instead: its annotations beside that stream.
+// say, but between two phases where nothing is computed: there it names the phase. A trace that names no phases has what it names instead: its annotations beside that stream.
 //
 // Pieces of one list ascend and do not overlap. The finer pieces, attention and mlp, are made of the spans in view.
 #pragma once

@@ -104,14 +104,35 @@ SpanRef previous_on_track(const Scene&, SpanRef span) {
   return {span.track, span.index - 1};
 }
 
-SpanRef exposed_at(const Scene& scene, int from, int by) {
-  const auto count = static_cast<int>(scene.exposures().size());
-  if (count == 0) return {};
-  const int place = ((from + by) % count + count) % count;
-  return scene.exposures()[static_cast<std::size_t>(place)].span;
+Scene::StepWindow step_at(const Scene& scene, double time) {
+  for (const Scene::StepWindow& step : scene.steps()) {
+    if (time >= static_cast<double>(step.window.start) && time < static_cast<double>(step.window.end)) return step;
+  }
+  return {-1, scene.whole()};
 }
 
-int place_of(const Scene& scene, SpanRef span) { return scene.exposure_place(span); }
+std::vector<SpanRef> exposed_in(const Scene& scene, const Scene::StepWindow& step) {
+  const Timeline& timeline = scene.timeline();
+  std::vector<SpanRef> spans;
+  for (const metrics::Exposure& exposure : scene.exposures()) {
+    const double middle = (static_cast<double>(timeline.start(exposure.span)) + static_cast<double>(timeline.end(exposure.span))) / 2;
+    // Steps of different ranks may overlap; each span is of one of them.
+    if (step.number < 0 || step_at(scene, middle).number == step.number) spans.push_back(exposure.span);
+  }
+  return spans;
+}
+
+int place_in(const std::vector<SpanRef>& exposed, SpanRef span) {
+  const auto found = std::find(exposed.begin(), exposed.end(), span);
+  return found == exposed.end() ? -1 : static_cast<int>(found - exposed.begin());
+}
+
+int exposed_after(const std::vector<SpanRef>& exposed, int from, int by) {
+  const auto count = static_cast<int>(exposed.size());
+  if (count == 0) return -1;
+  if (from < 0 && by < 0) return count - 1;
+  return ((from + by) % count + count) % count;
+}
 
 // --- Arrows -------------------------------------------------------------------------------------------
 

@@ -16,10 +16,14 @@ SpanRef previous_on_track(const Scene& scene, SpanRef span);
 // The row's span that is nearest in time to another row's span: for up and down.
 SpanRef nearest_on(const Scene& scene, const Row& row, Nanoseconds time);
 
-// The exposed span `by` places after `from` in exposures(), wrapping around; from -1 by 1 is the first.
-SpanRef exposed_at(const Scene& scene, int from, int by);
-// The place of a span in exposures(), -1 if it is none of them.
-int place_of(const Scene& scene, SpanRef span);
+// The first step whose window holds this time; -1 and the whole run if none does.
+Scene::StepWindow step_at(const Scene& scene, double time);
+// The exposed spans whose middle lies in this step, in the order of exposures(); of step -1 all.
+std::vector<SpanRef> exposed_in(const Scene& scene, const Scene::StepWindow& step);
+// The place of a span in such a list, -1 if it is none of them.
+int place_in(const std::vector<SpanRef>& exposed, SpanRef span);
+// The place `by` places after `from`, wrapping around; from -1 by 1 is the first, by -1 the last. -1 of an empty list.
+int exposed_after(const std::vector<SpanRef>& exposed, int from, int by);
 
 // Arrows of a span: launch, event waits, limiter, buffer, and the other ranks of its collective.
 struct Arrow {

@@ -37,7 +37,7 @@ const std::vector<Command>& commands() {
       {"step.previous", "Shift+Left", "Previous step", "Move"},
 
       // --- Select -------------------------------------------------------------------------------------
-      {"exposed.next", "N", "Next exposed span, longest blocking first", "Select"},
+      {"exposed.next", "N", "Next exposed span of the step in view, longest blocking first", "Select"},
       {"exposed.previous", "Shift+N", "Previous exposed span", "Select"},
       {"select.next", ".", "Next span of the row", "Select"},
       {"select.previous", ",", "Previous span of the row", "Select"},

@@ -58,4 +58,43 @@ std::pair<Nanoseconds, Nanoseconds> lengths_between(const scene::Histogram& hist
   return {histogram.edge(first), last + 1 == count ? histogram.most : histogram.edge(last + 1) - 1};
 }
 
+std::vector<RankBar> folded(const std::vector<RankBar>& bars) {
+  const auto alike = [](const RankBar& a, const RankBar& b) {
+    const auto near = [&](base::Nanoseconds of_a, base::Nanoseconds of_b) { return std::abs(of_a - of_b) * 100 <= a.partition.window.length(); };
+    const metrics::Partition &x = a.partition, &y = b.partition;
+    return near(x.compute_ns, y.compute_ns) && near(x.exposed_communication_ns, y.exposed_communication_ns) && near(x.exposed_memory_ns, y.exposed_memory_ns) &&
+           near(x.idle_ns, y.idle_ns) && near(a.waiting, b.waiting);
+  };
+  std::vector<RankBar> out;
+  for (const RankBar& bar : bars) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const RankBar& other) { return !other.apart && !bar.apart && alike(other, bar); });
+    if (same == out.end()) out.push_back(bar);
+    else same->ranks.insert(same->ranks.end(), bar.ranks.begin(), bar.ranks.end());
+  }
+  return out;
+}
+
+std::vector<RankBar> most_exposed(std::vector<RankBar> bars, std::size_t most, bool with_apart) {
+  if (bars.size() <= most) return bars;
+  const auto exposed = [&](const RankBar& bar) { return std::pair(with_apart && bar.apart, bar.partition.exposed_communication_ns); };
+  std::stable_sort(bars.begin(), bars.end(), [&](const RankBar& left, const RankBar& right) { return exposed(left) > exposed(right); });
+  bars.resize(most);
+  std::sort(bars.begin(), bars.end(), [](const RankBar& left, const RankBar& right) { return left.ranks.front() < right.ranks.front(); });
+  return bars;
+}
+
+std::string name_of(const RankBar& bar) {
+  if (bar.ranks.size() == 1) return "rank " + std::to_string(bar.ranks.front());
+  std::string names;
+  int pieces = 0;
+  for (std::size_t i = 0; i < bar.ranks.size(); ++pieces) {
+    std::size_t last = i;
+    while (last + 1 < bar.ranks.size() && bar.ranks[last + 1] == bar.ranks[last] + 1) ++last;
+    names += (names.empty() ? "" : ", ") + std::to_string(bar.ranks[i]) + (last > i ? "–" + std::to_string(bar.ranks[last]) : "");
+    i = last + 1;
+  }
+  if (pieces > 3) return std::to_string(bar.ranks.size()) + " ranks like " + std::to_string(bar.ranks.front());
+  return "ranks " + names + " alike";
+}
+
 }  // namespace shardbook::views

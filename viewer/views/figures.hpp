@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/metrics/partition.hpp"
 #include "viewer/scene/find.hpp"
@@ -31,6 +32,20 @@ struct BarPart {
   float x0 = 0, x1 = 0;
 };
 std::array<BarPart, 5> bar_parts(const metrics::Partition& partition, base::Nanoseconds waiting, float from, float to);
+
+// The bar of a rank, or of several that are alike: then partition and waiting are the first's.
+struct RankBar {
+  std::vector<base::Rank> ranks;       // ascending
+  metrics::Partition partition;
+  base::Nanoseconds waiting = 0;
+  bool apart = false;                  // never folded: the rank that all wait for
+};
+// One bar for ranks whose parts differ by no more than a hundredth of the window from those of the bar's first.
+std::vector<RankBar> folded(const std::vector<RankBar>& bars);
+// All, or so many with the most exposed time, in the order of the ranks. with_apart: and those that stand apart before them.
+std::vector<RankBar> most_exposed(std::vector<RankBar> bars, std::size_t most, bool with_apart);
+// "rank 3", "ranks 0–7 alike", "ranks 0, 2–3 alike"; of more than three pieces "12 ranks like 0".
+std::string name_of(const RankBar& bar);
 
 // The lengths, both included, that the bars of the histogram stand for that two shares of its width lie on, in any order.
 // All of the width is all lengths. Where the bars are closer than a nanosecond, none: then the first is the greater.

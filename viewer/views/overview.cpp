@@ -19,25 +19,15 @@ using ui::theme;
 
 namespace {
 
-constexpr std::size_t most_bars = 8;
+constexpr std::size_t most_bars = 8, most_bars_folded = 4;      // so that two thirds of a window of 800 are rows
 constexpr float left_units = 10, title_units = 24, name_units = 76, figures_units = 168, fold_units = 64;
 // Many bars are thinner, so that the timeline keeps its room.
-float bar_units(const Scene& scene) { return scene.ranks().size() > 4 ? 14 : 17; }
+float bar_units(const Overview& overview) { return overview.bars.size() > 4 ? 14 : 17; }
+
+std::size_t bars_wanted(const Overview& overview) { return std::min(overview.bars.size(), overview.unfolded ? most_bars : most_bars_folded); }
 
 // Above the bars.
 float head_units(const Overview& overview) { return overview.unfolded ? title_units : 4; }
-
-// The ranks that have a bar: all, or those with the most exposed time.
-std::vector<const scene::RankScene*> ranks_with_bars(const Scene& scene, metrics::Window window, std::size_t most) {
-  std::vector<const scene::RankScene*> ranks;
-  for (const scene::RankScene& rank : scene.ranks()) ranks.push_back(&rank);
-  if (ranks.size() > most) {
-    std::stable_sort(ranks.begin(), ranks.end(), [&](const auto* left, const auto* right) { return left->exposed.busy(window) > right->exposed.busy(window); });
-    ranks.resize(most);
-    std::sort(ranks.begin(), ranks.end(), [](const auto* left, const auto* right) { return left->rank < right->rank; });
-  }
-  return ranks;
-}
 
 void draw_bar(const metrics::Partition& partition, base::Nanoseconds waiting, ImVec2 from, ImVec2 to) {
   ImDrawList* list = ImGui::GetWindowDrawList();
@@ -60,17 +50,16 @@ void draw_bar(const metrics::Partition& partition, base::Nanoseconds waiting, Im
   }
 }
 
-// The one sentence: on the selection if it is exposed, else on the longest.
-std::string headline(const Scene& scene, const PlotState& plot) {
-  const metrics::Exposure* exposure = plot.selected.valid() ? scene.exposure_of(plot.selected) : nullptr;
-  if (exposure != nullptr) {
-    const int place = scene::place_of(scene, plot.selected);
-    return (place == 0 ? "The longest blocking exposure: " : std::to_string(place + 1) + " of " + std::to_string(scene.exposures().size()) + " exposed: ") +
-           metrics::sentence(scene.timeline(), *exposure) + ".";
-  }
+// The one sentence: on the selection if it is exposed in this step, else on the step's longest.
+std::string headline(const Scene& scene, const Overview& overview, const PlotState& plot) {
   if (scene.exposures().empty()) return "No communication is exposed: compute covers all of it.";
-  const metrics::Exposure& longest = scene.exposures().front();
-  return "The longest blocking exposure: " + metrics::sentence(scene.timeline(), longest) + ".";
+  const std::string where = overview.step < 0 ? "" : " of step " + std::to_string(overview.step);
+  if (overview.exposed.empty()) return "No communication" + where + " is exposed.";
+  const int found = plot.selected.valid() ? scene::place_in(overview.exposed, plot.selected) : -1, place = std::max(found, 0);
+  const metrics::Exposure* exposure = scene.exposure_of(overview.exposed[static_cast<std::size_t>(place)]);
+  return (place == 0 ? "The longest blocking exposure" + where + ": "
+                     : std::to_string(place + 1) + " of " + std::to_string(overview.exposed.size()) + " exposed" + where + ": ") +
+         metrics::sentence(scene.timeline(), *exposure) + ".";
 }
 
 // What the exposed time of the window is made of: a single long exposure may be the least of it. Of a trace too long for
@@ -97,11 +86,11 @@ std::vector<Overview::Kind> kinds_of(const Scene& scene, metrics::Window window)
 
 // Before the kinds: folded, also which step it is, and who is late.
 std::string kinds_title(const Scene& scene, const Overview& overview, const PlotState& plot) {
-  if (overview.unfolded) return "Exposed time is:";
+  if (overview.unfolded) return "Exposed time of all ranks is:";
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
   std::string words = (step.number < 0 ? std::string("whole run") : "step " + std::to_string(step.number)) + " · " + metrics::duration_text(step.window.length());
   if (!overview.straggler.empty()) words += " · " + overview.straggler.substr(0, overview.straggler.find('.'));
-  return overview.kinds.empty() ? words : words + " · exposed time is:";
+  return overview.kinds.empty() ? words : words + " · exposed on all ranks:";
 }
 float kinds_gap() { return px(16); }
 
@@ -216,16 +205,33 @@ std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
   return exposed;
 }
 
-// Made once a run, or once a step that comes into view: all look at every collective.
-void make(Overview& overview, const Scene& scene, metrics::Window window) {
-  if (overview.kinds_of != window) {
-    overview.kinds_of = window;
-    overview.kinds = kinds_of(scene, window);
+// Unfolded each rank has its own; so has always one that the others clearly wait for.
+std::vector<RankBar> bars_of(const Scene& scene, const Overview& overview, metrics::Window window) {
+  std::vector<RankBar> bars;
+  for (const scene::RankScene& rank : scene.ranks()) {
+    const auto waits = overview.waiting.find(rank.rank);
+    const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, window);
+    bars.push_back({{rank.rank}, rank.partition(window), waiting, !overview.straggler.empty() && scene.straggler() == rank.rank});
   }
-  if (overview.made) return;
-  overview.made = true;
-  overview.waiting = exposed_waiting(scene);
-  overview.straggler = straggler_words(scene);
+  return overview.unfolded ? bars : folded(bars);
+}
+
+// Made once a run, or once a step that comes into view: all look at every collective.
+void make(Overview& overview, const Scene& scene, const scene::Scene::StepWindow& step) {
+  if (overview.kinds_of != step.window) {
+    overview.kinds_of = step.window;
+    overview.kinds = kinds_of(scene, step.window);
+    overview.step = step.number;
+    overview.exposed = scene::exposed_in(scene, step);
+  }
+  if (!overview.made) {
+    overview.made = true;
+    overview.waiting = exposed_waiting(scene);
+    overview.straggler = straggler_words(scene);
+  }
+  if (overview.bars_of == std::pair(step.window, overview.unfolded)) return;
+  overview.bars_of = {step.window, overview.unfolded};
+  overview.bars = bars_of(scene, overview, step.window);
 }
 
 // A sentence, a line of the kinds, a sentence and a line of links, in a pane of this width: what draw_headline takes.
@@ -236,7 +242,7 @@ float headline_height(const Scene& scene, const Overview& overview, const PlotSt
   if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(lines_of_cause(overview, width - px(fold_units))) * line + px(3);
   if (!overview.unfolded) return height;
   if (!overview.cause.empty()) height += static_cast<float>(lines_of(overview.cause, width)) * line + between;
-  for (const std::string& words : {overview.straggler, headline(scene, plot)}) {
+  for (const std::string& words : {overview.straggler, headline(scene, overview, plot)}) {
     if (!words.empty()) height += static_cast<float>(lines_of(words, width)) * line + between;
   }
   return kinds_in(overview, kinds_title(scene, overview, plot), width).empty() ? height : height + link + between;
@@ -250,9 +256,9 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
   if (!overview.cause.empty()) ui::paragraph(overview.cause);
   if (!overview.straggler.empty()) ui::paragraph(overview.straggler);
   if (!kinds_in(overview, title, ImGui::GetContentRegionAvail().x).empty()) intents = draw_kinds(overview, title, ImGui::GetContentRegionAvail().x);
-  ui::paragraph(headline(scene, plot));
+  ui::paragraph(headline(scene, overview, plot));
   if (!scene.exposures().empty()) {
-    if (ui::link("N: next exposed span", "Longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
+    if (ui::link("N: next exposed span", "Of this step: longest blocking first, then longest exposed")) intents.push_back({"exposed.next", ""});
     ImGui::SameLine(0, px(18));
   }
   if (exposure != nullptr && exposure->line.known()) {
@@ -266,7 +272,7 @@ Intents draw_headline(const Scene& scene, const Overview& overview, const PlotSt
 }
 
 // One line: which step, what its exposed time is made of, and at the right the way to all the rest.
-Intents draw_folded(const Scene& scene, const Overview& overview, const PlotState& plot) {
+Intents draw_folded(const Scene& scene, const Overview& overview, const PlotState& plot, std::size_t hidden_bars) {
   const float y = ImGui::GetCursorPosY(), width = ImGui::GetContentRegionAvail().x - px(fold_units);
   const std::string title = kinds_title(scene, overview, plot);
   Intents intents;
@@ -281,15 +287,18 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
     if (scene.exposures().empty()) {
       ImGui::SameLine(0, kinds_gap());
       ImGui::SetCursorPosY(y);
-      ui::words_line(headline(scene, plot));
+      ui::words_line(headline(scene, overview, plot));
     }
   } else {
     ImGui::BeginChild("line", {width, ui::font(page::FontKind::body)->FontSize + px(4)}, false, ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-    ui::words_line(title + " · " + headline(scene, plot));
+    ui::words_line(title + " · " + headline(scene, overview, plot));
     ImGui::EndChild();
   }
   ImGui::SetCursorPos({ImGui::GetWindowWidth() - px(fold_units), y});
-  if (ui::link("more", "All figures of the step, and who waited for whom (U)")) intents.push_back({"show.header", ""});
+  const std::string more = hidden_bars == 0 ? "more" : "+" + std::to_string(hidden_bars) + (hidden_bars == 1 ? " bar" : " bars");
+  if (ui::link(more, hidden_bars == 0 ? "All figures of the step, and who waited for whom (U)" : "The bars of the other ranks, and all figures of the step (U)")) {
+    intents.push_back({"show.header", ""});
+  }
   return intents;
 }
 
@@ -306,62 +315,62 @@ std::string title_words(const Scene& scene, const scene::Scene::StepWindow& step
   return words;
 }
 
-// One line: the rank's name, its bar, and the exposed share in words, for which a small part has no room.
-void draw_rank(const Scene& scene, const scene::RankScene& rank, const Overview& overview, metrics::Window window, Intents& intents) {
+// One line: the name of the rank or of those that are alike, the bar, and the exposed share in words, for which a small part
+// has no room.
+void draw_rank(const Scene& scene, const RankBar& bar, const Overview& overview, metrics::Window window, float name_width, Intents& intents) {
   const float left = ImGui::GetWindowPos().x + px(left_units), right = ImGui::GetWindowPos().x + ImGui::GetWindowWidth() - px(10);
-  const float y = ImGui::GetCursorScreenPos().y, height = px(bar_units(scene));
+  const float y = ImGui::GetCursorScreenPos().y, height = px(bar_units(overview));
   ImGui::SetCursorScreenPos({left, y + px(1)});
-  const bool late = scene.straggler() == rank.rank;
-  if (ui::link("rank " + std::to_string(rank.rank), late ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
-    intents.push_back({"rank.show", std::to_string(rank.rank)});
+  const base::Rank first = bar.ranks.front();
+  const std::string name = name_of(bar), number = std::to_string(first);
+  if (bar.ranks.size() > 1) {
+    if (ui::link(name, "Alike within a hundredth of the step; the bar is rank " + number + "'s. Click for a bar each (U)")) intents.push_back({"show.header", ""});
+  } else if (ui::link(name, scene.straggler() == first ? "The straggler: others wait for it. Click to open it" : "Open this rank")) {
+    intents.push_back({"rank.show", number});
   }
-  const auto waits = overview.waiting.find(rank.rank);
-  const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, window);
-  const metrics::Partition partition = rank.partition(window);
-  draw_bar(partition, waiting, {left + px(name_units), y + px(1)}, {right - px(figures_units), y + height - px(2)});
+  draw_bar(bar.partition, bar.waiting, {left + name_width, y + px(1)}, {right - px(figures_units), y + height - px(2)});
 
   const auto percent = [&](base::Nanoseconds part) { return percent_text(part, window.length()); };
   ImFont* small = ui::font(page::FontKind::small);
-  const std::string figures = percent(partition.exposed_communication_ns) + " exposed, " + metrics::duration_text(partition.exposed_communication_ns);
+  const std::string figures = percent(bar.partition.exposed_communication_ns) + " exposed, " + metrics::duration_text(bar.partition.exposed_communication_ns);
   const float wide = small->CalcTextSizeA(small->FontSize, 1e9f, 0, figures.c_str()).x;
   const ImVec2 at{right - wide, std::floor(y + (height - px(1) - small->FontSize) / 2)};
   ImGui::GetWindowDrawList()->AddText(small, small->FontSize, at, theme().text, figures.c_str());
-  ui::note_words("rank " + std::to_string(rank.rank) + " compute " + percent(partition.compute_ns) + " exposed " +
-                 percent(partition.exposed_communication_ns) + " idle " + percent(partition.idle_ns));
+  ui::note_words("rank " + number + " compute " + percent(bar.partition.compute_ns) + " exposed " + percent(bar.partition.exposed_communication_ns) + " idle " +
+                 percent(bar.partition.idle_ns));
   ImGui::SetCursorScreenPos({left, y + height});
 }
 
 }  // namespace
 
 scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot) {
-  const double middle = (plot.view.start + plot.view.end) / 2;
   const bool sees_all = plot.view.start <= static_cast<double>(scene.whole().start) && plot.view.end >= static_cast<double>(scene.whole().end);
-  for (const scene::Scene::StepWindow& step : scene.steps()) {
-    if (!sees_all && middle >= static_cast<double>(step.window.start) && middle < static_cast<double>(step.window.end)) return step;
-  }
-  return {-1, scene.whole()};
+  return sees_all ? scene::Scene::StepWindow{-1, scene.whole()} : scene::step_at(scene, (plot.view.start + plot.view.end) / 2);
 }
 
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
-  make(overview, scene, step_in_view(scene, plot).window);
-  return px(bar_units(scene) * static_cast<float>(std::min(scene.ranks().size(), most_bars)) + head_units(overview)) + headline_height(scene, overview, plot, width);
+  make(overview, scene, step_in_view(scene, plot));
+  return px(bar_units(overview) * static_cast<float>(bars_wanted(overview)) + head_units(overview)) + headline_height(scene, overview, plot, width);
 }
 
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height) {
   const scene::Scene::StepWindow step = step_in_view(scene, plot);
-  make(overview, scene, step.window);
+  make(overview, scene, step);
   Intents intents;
   // A scrollbar that comes for a moment would make lines shorter, so that more of them need it.
   ui::begin_pane("overview", {0, height}, false, "", false);
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
   const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(head_units(overview));
-  const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(scene)) + 0.01f), 1, most_bars);
+  const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(overview)) + 0.01f), 1, overview.unfolded ? most_bars : most_bars_folded);
   ImGui::SetCursorPos({px(left_units), px(overview.unfolded ? 5 : 4)});
   if (overview.unfolded) ui::dim_line(title_words(scene, step, most));
-  for (const scene::RankScene* rank : ranks_with_bars(scene, step.window, most)) draw_rank(scene, *rank, overview, step.window, intents);
+  const std::vector<RankBar> bars = most_exposed(overview.bars, most, !overview.unfolded);
+  float name_width = px(name_units);
+  for (const RankBar& bar : bars) name_width = std::max(name_width, ui::measure().width(name_of(bar), page::FontKind::body) + px(12));
+  for (const RankBar& bar : bars) draw_rank(scene, bar, overview, step.window, name_width, intents);
   ImGui::SetCursorPos({px(left_units), ImGui::GetCursorPosY() + px(3)});
   ImGui::BeginGroup();
-  for (ui::Intent& intent : overview.unfolded ? draw_headline(scene, overview, plot) : draw_folded(scene, overview, plot)) intents.push_back(std::move(intent));
+  for (ui::Intent& intent : overview.unfolded ? draw_headline(scene, overview, plot) : draw_folded(scene, overview, plot, overview.bars.size() - bars.size())) intents.push_back(std::move(intent));
   ImGui::EndGroup();
   ui::end_pane();
   return intents;

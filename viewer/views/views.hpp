@@ -18,6 +18,7 @@
 #include "viewer/scene/scene.hpp"
 #include "viewer/ui/page_view.hpp"
 #include "viewer/ui/widgets.hpp"
+#include "viewer/views/figures.hpp"
 
 namespace shardbook::views {
 
@@ -44,7 +45,7 @@ Intents draw_top_bar(const TopBar& state);
 // there is to say. Intents: exposed.next, rank.show R, step N, show.header.
 struct Overview {
   bool made = false, unfolded = false;
-  std::string cause;                  // why the step takes what it takes: `shardbook why`'s sentence; "" until it is known
+  std::string cause;                  // why this step takes what it takes: `shardbook why`'s sentence, or that it is being found
   std::string straggler;              // who is late; "" if nobody is
   struct Kind {
     std::string name;                 // of the span that owns most
@@ -52,6 +53,11 @@ struct Overview {
   };
   std::vector<Kind> kinds;            // what exposed time is made of, in the window of the bars
   std::optional<metrics::Window> kinds_of;
+  // Ranks that are alike within a hundredth of that window have one bar, unless the header is unfolded.
+  std::vector<RankBar> bars;
+  std::optional<std::pair<metrics::Window, bool>> bars_of;   // and whether it was unfolded
+  int step = -1;                      // of that window; -1: the whole run
+  std::vector<scene::SpanRef> exposed;   // of that step, in N's order
   // When a rank stood in a collective whose last rank had not come, and computed nothing.
   std::map<base::Rank, metrics::Intervals> waiting;
 };

@@ -133,7 +133,9 @@ class Asker {
       for (const Arrow& arrow : arrows.in) require(arrow.to == span && there(arrow.from) && !arrow.words.empty(), "an arrow leads here");
       for (const Arrow& arrow : arrows.out) require(arrow.from == span && there(arrow.to) && !arrow.words.empty(), "an arrow leads away");
       for (const Fact& fact : facts_of(scene_, span)) require(!fact.value.empty(), "a fact says something");
-      exposed_at(scene_, place_of(scene_, span), turn % 3 - 1);
+      const std::vector<SpanRef> exposed = exposed_in(scene_, step_at(scene_, static_cast<double>(scene_.timeline().start(span))));
+      const int next = exposed_after(exposed, place_in(exposed, span), turn % 3 - 1);
+      require(exposed.empty() ? next == -1 : there(exposed.at(static_cast<std::size_t>(next))), "the next exposed span is there");
     }
   }
 
