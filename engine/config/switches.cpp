@@ -78,6 +78,17 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "none", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
 
+  row({.key = "fsdp.blocks_a_unit", .least = 1, .most = 256, .default_value = "1",
+       .sentence = "How many blocks in a row are one unit, gathered, freed and reduced together: fewer and larger collectives, more memory whole at once. It must divide the blocks; with no more blocks than that, all are one unit.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 121, 130, "fully_shard: the parameters of one call are gathered in one collective"),
+                     in_megatron("distributed/fsdp/mcore_fsdp_adapter.py", 163, 173, "fsdp_unit_modules: each layer, unless others are named"),
+                     in_megatron("distributed/fsdp/src/megatron_fsdp/megatron_fsdp.py", 419, 444, "suggested_communication_unit_size: of two units, unless it is given")},
+       .megatron = "--suggested-communication-unit-size (in elements; so much is gathered ahead at once)",
+       .pytorch = "fully_shard([block, next_block]); FullyShardedDataParallel(auto_wrap_policy=transformer_auto_wrap_policy), or by size: size_based_auto_wrap_policy", .note = "04_fsdp#units",
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "24", 20},
+       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "2", 0.5}});
+
   row({.key = "fsdp.gather_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: compute does not wait for the gather of the parameters that it is about to use.",
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},

@@ -1,11 +1,26 @@
 // The set-up half of ShardedParameters: layouts, what a plan must know of them, memory, first values.
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "engine/fsdp/parameters.hpp"
 
 namespace shardbook::fsdp {
 
 using program::MemoryKind;
+
+namespace {
+
+// A part's name is a literal, for programs outlive their rank; this one stays as long.
+const char* part_of(const model::Unit& unit) {
+  if (unit.blocks == 1) return "fsdp_unit";
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  return names.insert(base::text("fsdp_unit ", unit.layer, "-", unit.layer + unit.blocks - 1)).first->c_str();
+}
+
+}  // namespace
 
 ShardedParameters::ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute,
                                      device::Stream& stream, comm::Communicator& group, const StoreConfig& config)
@@ -19,6 +34,7 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     sharded.layout = layout_of(*unit, group_.size());
     sharded.state = units_.size() - 1;
     sharded.of_block = unit->layer >= 0;
+    sharded.part = part_of(*unit);
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
     if (!sharded.of_block) continue;
     // A slot's gaps between parameters hold zeros because all of its users have the same gaps.

@@ -48,7 +48,7 @@ void ShardedParameters::gather(ShardedUnit& unit, int slot) {
   unit.awaited = false;
   view_values(unit, unit.slot->full);
   if (alone()) return;
-  program::Part part(device_.recorder(), "fsdp_unit");
+  program::Part part(device_.recorder(), unit.part);
   if (slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
   group_.all_gather(stream_, shards_[unit.state].parameter, unit.slot->full.slice(0, {unit.layout->padded()}));
   device_.record(stream_, unit.slot->gathered);
@@ -85,7 +85,7 @@ void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
 void ShardedParameters::reduce(ShardedUnit& unit) {
   const optimizer::ShardState& state = shards_[unit.state];
   GradientSlot& slot = *unit.gradient_slot;
-  program::Part part(device_.recorder(), "fsdp_unit");
+  program::Part part(device_.recorder(), unit.part);
   // Alone there is nothing to overlap with: what remains is done on compute itself.
   device::Stream& lane = alone() ? compute_ : stream_;
   Tensor full = slot.full.slice(0, {unit.layout->padded()});

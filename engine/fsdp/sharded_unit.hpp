@@ -39,6 +39,7 @@ struct ShardedUnit {
   std::unique_ptr<shard::FlatUnit> layout;
   std::size_t state = 0;                  // index of its ShardState
   bool of_block = false;                  // alike with other units, so that they use each other's memory
+  const char* part = "fsdp_unit";         // what its collectives are recorded as; of several blocks "fsdp_unit 2-3"
   // Gathered once a step into a slot of its own, and kept: embedding and head, or all if nothing is freed.
   bool resident = false;
   GatherSlot* slot = nullptr;             // where it is whole now, or null

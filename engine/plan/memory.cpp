@@ -78,10 +78,14 @@ class Writer {
     const Q norm = s_.llama ? D : 2 * D;
     const Q block = s_.llama ? weights + 2 * D : weights + E + U + 6 * D;   // two norms' 4 D, and two biases of D
     const Q embedding = s_.llama ? V * D : V * D + S_ * D;
-    P_block_ = padded("P_block", block);
+    // Blocks in units: one each, or g
+    const bool joined = s_.blocks_a_unit > 1;
+    const Q g = joined ? letter("g", s_.blocks_a_unit, "blocks of a unit") : Q{1};
+    units_ = joined ? letter("u", L_ / g) : L_;
+    P_unit_ = joined ? padded("P_unit", g * block) : padded("P_block", block);
     P_ends_ = s_.tied ? padded("P_root", embedding + norm) : padded("P_embedding", embedding);
-    largest_ = larger(P_block_, P_ends_);
-    Q all = L_ * P_block_ + P_ends_;
+    largest_ = larger(P_unit_, P_ends_);
+    Q all = units_ * P_unit_ + P_ends_;
     if (!s_.tied) {
       const Q P_head = padded("P_head", V * D + norm);
       largest_ = larger(largest_, P_head);
@@ -92,8 +96,8 @@ class Writer {
 
     holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
     if (s_.fsdp == 1) return;
-    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, L_) : L_;
-    holds(Held::whole_blocks, MemoryKind::gathered, whole * P_block_ * bytes(s_.parameter));
+    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, units_) : units_;
+    holds(Held::whole_blocks, MemoryKind::gathered, whole * P_unit_ * bytes(s_.parameter));
     holds(Held::whole_ends, MemoryKind::gathered, P_ends_ * bytes(s_.parameter));
   }
   //@end
@@ -107,8 +111,8 @@ class Writer {
     const bool in_place = s_.fsdp == 1 && (s_.dp > 1 || !several);
     if (!in_place) {
       // One is made while another is reduced; or all wait for the last micro-batch
-      const Q whole = several && !s_.reduce_each ? L_ : least(2, L_);
-      holds(Held::block_gradients, MemoryKind::gradient, whole * P_block_ * four);
+      const Q whole = several && !s_.reduce_each ? units_ : least(2, units_);
+      holds(Held::block_gradients, MemoryKind::gradient, whole * P_unit_ * four);
       holds(Held::end_gradients, MemoryKind::gradient, P_ends_ * four);
       // Rounded to cross in fewer bytes; the sum comes back as it crossed, beside the shard that it is written or added to
       const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
@@ -155,7 +159,7 @@ class Writer {
   const Shapes& s_;
   Holding holding_;
   Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
-  Q P_block_{0}, P_ends_{0}, P_{0}, largest_{0};
+  Q units_{0}, P_unit_{0}, P_ends_{0}, P_{0}, largest_{0};
   std::int64_t statistics_ = 2;
 };
 

@@ -34,6 +34,7 @@ struct Shapes {
   base::Bytes reduce = 4;          // of one number of a gradient, on its way between ranks that shard
   // The layout, and the choices of its order
   std::int64_t tp = 1, fsdp = 1, dp = 1;
+  std::int64_t blocks_a_unit = 1;  // that are gathered and reduced together; divides layers
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
