@@ -135,6 +135,17 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
 
+  row({.key = "fsdp.sharding", .values = {"flat", "per_parameter"}, .default_value = "flat",
+       .sentence = "Whether a unit's parameters are laid flat, cut and gathered as one, or each is cut and gathered by itself: as many bytes, and a collective for each bias. (FSDP2 cuts each as well, but copies a unit's together to gather them at once.)",
+       .promise = Promise::bounded, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {"per_parameter: data_parallel.reduce = naive"},
+       .originals = {in_pytorch("distributed/fsdp/_flat_param.py", 812, 867, "flatten_tensors: end to end, with padding"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param.py", 359, 365, "_chunk_with_empty: each parameter, cut by itself"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 337, 345, "split_with_sizes_copy: what was gathered at once, into its parameters"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 571, 578, "chunk_cat: gradients together, to be reduced at once")},
+       .megatron = "", .pytorch = "FullyShardedDataParallel: flat; fully_shard: per parameter, gathered together", .note = "04_fsdp#one-by-one",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "per_parameter", 50},
+       .still = {"--model gpt-6.9b --fsdp 8 --sequences 128 --micro-batches 1", "per_parameter", 0.5}});
+
   row({.key = "fsdp.update_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: the next step's gathers do not wait for the update, and may gather shards as they were before it.",
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},

@@ -35,6 +35,7 @@ struct Shapes {
   // The layout, and the choices of its order
   std::int64_t tp = 1, fsdp = 1, dp = 1;
   std::int64_t blocks_a_unit = 1;  // that are gathered and reduced together; divides layers
+  bool each_parameter = false;     // is padded and cut by itself; else a unit as one
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last

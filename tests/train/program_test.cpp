@@ -280,6 +280,35 @@ TEST(Bytes, OfUnitsOfSeveralBlocksAreThoseOfFewerAndLargerCollectives) {
   }
 }
 
+// Parameters that are cut and gathered one by one: twelve collectives a block instead of one, four for the root, and each
+// parameter is padded by itself.
+TEST(Bytes, OfParametersOneByOneAreACollectiveForEach) {
+  const int L = 3, n = 4;
+  config::RunConfig small = small_config(1, 1);
+  small.model.layers = L;
+  const std::int64_t d = 32, f = 64;
+  auto padded = [](std::initializer_list<std::int64_t> parameters) {
+    std::int64_t all = 0;
+    for (std::int64_t numbers : parameters) all += (numbers + 64 * n - 1) / (64 * n) * (64 * n);
+    return all;
+  };
+  const std::int64_t blocks = L * padded({d, d, 3 * d * d, 3 * d, d * d, d, d, d, d * f, f, f * d, d}), root = padded({64 * d, 8 * d, d, d});
+  for (int M : {1, 2}) {
+    for (int each : {1, 3}) {   // units of so many blocks gather no more at once
+      auto of = [&](const Way& way) {
+        config::RunConfig config = cut_over(small, way, 1, n, M);
+        EXPECT_TRUE(config::set_switch(config, "fsdp.sharding=per_parameter"));
+        EXPECT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", each)));
+        return moved_by(config);
+      };
+      const int all = 12 * L + 4;
+      EXPECT_EQ(of(zero_1), (Moved{all, all, 0, (n - 1) * (2 + 4) * (blocks + root) / n})) << M;
+      EXPECT_EQ(of(zero_2), (Moved{all, M * all, 0, (n - 1) * (2 + M * 4) * (blocks + root) / n})) << M;
+      EXPECT_EQ(of(zero_3), (Moved{2 * M * 12 * L + 4, M * all, 0, (n - 1) * ((2 + M * 4) * (blocks + root) + (2 * M - 1) * 2 * blocks) / n})) << M;
+    }
+  }
+}
+
 TEST(Record, NamesTheBlocksOfAUnitThatHasSeveral) {
   config::RunConfig config = small_config(1, 2);
   config.model.layers = 4;
@@ -423,15 +452,18 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
               if (tp > 1 && ++cut % 5 < 2) {
                 ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
               }
-              // Of two in five that shard, gradients cross in bf16, and two in five have all blocks in one unit
-              const bool shards = config.fsdp > 1, rounded = shards && ++sharded % 5 < 2, joined = shards && sharded % 5 > 0 && sharded % 5 < 3;
+              // Of two in five that shard, gradients cross in bf16, two in five have all blocks in one unit, half have parameters one by one
+              const bool shards = config.fsdp > 1, rounded = shards && ++sharded % 5 < 2, joined = shards && sharded % 5 > 0 && sharded % 5 < 3, each = shards && sharded % 2 > 0;
               if (rounded) {
                 ASSERT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
               }
               if (joined) {
                 ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", config.model.layers)));
               }
-              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "", joined ? ", one unit" : "");
+              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "", joined ? ", one unit" : "", each ? ", one by one" : "");
+              if (each) {
+                ASSERT_TRUE(config::set_switch(config, "fsdp.sharding=per_parameter"));
+              }
               // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
               EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
               if (++tried % 5 > 1) continue;
@@ -449,7 +481,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
 // Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "fsdp.sharding=per_parameter"}) {
     for (int dp : {1, 2}) {
       for (const char* units : {"1", "2", "4", "100"}) {
         config::RunConfig config = small_config(1, 2, dp);

@@ -315,9 +315,9 @@ TEST(ReduceDtype, OfBf16KeepsEveryBitOnTheHostInEveryFormOfAStep) {
 
 // ---- Units -------------------------------------------------------------------------------------
 
-// Which blocks are gathered together decides where a number lies, and so in which order the norm is summed. Without clipping
-// nothing asks for the norm, and not a bit may change, in any form of a step.
-TEST(Units, OfSeveralBlocksChangeNoBitButThoseOfTheNorm) {
+// What is gathered together decides where a number lies, and so in which order the norm is summed. Without clipping nothing
+// asks for the norm, and not a bit may change, in any form of a step.
+TEST(Units, OfSeveralBlocksAndParametersOneByOneChangeNoBitButThoseOfTheNorm) {
   struct Form {
     int tp, fsdp, dp, micro_batches;
     bool tied;
@@ -339,8 +339,9 @@ TEST(Units, OfSeveralBlocksChangeNoBitButThoseOfTheNorm) {
     }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const HostRun one = run_on_host(config, tokens);
-    for (const char* blocks : {"2", "4"}) {
+    for (const char* blocks : {"1", "2", "4"}) {
       ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", blocks)));
+      ASSERT_TRUE(config::set_switch(config, *blocks == '2' ? "fsdp.sharding=flat" : "fsdp.sharding=per_parameter"));
       config.drain_seed = ++seed;
       const HostRun several = run_on_host(config, tokens);
       SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set, ", units of ", blocks));
