@@ -233,7 +233,7 @@ Verdict verdict_over(const std::vector<PlannedRank>& ranks) {
   if (const auto problem = plan::problem_of(plans, networks)) return {problem->sentence, problem->sentence};
   const int calls = calls_of(ranks.front());
   std::string sentence = "every unit is whole where it is used and freed after, every gradient is summed once and in time";
-  if (ranks.size() > 1) sentence += text(", and all ", ranks.size(), " ranks call the same ", calls, " collectives in one order");
+  if (ranks.size() > 1) sentence += text(", and all ", ranks.size(), " ranks call the same ", calls, " gathers and reductions in one order");
   return {"", sentence};
 }
 

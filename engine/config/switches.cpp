@@ -86,6 +86,17 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "none", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
 
+  row({.key = "fsdp.blocks_a_unit", .least = 1, .most = 256, .default_value = "1",
+       .sentence = "How many blocks in a row are one unit, gathered, freed and reduced together: fewer and larger collectives, more memory whole at once. It must divide the blocks; with no more blocks than that, all are one unit.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 121, 130, "fully_shard: the parameters of one call are gathered in one collective"),
+                     in_megatron("distributed/fsdp/mcore_fsdp_adapter.py", 163, 173, "fsdp_unit_modules: each layer, unless others are named"),
+                     in_megatron("distributed/fsdp/src/megatron_fsdp/megatron_fsdp.py", 419, 444, "suggested_communication_unit_size: of two units, unless it is given")},
+       .megatron = "--suggested-communication-unit-size (in elements; so much is gathered ahead at once)",
+       .pytorch = "fully_shard([block, next_block]); FullyShardedDataParallel(auto_wrap_policy=transformer_auto_wrap_policy), or by size: size_based_auto_wrap_policy", .note = "04_fsdp#units",
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "24", 20},
+       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "2", 0.5}});
+
   row({.key = "fsdp.gather_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: compute does not wait for the gather of the parameters that it is about to use.",
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
@@ -131,6 +142,17 @@ std::vector<Switch> make_table() {
        .megatron = "--data-parallel-sharding-strategy optim_grads", .pytorch = "fully_shard(module, reshard_after_forward=True)", .note = "04_fsdp#memory",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
+
+  row({.key = "fsdp.sharding", .values = {"flat", "per_parameter"}, .default_value = "flat",
+       .sentence = "Whether a unit's parameters are laid flat, cut and gathered as one, or each is cut and gathered by itself: as many bytes, and a collective for each bias. (FSDP2 cuts each as well, but copies a unit's together to gather them at once.)",
+       .promise = Promise::bounded, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {"per_parameter: data_parallel.reduce = naive"},
+       .originals = {in_pytorch("distributed/fsdp/_flat_param.py", 812, 867, "flatten_tensors: end to end, with padding"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param.py", 359, 365, "_chunk_with_empty: each parameter, cut by itself"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 337, 345, "split_with_sizes_copy: what was gathered at once, into its parameters"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 571, 578, "chunk_cat: gradients together, to be reduced at once")},
+       .megatron = "", .pytorch = "FullyShardedDataParallel: flat; fully_shard: per parameter, gathered together", .note = "04_fsdp#one-by-one",
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "per_parameter", 50},
+       .still = {"--model gpt-6.9b --fsdp 8 --sequences 128 --micro-batches 1", "per_parameter", 0.5}});
 
   row({.key = "fsdp.update_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: the next step's gathers do not wait for the update, and may gather shards as they were before it.",

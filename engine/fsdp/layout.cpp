@@ -1,5 +1,7 @@
 // The set-up half of ShardedParameters: layouts, what a plan must know of them, memory, first values.
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "engine/fsdp/parameters.hpp"
 
@@ -7,23 +9,38 @@ namespace shardbook::fsdp {
 
 using program::MemoryKind;
 
+namespace {
+
+// A part's name is a literal, for programs outlive their rank; this one stays as long.
+const char* part_of(const model::Unit& unit) {
+  if (unit.blocks == 1) return "fsdp_unit";
+  static std::mutex mutex;
+  static std::set<std::string> names;
+  const std::lock_guard lock(mutex);
+  return names.insert(base::text("fsdp_unit ", unit.layer, "-", unit.layer + unit.blocks - 1)).first->c_str();
+}
+
+}  // namespace
+
 ShardedParameters::ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute,
                                      device::Stream& stream, comm::Communicator& group, const StoreConfig& config)
     : device_(device), compute_(compute), stream_(stream), group_(group), config_(config),
       updated_(device.create_event("fsdp.updated")) {
   // Blocks are alike and use each other's memory in turn; embedding and head, needed at both ends, have their own.
   std::int64_t shared = 0;
+  std::size_t states = 0;
   for (model::Unit* unit : model.units()) {
     ShardedUnit& sharded = units_.emplace_back();
     sharded.unit = unit;
-    sharded.layout = layout_of(*unit, group_.size());
-    sharded.state = units_.size() - 1;
+    lay_out(sharded, group_.size(), config_.each_parameter && !alone(), states);
+    states += sharded.flats.size();
     sharded.of_block = unit->layer >= 0;
+    sharded.part = part_of(*unit);
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
     if (!sharded.of_block) continue;
     // A slot's gaps between parameters hold zeros because all of its users have the same gaps.
-    if (shared == 0) shared = sharded.layout->padded();
-    SHARDBOOK_CHECK_EQ(sharded.layout->padded(), shared, "blocks that share slots differ in layout");
+    if (shared == 0) shared = sharded.padded();
+    SHARDBOOK_CHECK_EQ(sharded.padded(), shared, "blocks that share slots differ in layout");
   }
 }
 
@@ -36,9 +53,9 @@ std::vector<plan::Unit> ShardedParameters::units() const {
     known.resident = unit.resident;
     known.shares_gathered = !unit.resident;
     known.shares_gradient = unit.of_block && !gradient_in_place();
-    known.gathered = unit.layout->padded() * base::size_of(config_.parameter);
-    known.gradient = unit.layout->padded() * base::size_of(base::DType::f32);
-    if (config_.partial_over_tp && !unit.layout->replicated_over_tp().empty()) known.sums.push_back("tp");
+    known.gathered = unit.padded() * base::size_of(config_.parameter);
+    known.gradient = unit.padded() * base::size_of(base::DType::f32);
+    if (config_.partial_over_tp && !unit.replicated_over_tp().empty()) known.sums.push_back("tp");
     // Alone with several micro-batches, "reduce" adds them up.
     if (!gradient_in_place()) known.sums.push_back("dp_shard");
     if (config_.replicas > 1) known.sums.push_back("dp_replicate");
@@ -55,7 +72,9 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
     if (action.kind == plan::Kind::reduce && plan::empties(units()[static_cast<std::size_t>(action.unit)], action.axis)) ++reductions[static_cast<std::size_t>(action.unit)];
   }
   std::int64_t largest_shard = 0;
-  for (const ShardedUnit& unit : units_) largest_shard = std::max(largest_shard, unit.layout->shard_elements());
+  for (const ShardedUnit& unit : units_) {
+    for (const Flat& flat : unit.flats) largest_shard = std::max(largest_shard, flat.layout->shard_elements());
+  }
   const bool several = std::any_of(reductions.begin(), reductions.end(), [](int count) { return count > 1; });
   if (rounds() || (several && !gradient_in_place())) {
     staging_ = tensor::allocate(device_, {largest_shard}, rounds() ? config_.reduce : base::DType::f32, MemoryKind::gradient, "fsdp.gradient_staging");
@@ -69,23 +88,25 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
   // Gradients that are summed over replicas lie end to end, so that a bucket of units is one tensor
   if (config_.replicas > 1) {
     std::int64_t all = 0;
-    for (const ShardedUnit& unit : units_) all += unit.layout->shard_elements();
+    for (const ShardedUnit& unit : units_) all += unit.shard_elements();
     gradients_ = tensor::allocate(device_, {all}, base::DType::f32, MemoryKind::gradient, "gradients");
   }
   // Each rank keeps its shard of every unit
   std::int64_t begin = 0;
   for (const ShardedUnit& unit : units_) {
-    const base::Shape shape{unit.layout->shard_elements()};
-    const std::string& name = unit.unit->name;
-    optimizer::ShardState& state = shards_.emplace_back();
-    state.layout = unit.layout.get();
-    state.flat = unit.layout->shard(group_.index());
-    state.master = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
-    state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape)
-                                          : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, name + ".gradient_shard");
-    state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, name + ".parameter_shard");
-    initialize(compute_, unit, state, seed);
-    begin += shape[0];
+    for (const Flat& flat : unit.flats) {
+      const base::Shape shape{flat.layout->shard_elements()};
+      const std::string& name = flat.layout->name();
+      optimizer::ShardState& state = shards_.emplace_back();
+      state.layout = flat.layout.get();
+      state.flat = flat.layout->shard(group_.index());
+      state.master = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
+      state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape)
+                                            : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, name + ".gradient_shard");
+      state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, name + ".parameter_shard");
+      initialize(compute_, unit, state, seed);
+      begin += shape[0];
+    }
   }
 }
 
@@ -110,26 +131,26 @@ void ShardedParameters::make_slots(const plan::Slots& slots) {
   // Shared slots: blocks use them in turn
   std::int64_t largest = 0;
   for (const ShardedUnit& unit : units_) {
-    if (unit.of_block) largest = std::max(largest, unit.layout->padded());
+    if (unit.of_block) largest = std::max(largest, unit.padded());
   }
   for (int slot = 0; slot < slots.gathered; ++slot) gather_slots_.push_back(make_gather_slot(largest, "fsdp.gathered." + std::to_string(slot)));
   for (int slot = 0; slot < slots.gradient; ++slot) gradient_slots_.push_back(make_gradient_slot(largest, "fsdp.gradient." + std::to_string(slot)));
 
   // Own slots
   for (ShardedUnit& unit : units_) {
-    const optimizer::ShardState& state = shards_[unit.state];
+    const optimizer::ShardState& state = shards_[unit.flats.front().state];   // of a rank alone, the only one
     if (alone()) {
       unit.own_slot = std::make_unique<GatherSlot>();
       unit.own_slot->full = state.parameter;
     } else if (unit.resident) {
-      unit.own_slot = std::make_unique<GatherSlot>(make_gather_slot(unit.layout->padded(), unit.unit->name + ".gathered"));
+      unit.own_slot = std::make_unique<GatherSlot>(make_gather_slot(unit.padded(), unit.unit->name + ".gathered"));
     }
     if (gradient_in_place()) {
       unit.own_gradient_slot = std::make_unique<GradientSlot>();
       unit.own_gradient_slot->full = state.gradient;
       if (config_.replicas > 1) unit.own_gradient_slot->complete = device_.create_event(unit.unit->name + ".gradient.complete");
     } else if (!unit.of_block) {
-      unit.own_gradient_slot = std::make_unique<GradientSlot>(make_gradient_slot(unit.layout->padded(), unit.unit->name + ".gradient"));
+      unit.own_gradient_slot = std::make_unique<GradientSlot>(make_gradient_slot(unit.padded(), unit.unit->name + ".gradient"));
     }
   }
 }

@@ -48,9 +48,9 @@ void ShardedParameters::gather(ShardedUnit& unit, int slot) {
   unit.awaited = false;
   view_values(unit, unit.slot->full);
   if (alone()) return;
-  program::Part part(device_.recorder(), "fsdp_unit");
+  program::Part part(device_.recorder(), unit.part);
   if (slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
-  group_.all_gather(stream_, shards_[unit.state].parameter, unit.slot->full.slice(0, {unit.layout->padded()}));
+  for (const Flat& flat : unit.flats) group_.all_gather(stream_, shards_[flat.state].parameter, flat.in(unit.slot->full));
   device_.record(stream_, unit.slot->gathered);
 }
 //@end
@@ -83,17 +83,23 @@ void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
 
 //@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches.
 void ShardedParameters::reduce(ShardedUnit& unit) {
-  const optimizer::ShardState& state = shards_[unit.state];
   GradientSlot& slot = *unit.gradient_slot;
-  program::Part part(device_.recorder(), "fsdp_unit");
+  program::Part part(device_.recorder(), unit.part);
   // Alone there is nothing to overlap with: what remains is done on compute itself.
   device::Stream& lane = alone() ? compute_ : stream_;
-  Tensor full = slot.full.slice(0, {unit.layout->padded()});
-  const Tensor sum = unit.summed || rounds() ? staging_.slice(0, {state.flat.size()}) : state.gradient;
   if (!alone()) {
     device_.record(compute_, slot.complete);
     device_.wait(stream_, slot.complete);
   }
+  for (const Flat& flat : unit.flats) reduce_into(shards_[flat.state], flat.in(slot.full), lane, unit.summed);
+  if (!alone()) device_.record(stream_, slot.reduced);
+  unit.summed = true;
+  unit.gradient_slot = nullptr;
+  unit.reduced_in = &slot;
+}
+
+void ShardedParameters::reduce_into(const optimizer::ShardState& state, Tensor full, device::Stream& lane, bool add) {
+  const Tensor sum = add || rounds() ? staging_.slice(0, {state.flat.size()}) : state.gradient;
   // In fewer bytes: rounded before, and summed over ranks in that type; micro-batches are added up in f32
   if (rounds()) {
     const Tensor rounded = rounded_.slice(0, full.shape);
@@ -101,18 +107,14 @@ void ShardedParameters::reduce(ShardedUnit& unit) {
     full = rounded;
   }
   group_.reduce_scatter(lane, full, sum);
-  if (rounds()) kernels::widen(lane, sum, state.gradient, unit.summed);
-  else if (unit.summed) kernels::accumulate(lane, sum, state.gradient);
-  if (!alone()) device_.record(stream_, slot.reduced);
-  unit.summed = true;
-  unit.gradient_slot = nullptr;
-  unit.reduced_in = &slot;
+  if (rounds()) kernels::widen(lane, sum, state.gradient, add);
+  else if (add) kernels::accumulate(lane, sum, state.gradient);
 }
 //@end
 
 Tensor ShardedParameters::gradients(int unit, int units) const {
   std::int64_t begin = 0, elements = 0;
-  for (int number = 0; number < unit + units; ++number) (number < unit ? begin : elements) += units_[static_cast<std::size_t>(number)].layout->shard_elements();
+  for (int number = 0; number < unit + units; ++number) (number < unit ? begin : elements) += units_[static_cast<std::size_t>(number)].shard_elements();
   return gradients_.slice(begin, {elements});
 }
 
@@ -120,7 +122,7 @@ std::vector<Tensor> ShardedParameters::replicated_gradients(int number) const {
   const ShardedUnit& of = units_[static_cast<std::size_t>(number)];
   const Tensor& full = gradient_in_place() ? of.own_gradient_slot->full : of.gradient_slot->full;
   std::vector<Tensor> parts;
-  for (const shard::Interval& part : of.layout->replicated_over_tp()) parts.push_back(full.slice(part.begin, {part.size()}));
+  for (const shard::Interval& part : of.replicated_over_tp()) parts.push_back(full.slice(part.begin, {part.size()}));
   return parts;
 }
 

@@ -23,6 +23,7 @@
 namespace shardbook::fsdp {
 
 struct StoreConfig {
+  bool each_parameter = false;   // is cut and gathered by itself; else a unit as one
   bool reshard = true;       // blocks are freed after forward, and gathered again for backward
   int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
   int micro_batches = 1;     // of a step
@@ -69,6 +70,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   void release(ShardedUnit& unit);
   void limit(ShardedUnit& unit);
   void reduce(ShardedUnit& unit);
+  void reduce_into(const optimizer::ShardState& state, Tensor full, device::Stream& lane, bool add);
   void await_parameters(ShardedUnit& unit);
   void open_gradient(ShardedUnit& unit, int slot);
   void await_sums();

@@ -4,25 +4,52 @@
 
 namespace shardbook::fsdp {
 
-std::unique_ptr<shard::FlatUnit> layout_of(const model::Unit& unit, int shards) {
-  std::vector<shard::FlatParameter> flat;
-  for (const model::Parameter* parameter : unit.parameters) {
-    flat.push_back({parameter->name, parameter->shape, parameter->replicated_over_tp, parameter->weight_decay});
+std::int64_t ShardedUnit::padded() const { return flats.empty() ? 0 : flats.back().begin + flats.back().layout->padded(); }
+
+std::int64_t ShardedUnit::shard_elements() const { return flats.empty() ? 0 : padded() / flats.front().layout->shards(); }
+
+std::vector<shard::Interval> ShardedUnit::replicated_over_tp() const {
+  std::vector<shard::Interval> parts;
+  for (const Flat& flat : flats) {
+    for (const shard::Interval& part : flat.layout->replicated_over_tp()) parts.push_back({flat.begin + part.begin, flat.begin + part.end});
   }
-  return std::make_unique<shard::FlatUnit>(unit.name, std::move(flat), shards);
+  return parts;
 }
 
-//@ fsdp.views: A parameter is a view into its unit's flat buffer, wherever that is whole right now.
+//@ fsdp.lay_out: All parameters of a unit end to end and cut as one, or each padded and cut by itself.
+void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state) {
+  auto lay = [&](const std::string& name, std::vector<shard::FlatParameter> parameters) {
+    const std::int64_t begin = unit.padded();
+    unit.flats.push_back({std::make_unique<shard::FlatUnit>(name, std::move(parameters), shards), first_state + unit.flats.size(), begin});
+  };
+  std::vector<shard::FlatParameter> together;
+  for (const model::Parameter* parameter : unit.unit->parameters) {
+    const shard::FlatParameter known{parameter->name, parameter->shape, parameter->replicated_over_tp, parameter->weight_decay};
+    if (each_parameter) lay(parameter->name, {known});
+    else together.push_back(known);
+  }
+  if (!each_parameter) lay(unit.unit->name, std::move(together));
+
+  for (std::size_t at = 0; at < unit.unit->parameters.size(); ++at) {
+    const Flat& flat = unit.flats[each_parameter ? at : 0];
+    unit.begins.push_back(flat.begin + flat.layout->range(unit.unit->parameters[at]->name).begin);
+  }
+}
+//@end
+
+//@ fsdp.views: A parameter is a view into its unit's buffer, wherever that is whole right now.
 void view_values(const ShardedUnit& unit, const Tensor& full) {
-  for (model::Parameter* parameter : unit.unit->parameters) {
-    parameter->value = full.slice(unit.layout->range(parameter->name).begin, parameter->shape);
+  for (std::size_t at = 0; at < unit.begins.size(); ++at) {
+    model::Parameter& parameter = *unit.unit->parameters[at];
+    parameter.value = full.slice(unit.begins[at], parameter.shape);
   }
 }
 
 void view_gradients(const ShardedUnit& unit, const Tensor& full) {
-  for (model::Parameter* parameter : unit.unit->parameters) {
-    parameter->gradient = full.slice(unit.layout->range(parameter->name).begin, parameter->shape);
-    parameter->gradient_written = false;
+  for (std::size_t at = 0; at < unit.begins.size(); ++at) {
+    model::Parameter& parameter = *unit.unit->parameters[at];
+    parameter.gradient = full.slice(unit.begins[at], parameter.shape);
+    parameter.gradient_written = false;
   }
 }
 //@end
@@ -49,8 +76,8 @@ void draw(device::Lane lane, const model::Parameter& parameter, shard::Interval 
 }  // namespace
 
 void initialize(device::Lane lane, const ShardedUnit& unit, const optimizer::ShardState& state, std::uint64_t seed) {
-  for (const shard::Piece& piece : unit.layout->pieces(state.flat)) {
-    const std::string& name = unit.layout->parameters()[static_cast<std::size_t>(piece.parameter)].name;
+  for (const shard::Piece& piece : state.layout->pieces(state.flat)) {
+    const std::string& name = state.layout->parameters()[static_cast<std::size_t>(piece.parameter)].name;
     const Tensor to = state.master.slice(piece.flat.begin - state.flat.begin, {piece.flat.size()});
     for (const model::Parameter* parameter : unit.unit->parameters) {
       if (parameter->name == name) draw(lane, *parameter, piece.elements, to, seed);

@@ -1,9 +1,9 @@
 // fsdp/sharded_unit: what a rank keeps of a unit, and where the unit is whole for a while.
 //
-// A unit's parameters are laid end to end, padded and cut evenly (shard/flat_unit.hpp). A rank keeps one
-// shard of the masters (f32), of the copy that is computed with (bf16), of the gradient (f32). Whole, the
-// unit exists only in a slot: a buffer that many units use in turn. A slot's events tell the streams when
-// its contents are there and when they may be overwritten.
+// A unit's parameters are laid end to end, padded and cut evenly (shard/flat_unit.hpp); or each parameter is padded and
+// cut by itself. A rank keeps one shard of the masters (f32), of the copy that is computed with (bf16), of the gradient
+// (f32). Whole, the unit exists only in a slot: a buffer that many units use in turn. A slot's events tell the streams
+// when its contents are there and when they may be overwritten.
 //
 // Sources: Zhao et al. 2023, "PyTorch FSDP", §3–4; pytorch/pytorch v2.8.0, torch/distributed/fsdp/
 // _flat_param.py (one flat parameter, even shards, no copy before or after the collectives).
@@ -33,12 +33,21 @@ struct GradientSlot {
   device::Event reduced;     // on the fsdp stream: the reduce-scatter has read all of it
 };
 
+// What one collective gathers, and another reduces: all of a unit, or one parameter of it.
+struct Flat {
+  std::unique_ptr<shard::FlatUnit> layout;
+  std::size_t state = 0;     // index of its ShardState
+  std::int64_t begin = 0;    // where it lies in the whole unit
+  Tensor in(const Tensor& whole) const { return whole.slice(begin, {layout->padded()}); }
+};
+
 // A unit of the model, sharded.
 struct ShardedUnit {
   model::Unit* unit = nullptr;
-  std::unique_ptr<shard::FlatUnit> layout;
-  std::size_t state = 0;                  // index of its ShardState
+  std::vector<Flat> flats;                // end to end
+  std::vector<std::int64_t> begins;       // by parameter of the unit: where it lies in the whole
   bool of_block = false;                  // alike with other units, so that they use each other's memory
+  const char* part = "fsdp_unit";         // what its collectives are recorded as; of several blocks "fsdp_unit 2-3"
   // Gathered once a step into a slot of its own, and kept: embedding and head, or all if nothing is freed.
   bool resident = false;
   GatherSlot* slot = nullptr;             // where it is whole now, or null
@@ -49,16 +58,21 @@ struct ShardedUnit {
   GradientSlot* reduced_in = nullptr;     // where its gradient was when it was reduced last
   bool summed = false;                    // the shard of the gradient holds a sum of this step
   std::unique_ptr<GradientSlot> own_gradient_slot;
+
+  std::int64_t padded() const;            // elements of the whole
+  std::int64_t shard_elements() const;    // ... and of what this rank keeps of it
+  std::vector<shard::Interval> replicated_over_tp() const;   // parts of the whole that every tp rank holds alike
 };
 
-// The unit's flat layout over `shards` ranks.
-std::unique_ptr<shard::FlatUnit> layout_of(const model::Unit& unit, int shards);
+// Lays out `unit.unit` over `shards` ranks: as one flat, or a flat for each parameter. Their states are numbered from
+// `first_state` on.
+void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state);
 
 // Points the parameters' values (or gradients) into a flat buffer of the unit.
 void view_values(const ShardedUnit& unit, const Tensor& full);
 void view_gradients(const ShardedUnit& unit, const Tensor& full);
 
-// Draws this shard's masters by (seed, parameter, global element) and rounds them into the working copy.
+// Draws the masters of one of the unit's shards by (seed, parameter, global element) and rounds them into the working copy.
 // Set-up only; equal for every layout.
 void initialize(device::Lane lane, const ShardedUnit& unit, const optimizer::ShardState& state, std::uint64_t seed);
 

@@ -15,7 +15,7 @@ Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& na
   return tensor::allocate(ctx.device, shape, base::DType::f32, program::MemoryKind::activation, name);
 }
 
-Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : sizes_(sizes), stage_(stage), cut_(spec.cut) {
+Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, int blocks_a_unit) : sizes_(sizes), stage_(stage), cut_(spec.cut) {
   SHARDBOOK_CHECK(!sizes.tied || stage.embedding == stage.head, "a tied head must be on the rank of its embedding");
   token_embedding_ = spec.embedding("embedding.token", sizes.vocabulary, sizes.width);
   positions_ = spec.positions("embedding.position", sizes.positions, sizes.width);
@@ -36,10 +36,29 @@ Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage) : si
   std::vector<Parameter*>& with_head = (sizes.tied ? embedding_unit_ : head_unit_).parameters;
   for (Parameter* parameter : final_norm_->parameters()) with_head.push_back(parameter);
   for (Parameter* parameter : head_->parameters()) with_head.push_back(parameter);
+  join_blocks(blocks_a_unit);
   if (stage.embedding) units_.push_back(&embedding_unit_);
-  for (auto& block : blocks_) units_.push_back(&block->unit());
+  for (Unit& unit : block_units_) units_.push_back(&unit);
   if (stage.head && !sizes.tied) units_.push_back(&head_unit_);
 }
+
+//@ model.units: How many blocks are gathered together: one, or so many that follow each other.
+void Model::join_blocks(int blocks_a_unit) {
+  blocks_a_unit_ = std::max<std::size_t>(1, std::min<std::size_t>(static_cast<std::size_t>(blocks_a_unit), blocks_.size()));
+  SHARDBOOK_CHECK(blocks_.size() % blocks_a_unit_ == 0, blocks_.size(), " blocks in units of ", blocks_a_unit_);
+  for (std::size_t at = 0; at < blocks_.size(); ++at) {
+    const Unit& block = blocks_[at]->unit();
+    if (at % blocks_a_unit_ == 0) {
+      block_units_.push_back(block);
+      continue;
+    }
+    Unit& unit = block_units_.back();
+    ++unit.blocks;
+    unit.name = base::text("blocks.", unit.layer, "-", block.layer);
+    unit.parameters.insert(unit.parameters.end(), block.parameters.begin(), block.parameters.end());
+  }
+}
+//@end
 
 std::vector<Parameter*> Model::parameters() {
   std::vector<Parameter*> all;
@@ -88,8 +107,12 @@ void Model::allocate(Context& ctx, int slots, Keep keep) {
 std::vector<Model::Layer> Model::layers() const {
   std::vector<Layer> all;
   if (stage_.embedding) all.push_back({"embedding", 0, -1});
-  for (const auto& block : blocks_) all.push_back({block->unit().name, static_cast<int>(all.size()), block->unit().layer});
-  if (stage_.head) all.push_back({"head", sizes_.tied ? 0 : static_cast<int>(all.size()), -1});
+  const std::size_t before = all.size();
+  for (std::size_t at = 0; at < blocks_.size(); ++at) {
+    const Unit& block = blocks_[at]->unit();
+    all.push_back({block.name, static_cast<int>(before + at / blocks_a_unit_), block.layer});
+  }
+  if (stage_.head) all.push_back({"head", sizes_.tied ? 0 : static_cast<int>(units_.size()) - 1, -1});
   return all;
 }
 

@@ -27,8 +27,9 @@ struct Stage {
 
 class Model {
  public:
-  // Builds the pieces; allocates nothing.
-  Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage);
+  // Builds the pieces; allocates nothing. So many blocks in a row make a unit, or all of them where there are no more.
+  // REQUIRES: they divide the blocks, so that all such units are alike.
+  Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, int blocks_a_unit = 1);
 
   // Units in the order of forward: embedding, blocks, head. A tied embedding and the head are one unit,
   // "root", first in order.
@@ -72,6 +73,7 @@ class Model {
     Tensor logit_NV;                // after forward: the gradient of the logits
   };
 
+  void join_blocks(int blocks_a_unit);
   enum class What : std::uint8_t { embedding, block, head };
   What what(int layer) const;
   std::size_t block(int layer) const { return static_cast<std::size_t>(layer - (stage_.embedding ? 1 : 0)); }
@@ -86,6 +88,8 @@ class Model {
   std::unique_ptr<Linear> head_;
   std::unique_ptr<Loss> loss_;
   Unit embedding_unit_, head_unit_;
+  std::vector<Unit> block_units_;
+  std::size_t blocks_a_unit_ = 1;
   std::vector<Unit*> units_;
 
   std::vector<Slot> slots_;

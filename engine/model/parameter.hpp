@@ -50,10 +50,11 @@ struct Parameter {
 // A number that names the parameter for the generator: FNV-1a of its name.
 std::uint32_t generator_key(const Parameter& parameter);
 
-// The parameters that are gathered, freed and reduced together: a block, the embedding, the head.
+// The parameters that are gathered, freed and reduced together: a block, or several in a row; the embedding, the head.
 struct Unit {
-  std::string name;   // "blocks.3"
-  int layer = -1;     // of a block; -1 for embedding and head
+  std::string name;   // "blocks.3", "blocks.2-3"
+  int layer = -1;     // of its first block; -1 for embedding and head
+  int blocks = 1;     // of them, so many from `layer` on
   std::vector<Parameter*> parameters;
 };
 

@@ -17,10 +17,10 @@ namespace shardbook::optimizer {
 
 using tensor::Tensor;
 
-// One rank's shard of a unit, as the optimizer sees it. All but `parameter` are nominal f32.
+// One rank's shard of what is cut as one, a unit or a parameter, as the optimizer sees it. All but `parameter` are nominal f32.
 struct ShardState {
   const shard::FlatUnit* layout = nullptr;
-  shard::Interval flat;    // this shard, in the unit's flat indices
+  shard::Interval flat;    // this shard, in flat indices of the layout
   Tensor master;
   Tensor gradient;         // summed over micro-batches and fsdp ranks
   Tensor parameter;        // the copy that is gathered and computed with

@@ -13,7 +13,7 @@ namespace shardbook::optimizer {
 class Store {
  public:
   virtual ~Store() = default;
-  // What this rank keeps, a unit each, in the order of forward.
+  // What this rank keeps, in the order of forward: one for each unit, or for each of its parameters.
   virtual std::vector<ShardState>& shards() = 0;
   // The gradients of so many units from `unit` on, which lie end to end. REQUIRES: gradients are summed over replicas.
   virtual Tensor gradients(int unit, int units) const = 0;

@@ -65,10 +65,22 @@ class Writer {
     statistics_ = s_.llama ? 1 : 2;   // fp32 numbers that a norm keeps a token
   }
 
-  // A unit of so many numbers, as it lies in its flat buffer
-  Q padded(const std::string& name, const Q& numbers) {
-    const std::int64_t multiple = 64 * s_.fsdp, whole = (numbers.value() + multiple - 1) / multiple * multiple;
-    return letter(name, whole, numbers.text() + (whole == numbers.value() ? "" : ", up to a multiple of 64 n"));
+  // A unit of so many numbers, as it lies whole: flat, or where each parameter is cut by itself, these (so many times over)
+  // one after the other
+  Q padded(const std::string& name, const Q& numbers, std::int64_t times, const std::vector<Q>& parameters) {
+    const std::int64_t multiple = 64 * s_.fsdp;
+    auto up = [multiple](std::int64_t count) { return (count + multiple - 1) / multiple * multiple; };
+    const bool each = s_.each_parameter && s_.fsdp > 1;
+    std::int64_t whole = up(numbers.value()), largest = 0;
+    if (each) whole = 0;
+    for (const Q& parameter : parameters) {
+      if (each) whole += times * up(parameter.value());
+      largest = std::max(largest, up(parameter.value()));
+    }
+    const std::string rounded = whole == numbers.value() ? "" : std::string(each ? ", each parameter" : ",") + " up to a multiple of 64 n";
+    const Q made = letter(name, whole, numbers.text() + rounded);
+    largest_ = larger(largest_, each ? Q{largest} : made);
+    return made;
   }
 
   //@ plan.parameters: Parameters by unit: four matmuls and their biases, norms; tables at both ends.
@@ -78,22 +90,31 @@ class Writer {
     const Q norm = s_.llama ? D : 2 * D;
     const Q block = s_.llama ? weights + 2 * D : weights + E + U + 6 * D;   // two norms' 4 D, and two biases of D
     const Q embedding = s_.llama ? V * D : V * D + S_ * D;
-    P_block_ = padded("P_block", block);
-    P_ends_ = s_.tied ? padded("P_root", embedding + norm) : padded("P_embedding", embedding);
-    largest_ = larger(P_block_, P_ends_);
-    Q all = L_ * P_block_ + P_ends_;
+    // Blocks in units: one each, or g
+    const bool joined = s_.blocks_a_unit > 1;
+    const Q g = joined ? letter("g", s_.blocks_a_unit, "blocks of a unit") : Q{1};
+    units_ = joined ? letter("u", L_ / g) : L_;
+    const std::vector<Q> of_norm(s_.llama ? 1 : 2, D), of_embedding = s_.llama ? std::vector<Q>{V * D} : std::vector<Q>{V * D, S_ * D};
+    std::vector<Q> of_block{D * E, I * D, D * U, F * D}, of_ends = of_embedding, of_head = of_norm;
+    for (int norms = 0; norms < 2; ++norms) of_block.insert(of_block.end(), of_norm.begin(), of_norm.end());
+    if (!s_.llama) of_block.insert(of_block.end(), {E, D, U, D});
+    P_unit_ = joined ? padded("P_unit", g * block, g.value(), of_block) : padded("P_block", block, 1, of_block);
+    if (s_.tied) of_ends.insert(of_ends.end(), of_norm.begin(), of_norm.end());
+    else of_head.push_back(V * D);
+    P_ends_ = s_.tied ? padded("P_root", embedding + norm, 1, of_ends) : padded("P_embedding", embedding, 1, of_ends);
+    Q all = units_ * P_unit_ + P_ends_;
     if (!s_.tied) {
-      const Q P_head = padded("P_head", V * D + norm);
-      largest_ = larger(largest_, P_head);
+      const Q P_head = padded("P_head", V * D + norm, 1, of_head);
       all = all + P_head;
       P_ends_ = P_ends_ + P_head;
     }
     P_ = letter("P", all);
+    if (s_.each_parameter && s_.fsdp > 1) largest_ = letter("P_largest", largest_.value(), "the largest of the parameters, padded");
 
     holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
     if (s_.fsdp == 1) return;
-    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, L_) : L_;
-    holds(Held::whole_blocks, MemoryKind::gathered, whole * P_block_ * bytes(s_.parameter));
+    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, units_) : units_;
+    holds(Held::whole_blocks, MemoryKind::gathered, whole * P_unit_ * bytes(s_.parameter));
     holds(Held::whole_ends, MemoryKind::gathered, P_ends_ * bytes(s_.parameter));
   }
   //@end
@@ -107,8 +128,8 @@ class Writer {
     const bool in_place = s_.fsdp == 1 && (s_.dp > 1 || !several);
     if (!in_place) {
       // One is made while another is reduced; or all wait for the last micro-batch
-      const Q whole = several && !s_.reduce_each ? L_ : least(2, L_);
-      holds(Held::block_gradients, MemoryKind::gradient, whole * P_block_ * four);
+      const Q whole = several && !s_.reduce_each ? units_ : least(2, units_);
+      holds(Held::block_gradients, MemoryKind::gradient, whole * P_unit_ * four);
       holds(Held::end_gradients, MemoryKind::gradient, P_ends_ * four);
       // Rounded to cross in fewer bytes; the sum comes back as it crossed, beside the shard that it is written or added to
       const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
@@ -117,7 +138,7 @@ class Writer {
     }
     if (!s_.fused) {
       const std::int64_t widest = std::max({E_.value(), I_.value(), U_.value(), F_.value(), V_.value()});
-      holds(Held::gradient_apart, MemoryKind::gradient, D_ * letter("w", widest, "rows of the weight that has most") * four);
+      holds(Held::gradient_apart, MemoryKind::gradient, D_ * letter("O", widest, "rows of the weight that has most") * four);
     }
     holds(Held::masters, MemoryKind::optimizer, P_ / n_ * four);
     holds(Held::moments, MemoryKind::optimizer, P_ / n_ * bytes(8));
@@ -159,7 +180,7 @@ class Writer {
   const Shapes& s_;
   Holding holding_;
   Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
-  Q P_block_{0}, P_ends_{0}, P_{0}, largest_{0};
+  Q units_{0}, P_unit_{0}, P_ends_{0}, P_{0}, largest_{0};
   std::int64_t statistics_ = 2;
 };
 

@@ -34,6 +34,8 @@ struct Shapes {
   base::Bytes reduce = 4;          // of one number of a gradient, on its way between ranks that shard
   // The layout, and the choices of its order
   std::int64_t tp = 1, fsdp = 1, dp = 1;
+  std::int64_t blocks_a_unit = 1;  // that are gathered and reduced together; divides layers
+  bool each_parameter = false;     // is padded and cut by itself; else a unit as one
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool fused = true;               // a matmul adds to the sum of a weight's gradients itself

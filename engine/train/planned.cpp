@@ -33,6 +33,8 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
   shapes.dp = config.dp;
+  shapes.blocks_a_unit = std::min<std::int64_t>(choices.blocks_a_unit, shapes.layers);
+  shapes.each_parameter = choices.store.each_parameter;
   shapes.reshard = choices.store.reshard;
   shapes.ahead = std::max({choices.gathers.forward.at_begin, choices.gathers.backward.at_begin, choices.gathers.backward.at_end - 1});
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;

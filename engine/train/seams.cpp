@@ -46,10 +46,12 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          const int ahead = c.gathers.forward.at_begin;
          c.gathers.backward = v == "pre" ? fsdp::Ahead{ahead, 0} : v == "post" ? fsdp::Ahead{0, ahead} : fsdp::Ahead{0, 0};
        }},
+      {"fsdp.blocks_a_unit", [](Choices& c, const std::string& v) { c.blocks_a_unit = number_in(v); }},
       {"fsdp.limit_all_gathers", [](Choices& c, const std::string& v) { c.limit = number_in(v); }},
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reduce_dtype", [](Choices& c, const std::string& v) { c.store.reduce = v == "bf16" ? base::DType::bf16 : base::DType::f32; }},
       {"fsdp.reshard", [](Choices& c, const std::string& v) { c.store.reshard = v == "true"; }},
+      {"fsdp.sharding", [](Choices& c, const std::string& v) { c.store.each_parameter = v == "per_parameter"; }},
       {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
       {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},
       {"host.delay", [](Choices& c, const std::string& v) { c.machine.call_us = number_in(v); }},

@@ -96,7 +96,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   if (choices.gradients_apart) spec = model::with_gradients_apart(spec);
   if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
-  model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true});
+  model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.blocks_a_unit);
   if (mistakes.model) mistakes.model(*model_);
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 
@@ -154,9 +154,12 @@ void Trainer::choose_executors() {
   rooms_ = {parameters_.get(), own_[0].get(), own_[1].get()};
   if (replicas_ != nullptr) rooms_.push_back(replicas_.get());
   if (partial_gradients_ != nullptr) rooms_.push_back(partial_gradients_.get());
-  // The block that a unit belongs to, where it is one
+  // The block that a unit belongs to, or the first of its blocks
   numbers_.assign(network_.units.size(), -1);
-  for (const plan::Layer& layer : network_.layers) numbers_[static_cast<std::size_t>(layer.unit)] = layer.number;
+  for (const plan::Layer& layer : network_.layers) {
+    int& number = numbers_[static_cast<std::size_t>(layer.unit)];
+    if (number < 0) number = layer.number;
+  }
   auto does = [this](plan::Executor* room, std::initializer_list<Kind> of) {
     for (Kind kind : of) room_of_[static_cast<std::size_t>(kind)] = room;
   };

@@ -110,7 +110,7 @@ class Trainer {
   std::vector<std::unique_ptr<plan::Executor>> own_;
   std::vector<plan::Executor*> rooms_;                    // all, in the order in which they are asked to await
   std::array<plan::Executor*, plan::kinds> room_of_{};    // by kind: who does it
-  std::vector<int> numbers_;                              // by unit: the block that it is, or -1
+  std::vector<int> numbers_;                              // by unit: the block that it is, or its first one, or -1
   std::vector<int> places_;                               // by micro-batch: where its activations are kept
   int first_ = 0;                                         // the micro-batch whose loss is the first of a step
   std::int64_t step_ = 0;

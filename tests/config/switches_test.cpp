@@ -138,6 +138,20 @@ TEST(SwitchOfTheReduction, SaysThatTheHostRoundsNothing) {
   EXPECT_EQ(notes(), 0);
 }
 
+TEST(UnitsOfBlocks, AreAlikeOrOne) {
+  RunConfig config;
+  config.fsdp = 2;
+  config.model.layers = 6;
+  for (const char* each : {"1", "2", "3", "6", "7", "256"}) {
+    ASSERT_TRUE(set_switch(config, std::string("fsdp.blocks_a_unit=") + each));
+    EXPECT_TRUE(validate(config, 0)) << each;
+  }
+  ASSERT_TRUE(set_switch(config, "fsdp.blocks_a_unit=4"));
+  const auto refused = validate(config, 0);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), "--set fsdp.blocks_a_unit=4: 6 blocks do not make units of 4: choose from 1, 2, 3, 6");
+}
+
 TEST(SwitchesThatAreWrong, AreMadeOneAtATime) {
   RunConfig config;
   config.tp = config.fsdp = 2;

@@ -82,6 +82,26 @@ TEST(Holding, OfGradientsThatCrossInBf16IsOneRoundedUnitAndItsShardBesideWhatIsS
   }
 }
 
+TEST(Holding, OfUnitsOfSeveralBlocksIsMoreAtOnce) {
+  Shapes shapes = small();
+  shapes.layers = 4;
+  const std::int64_t two_blocks = 2 * block + 256 - 2 * block % 256;   // fewer numbers of padding than two units have
+  static_assert(2 * block % 256 != 0);
+  const Holding one = holding_of(shapes);
+  EXPECT_EQ(bytes_of(one, Held::whole_blocks), 2 * 2 * padded_block);
+  EXPECT_EQ(bytes_of(one, Held::block_gradients), 4 * 2 * padded_block);
+  shapes.blocks_a_unit = 2;
+  const Holding two = holding_of(shapes);
+  EXPECT_EQ(bytes_of(two, Held::whole_blocks), 2 * 2 * two_blocks);
+  EXPECT_EQ(bytes_of(two, Held::block_gradients), 4 * 2 * two_blocks);
+  EXPECT_EQ(bytes_of(two, Held::parameter_shards), 2 * (2 * two_blocks + padded_embedding + padded_head) / 4);
+  // All in one: whole, and its gradient whole, once
+  shapes.blocks_a_unit = 4;
+  static_assert(4 * block % 256 == 0);
+  EXPECT_EQ(bytes_of(holding_of(shapes), Held::whole_blocks), 2 * 4 * block);
+  EXPECT_EQ(bytes_of(holding_of(shapes), Held::block_gradients), 4 * 4 * block);
+}
+
 // Korthikanti et al. 2022, §4.1: 34 s b h + 5 a s² b bytes a layer, of which dropout, which is not here, has two masks of
 // s b h and, of the square, a mask of one byte and an output of two. Norms here keep two numbers a token besides.
 TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {

@@ -286,6 +286,73 @@ TEST(Bytes, OfEachStageOfZeroAreThoseOfThePaper) {
   }
 }
 
+// Units of g blocks: a g-th of the collectives of blocks, and the same bytes but for less padding.
+TEST(Bytes, OfUnitsOfSeveralBlocksAreThoseOfFewerAndLargerCollectives) {
+  const int L = 4, n = 4;
+  config::RunConfig small = small_config(1, 1);
+  small.model.layers = L;
+  const std::int64_t d = 32, f = 64, block = 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d, root = (64 + 8) * d + 2 * d;
+  auto padded = [](std::int64_t numbers) { return (numbers + 64 * n - 1) / (64 * n) * (64 * n); };
+  for (int M : {1, 2}) {
+    for (int each : {1, 2, 4, 100}) {
+      const int g = std::min(each, L), u = L / g;
+      const std::int64_t blocks = u * padded(g * block);
+      auto of = [&](const Way& way) {
+        config::RunConfig config = cut_over(small, way, 1, n, M);
+        EXPECT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", each)));
+        return moved_by(config);
+      };
+      EXPECT_EQ(of(zero_1), (Moved{u + 1, u + 1, 0, (n - 1) * (2 + 4) * (blocks + padded(root)) / n})) << M << ", " << each;
+      EXPECT_EQ(of(zero_2), (Moved{u + 1, M * (u + 1), 0, (n - 1) * (2 + M * 4) * (blocks + padded(root)) / n})) << M << ", " << each;
+      EXPECT_EQ(of(zero_3), (Moved{2 * M * u + 1, M * (u + 1), 0, (n - 1) * ((2 + M * 4) * (blocks + padded(root)) + (2 * M - 1) * 2 * blocks) / n})) << M << ", " << each;
+    }
+  }
+}
+
+// Parameters that are cut and gathered one by one: twelve collectives a block instead of one, four for the root, and each
+// parameter is padded by itself.
+TEST(Bytes, OfParametersOneByOneAreACollectiveForEach) {
+  const int L = 3, n = 4;
+  config::RunConfig small = small_config(1, 1);
+  small.model.layers = L;
+  const std::int64_t d = 32, f = 64;
+  auto padded = [](std::initializer_list<std::int64_t> parameters) {
+    std::int64_t all = 0;
+    for (std::int64_t numbers : parameters) all += (numbers + 64 * n - 1) / (64 * n) * (64 * n);
+    return all;
+  };
+  const std::int64_t blocks = L * padded({d, d, 3 * d * d, 3 * d, d * d, d, d, d, d * f, f, f * d, d}), root = padded({64 * d, 8 * d, d, d});
+  for (int M : {1, 2}) {
+    for (int each : {1, 3}) {   // units of so many blocks gather no more at once
+      auto of = [&](const Way& way) {
+        config::RunConfig config = cut_over(small, way, 1, n, M);
+        EXPECT_TRUE(config::set_switch(config, "fsdp.sharding=per_parameter"));
+        EXPECT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", each)));
+        return moved_by(config);
+      };
+      const int all = 12 * L + 4;
+      EXPECT_EQ(of(zero_1), (Moved{all, all, 0, (n - 1) * (2 + 4) * (blocks + root) / n})) << M;
+      EXPECT_EQ(of(zero_2), (Moved{all, M * all, 0, (n - 1) * (2 + M * 4) * (blocks + root) / n})) << M;
+      EXPECT_EQ(of(zero_3), (Moved{2 * M * 12 * L + 4, M * all, 0, (n - 1) * ((2 + M * 4) * (blocks + root) + (2 * M - 1) * 2 * blocks) / n})) << M;
+    }
+  }
+}
+
+TEST(Record, NamesTheBlocksOfAUnitThatHasSeveral) {
+  config::RunConfig config = small_config(1, 2);
+  config.model.layers = 4;
+  ASSERT_TRUE(config::set_switch(config, "fsdp.blocks_a_unit=2"));
+  MetaStep step(config, 0);
+  std::map<std::string, std::set<int>> layers_of;
+  for (const program::Op& op : step.program().ops) {
+    if (std::string_view(op.key.part).starts_with("fsdp_unit")) layers_of[op.key.part].insert(op.key.layer);
+  }
+  EXPECT_EQ(layers_of, (std::map<std::string, std::set<int>>{{"fsdp_unit", {-1}}, {"fsdp_unit 0-1", {0}}, {"fsdp_unit 2-3", {2}}}));
+  std::vector<std::string> names;
+  for (const plan::Unit& unit : step.trainer->network().units) names.push_back(unit.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"root", "blocks.0-1", "blocks.2-3"}));
+}
+
 // What is computed again is whole then anyway, so nothing is gathered for it; but a cut matmul's result is summed again.
 TEST(Bytes, OfFullRecomputeRepeatTheSumsOverTpAndNoGather) {
   for (const Way& way : {zero_1, zero_2, zero_3}) {
@@ -414,12 +481,18 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
               if (tp > 1 && ++cut % 5 < 2) {
                 ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
               }
-              // Of two in five that shard, gradients cross in bf16
-              const bool rounded = config.fsdp > 1 && ++sharded % 5 < 2;
+              // Of two in five that shard, gradients cross in bf16, two in five have all blocks in one unit, half have parameters one by one
+              const bool shards = config.fsdp > 1, rounded = shards && ++sharded % 5 < 2, joined = shards && sharded % 5 > 0 && sharded % 5 < 3, each = shards && sharded % 2 > 0;
               if (rounded) {
                 ASSERT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
               }
-              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "");
+              if (joined) {
+                ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", config.model.layers)));
+              }
+              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "", joined ? ", one unit" : "", each ? ", one by one" : "");
+              if (each) {
+                ASSERT_TRUE(config::set_switch(config, "fsdp.sharding=per_parameter"));
+              }
               // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
               EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
               if (++tried % 5 > 1) continue;
@@ -434,18 +507,21 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
   }
 }
 
-// Prefetch is slots, and replicas of shards hold what shards hold.
+// Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter"}) {
     for (int dp : {1, 2}) {
-      config::RunConfig config = small_config(1, 2, dp);
-      config.model.layers = 4;
-      config.micro_batches = 2;
-      ASSERT_TRUE(config::set_switch(config, set));
-      const auto planned = train::planned(config, mesh_of(config), 1);
-      ASSERT_TRUE(planned);
-      EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << set;
+      for (const char* units : {"1", "2", "4", "100"}) {
+        config::RunConfig config = small_config(1, 2, dp);
+        config.model.layers = 4;
+        config.micro_batches = 2;
+        ASSERT_TRUE(config::set_switch(config, set));
+        ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", units)));
+        const auto planned = train::planned(config, mesh_of(config), 1);
+        ASSERT_TRUE(planned);
+        EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << set << ", units of " << units;
+      }
     }
   }
 }

@@ -358,6 +358,48 @@ TEST(WeightGradients, MadeApartAreAddedOnceAMicroBatchAndComeToTheSame) {
   }
 }
 
+// ---- Units -------------------------------------------------------------------------------------
+
+// What is gathered together decides where a number lies, and so in which order the norm is summed. Without clipping nothing
+// asks for the norm, and not a bit may change, in any form of a step.
+TEST(Units, OfSeveralBlocksAndParametersOneByOneChangeNoBitButThoseOfTheNorm) {
+  struct Form {
+    int tp, fsdp, dp, micro_batches;
+    bool tied;
+    const char* set;
+  };
+  std::uint64_t seed = 0;
+  for (const Form& form : {Form{1, 2, 1, 1, true, ""}, Form{1, 4, 1, 2, false, ""}, Form{2, 2, 1, 2, true, "tensor_parallel.sequence=cut"}, Form{1, 2, 2, 2, true, ""},
+                           Form{1, 2, 2, 2, false, "accumulate.reduce=last"}, Form{1, 2, 1, 2, true, "fsdp.reshard=false"}, Form{1, 2, 1, 1, true, "fsdp.prefetch=0"},
+                           Form{1, 2, 1, 2, false, "fsdp.prefetch=2"}, Form{1, 2, 1, 1, true, "activations.recompute=full"}, Form{1, 2, 1, 2, true, "fsdp.limit_all_gathers=1"},
+                           Form{1, 2, 1, 2, true, "fsdp.reduce_dtype=bf16"}}) {
+    RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+    config.model.layers = 4;
+    config.steps = 3;
+    config.clip = 0;
+    config.micro_batches = form.micro_batches;
+    config.model.tied = form.tied;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun one = run_on_host(config, tokens);
+    for (const char* blocks : {"1", "2", "4"}) {
+      ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", blocks)));
+      ASSERT_TRUE(config::set_switch(config, *blocks == '2' ? "fsdp.sharding=flat" : "fsdp.sharding=per_parameter"));
+      config.drain_seed = ++seed;
+      const HostRun several = run_on_host(config, tokens);
+      SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set, ", units of ", blocks));
+      ASSERT_EQ(several.error, "");
+      EXPECT_NE(several.program_hashes, one.program_hashes);
+      EXPECT_EQ(several.losses, one.losses);
+      EXPECT_EQ(several.gradients, one.gradients);
+      EXPECT_EQ(several.masters, one.masters);
+      for (std::size_t step = 0; step < one.norms.size(); ++step) EXPECT_NEAR(several.norms[step], one.norms[step], 1e-5 * one.norms[step]);
+    }
+  }
+}
+
 // ---- Counts ------------------------------------------------------------------------------------
 
 struct Count {

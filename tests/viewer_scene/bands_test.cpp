@@ -152,6 +152,7 @@ TEST(Roles, BeginWithThePartSayTheLayerLastAndNothingTwice) {
   EXPECT_EQ(label_of("adam_w", "", -1), "adam_w");
   EXPECT_EQ(label_of("all_gather", "fsdp_unit", 3), "all_gather · L3");
   EXPECT_EQ(label_of("all_gather", "fsdp_unit", -1), "all_gather · root unit");
+  EXPECT_EQ(label_of("all_gather", "fsdp_unit 2-3", 2), "all_gather · L2-3");
 }
 
 TEST(Roles, OfAForeignTraceAreItsOwnLabels) { EXPECT_EQ(label_of("", "qkv", 7), "gemm"); }

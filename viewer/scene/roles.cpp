@@ -63,6 +63,9 @@ std::string role_label(const Timeline& timeline, SpanRef span) {
   const std::string layer = detail.layer >= 0 ? " · L" + std::to_string(detail.layer) : "";
   // A unit of FSDP is a layer, or the root: what stands outside the layers.
   if (part == "fsdp_unit") return std::string(op) + (layer.empty() ? " · root unit" : layer);
+  // ... or several layers: "fsdp_unit 2-3"
+  constexpr std::string_view several = "fsdp_unit ";
+  if (part.starts_with(several)) return std::string(op) + " · L" + std::string(part.substr(several.size()));
   const bool is_sum = timeline.has_collective(span) && timeline.collective(span).op == CollectiveOp::all_reduce;
   const std::string of = !is_sum ? "" : !part.empty() ? spaced(part) : detail.layer >= 0 ? summed(timeline, span) : "";
   if (is_sum && !of.empty()) return of + (of.ends_with("sum") ? "" : " sum") + layer;
