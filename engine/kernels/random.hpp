@@ -1,7 +1,8 @@
-// kernels/random: which random number belongs to this element of this parameter?
+// kernels/random: which random number belongs to this element of this parameter, or of this activation?
 //
 // A weight is a function of (seed, parameter, index of the global element), so that every cut of the
-// parameters draws the same network, whatever the layout and the device.
+// parameters draws the same network, whatever the layout and the device. What dropout does to an activation is
+// one of (seed, step, place, index of the global element), so no mask and no state of a generator is kept.
 //
 // Idea: a counter-based generator (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11):
 // two rounds of a 64-bit mixing function give eight 16-bit integers, whose sum is near normal (Irwin–Hall
@@ -43,6 +44,19 @@ constexpr float normal_value(std::uint64_t seed, std::uint32_t parameter, std::u
   const float scale = static_cast<float>(deviation * one_over_deviation_of_sum);
   return static_cast<float>(static_cast<double>(mean) +
                             static_cast<double>(scale) * centred_sum(seed, parameter, element));
+}
+
+// A key of its own for each (seed, step, place): the fate of every element of one tensor in one step.
+constexpr std::uint64_t mask_key(std::uint64_t seed, std::uint64_t step, std::uint32_t place) {
+  constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
+  return mix64(mix64(mix64(seed + 2 * golden) + step) + place);
+}
+
+// Whether the draw of this element, 32 bits, is below `threshold`: with probability threshold / 2^32. It is number
+// `element` of the SplitMix64 sequence that begins at `key`.
+constexpr bool is_dropped(std::uint64_t key, std::uint64_t element, std::uint32_t threshold) {
+  constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
+  return static_cast<std::uint32_t>(mix64(key + (element + 1) * golden) >> 32) < threshold;
 }
 
 }  // namespace shardbook::kernels
