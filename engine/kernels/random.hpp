@@ -52,11 +52,17 @@ constexpr std::uint64_t mask_key(std::uint64_t seed, std::uint64_t step, std::ui
   return mix64(mix64(mix64(seed + 2 * golden) + step) + place);
 }
 
-// Whether the draw of this element, 32 bits, is below `threshold`: with probability threshold / 2^32. It is number
-// `element` of the SplitMix64 sequence that begins at `key`.
-constexpr bool is_dropped(std::uint64_t key, std::uint64_t element, std::uint32_t threshold) {
+// The draws, 32 bits each, of elements 2 · pair (lower half) and 2 · pair + 1: number `pair` of the SplitMix64 sequence
+// that begins at `key`. Two for one, since a GPU's memory would else wait for the mixing.
+constexpr std::uint64_t draws_of_pair(std::uint64_t key, std::uint64_t pair) {
   constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
-  return static_cast<std::uint32_t>(mix64(key + (element + 1) * golden) >> 32) < threshold;
+  return mix64(key + (pair + 1) * golden);
+}
+
+// Whether the draw of this element is below `threshold`: with probability threshold / 2^32.
+constexpr bool is_dropped(std::uint64_t key, std::uint64_t element, std::uint32_t threshold) {
+  const std::uint64_t draws = draws_of_pair(key, element / 2);
+  return static_cast<std::uint32_t>(element % 2 == 0 ? draws : draws >> 32) < threshold;
 }
 
 }  // namespace shardbook::kernels

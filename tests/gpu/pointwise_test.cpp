@@ -75,9 +75,10 @@ TEST_F(Pointwise, AddBiasResidualAddsInPlaceAndWithoutABias) {
 TEST_F(Pointwise, DropoutDropsWhatTheHostDropsAndScalesTheRest) {
   for (const DType dtype : both_types) {
     for (const std::int64_t run : {40, 37, 1 << 20}) {
-      for (const std::int64_t n : {std::int64_t{3} * 40, std::int64_t{100003}}) {
+      for (const std::int64_t n : {std::int64_t{3} * 40, std::int64_t{100003}, std::int64_t{100004}}) {
         SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", runs of " << run << ", " << n);
-        const kernels::DropoutMask mask = kernels::dropout_mask(0.3, 99, (std::int64_t{1} << 33) + 5, run, 1000);
+        // From an odd element on, or an even one: draws come in pairs
+        const kernels::DropoutMask mask = kernels::dropout_mask(0.3, 99, (std::int64_t{1} << 33) + n % 2, run, 1000);
         Numbers x(normal(n), dtype), y(unwritten(n), dtype);
         run_both([&](bool gpu) { return kernels::DropoutArgs{x.at(gpu), y.at(gpu), n, mask, gpu ? dtype : DType::f64}; },
                  &kernels::host::dropout, &kernels::cuda::dropout);

@@ -130,6 +130,7 @@ TYPED_TEST(Pointwise, DropoutOfAnyPartIsThatPartOfTheWholeOnes) {
   // B sequences of H heads, each a square; and the same numbers as rows of tokens
   const std::int64_t B = 4, H = 8, square = 25, n = B * H * square;
   const Numbers whole = kept_by(bench, n, dropout_mask(0.4, mask_of_tests, 0));
+  EXPECT_EQ(kept_by(bench, n - 7, dropout_mask(0.4, mask_of_tests, 7)), Numbers(whole.begin() + 7, whole.end())) << "from an odd element on";
   for (const std::int64_t parts : {1, 2, 4}) {
     for (std::int64_t part = 0; part < parts; ++part) {
       const std::int64_t size = n / parts;

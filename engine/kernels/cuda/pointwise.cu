@@ -139,6 +139,15 @@ __device__ inline void drop(const DropoutMask& mask, std::int64_t at, float (&va
     const RowColumn place = row_and_column(at, mask.run);
     element = mask.first + place.row * mask.stride + place.column;
   }
+  if (N > 1 && element % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i + 1 < N; i += 2) {
+      const std::uint64_t draws = draws_of_pair(mask.key, static_cast<std::uint64_t>(element + i) / 2);
+      value[i] = static_cast<std::uint32_t>(draws) < mask.threshold ? 0.0f : value[i] * mask.scale;
+      value[i + 1] = static_cast<std::uint32_t>(draws >> 32) < mask.threshold ? 0.0f : value[i + 1] * mask.scale;
+    }
+    return;
+  }
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     value[i] = is_dropped(mask.key, static_cast<std::uint64_t>(element + i), mask.threshold) ? 0.0f : value[i] * mask.scale;
