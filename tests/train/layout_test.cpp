@@ -258,6 +258,42 @@ TEST(Dropout, OfEitherSortChangesTheGradientByFarMoreThanRounding) {
   }
 }
 
+// The same tokens in each step, and weights that stay as they are: what differs is what was dropped.
+class OneStepsTokens final : public data::TokenSource {
+ public:
+  explicit OneStepsTokens(const TestTokens& tokens) : tokens_(tokens) {}
+  void fill(std::int64_t, int sequences, int first, int count, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const override {
+    tokens_.fill(0, sequences, first, count, tokens, targets);
+  }
+  std::int64_t tokens() const override { return 0; }
+  std::string describe() const override { return "the tokens of one step"; }
+
+ private:
+  const TestTokens& tokens_;
+};
+
+TEST(Dropout, IsDrawnAnewInEachStep) {
+  config::RunConfig config = with_f64(small_config(1, 1));
+  config.steps = 3;
+  config.lr = config.min_lr = 0;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const OneStepsTokens same(tokens);
+  const auto losses = [&](double hidden, double attention) {
+    config::RunConfig dropped = config;
+    dropped.hidden_dropout = hidden;
+    dropped.attention_dropout = attention;
+    return run_on_host(dropped, same).losses;
+  };
+  const std::vector<double> whole = losses(0, 0);
+  EXPECT_EQ(whole[0], whole[1]);
+  EXPECT_EQ(whole[0], whole[2]);
+  for (const std::vector<double>& dropped : {losses(0.1, 0), losses(0, 0.1)}) {
+    for (int step : {0, 1, 2}) EXPECT_GT(std::abs(dropped[static_cast<std::size_t>(step)] - whole[0]), 1e-6) << "step " << step;
+    EXPECT_GT(std::abs(dropped[0] - dropped[1]), 1e-6);
+    EXPECT_GT(std::abs(dropped[1] - dropped[2]), 1e-6);
+  }
+}
+
 // What is computed again drops what it dropped before: not a bit differs, and nothing had to be saved.
 TEST(Dropout, IsRepeatedBitForBitByWhatIsComputedAgain) {
   for (const bool cut : {false, true}) {
