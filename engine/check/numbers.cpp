@@ -30,12 +30,17 @@ std::string loss_differs(const Numbers& run, const Numbers& one, double rounding
   if (run.data_ranks > 1 && close(ratio, 1.0 / run.data_ranks, rounding)) {
     return text(begins, ": ", run.data_ranks, " times less. What is divided by the tokens of all ranks is not summed over them, or is divided once more");
   }
-  return text(begins, ": nothing was learnt yet, so the weights are others, or forward is. A rank must draw its slices by their place in the whole");
+  const std::string by_place = text(begins, ": nothing was learnt yet, so the weights are others, or forward is. A rank must draw its slices by their place in the whole");
+  if (run.tp == 1 || !run.attention_dropout) return by_place;
+  return text(by_place, ", and so its dropout masks: from one random stream all ", run.tp, " tp ranks give their heads the same ones. If both runs agree without dropout, it is the masks");
 }
 
 std::string norm_differs(const Numbers& run, const Numbers& one) {
   const double ratio = run.norms[0] / one.norms[0];
   const std::string begins = text("step 0 has the right loss, and ", number(ratio), " times the right gradient norm (", number(run.norms[0]), " for ", number(one.norms[0]), "): ");
+  if (run.drops_again && ratio > 0.5 && ratio < 2) {
+    return begins + "what backward computed again did not drop what forward had dropped, so the gradient is another network's: the state of the generator, or the counter, must be the same both times. If both runs agree without dropout, it is that";
+  }
   if (ratio > 1) return begins + text("on the way back something is summed over ranks that each of them holds whole already", run.tp > 1 ? text(", so it counts ", run.tp, " times at every such sum") : "");
   return begins + "on the way back a part is taken for the whole: a sum over ranks is missing";
 }

@@ -18,6 +18,8 @@ struct Numbers {
   std::vector<double> losses, norms;   // of each step: mean loss, global norm of the gradient before clipping
   int tp = 1;
   int data_ranks = 1;                  // ranks that split the batch
+  bool attention_dropout = false;      // attention drops probabilities, whose heads tp cuts
+  bool drops_again = false;            // blocks that drop are computed again
 };
 
 // By how much losses of the first two steps may differ for sums in another order, as a part: of numbers in f32, or bf16.

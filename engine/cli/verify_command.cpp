@@ -45,6 +45,8 @@ base::Result<std::pair<check::Numbers, nlohmann::json>> numbers_of(const std::st
   }
   if (numbers.losses.empty()) return base::Error{text(place, " has no losses: it computed shapes only, or only its times count")};
   numbers.tp = config.value("tp", 1);
+  numbers.attention_dropout = config.value("attention-dropout", 0.0) > 0;
+  numbers.drops_again = config.value("hidden-dropout", 0.0) > 0 && info.value().switches.value("activations.recompute", "none") == "full";
   numbers.data_ranks = config.value("fsdp", 1) * config.value("dp", 1);
   return std::pair(std::move(numbers), config);
 }

@@ -110,6 +110,10 @@ struct RunConfig {
 
   AttentionKind attention = AttentionKind::unfused;
 
+  // Probability with which training drops an element: of embedding and branches, of attention's probabilities.
+  double hidden_dropout = 0;
+  double attention_dropout = 0;
+
   // Schedule of FSDP.
   int prefetch = 1;                 // units gathered ahead of use
   bool reshard = true;              // free every block's parameters after its forward

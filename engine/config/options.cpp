@@ -222,6 +222,10 @@ std::vector<Option> make_table() {
       real("rope-theta", "by model", 2, 1e12, FIELD(model.rope_theta), "Base of llama's rotary positions."),
       choice<AttentionKind>("attention", 2, "unfused", FIELD(attention),
                             "Attention with the square of probabilities in memory, or by tiles without it."),
+      real("hidden-dropout", "0", 0, 1, FIELD(hidden_dropout),
+           "Part of the embedding, and of each branch that joins the residual, that is dropped in training."),
+      real("attention-dropout", "0", 0, 1, FIELD(attention_dropout),
+           "Part of attention's probabilities that is dropped in training; not with attention by tiles."),
 
       // The layout.
       integer("tp", "1", 1, 1024, FIELD(tp), "Ranks that share each matmul (tensor parallel)."),

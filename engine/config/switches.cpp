@@ -76,6 +76,16 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --dp 8 --sequences 8", "naive", 50},
        .still = {"--model grammar-tutor --dp 8", "flat", 0.5}});
 
+  row({.key = "dropout.recompute", .values = {"repeats", "anew"}, .default_value = "repeats",
+       .sentence = "A planted mistake: what a block computes again in its backward draws other dropout masks than its forward did.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"activations.recompute = full", "hidden-dropout > 0"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "dropout.stream", .values = {"by_place", "one"}, .default_value = "by_place",
+       .sentence = "A planted mistake: all tp ranks drop from one random stream, so heads of different ranks get the same masks.",
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1", "attention-dropout > 0"}, .excludes = {},
+       .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
   row({.key = "fsdp.backward_prefetch", .values = {"pre", "post", "none"}, .default_value = "pre",
        .sentence = "When backward gathers the next unit: before a unit's own work, after it, or when it is needed.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true", "prefetch > 0"}, .excludes = {},

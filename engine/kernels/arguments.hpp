@@ -97,6 +97,17 @@ struct AddBiasResidualArgs {
   const void* residual_ND; const void* x_ND; const void* bias_D; void* out_ND;
   std::int64_t tokens, width; DType dtype;
 };
+// Which elements are dropped: those whose draw by (key, element of the whole tensor) is below `threshold` (random.hpp's
+// is_dropped()); the others are multiplied by `scale`. Element i of the tensor is element first + (i / run) · stride +
+// i mod run of the whole one: a rank that holds some heads has runs, one that holds some rows has one.
+struct DropoutMask { std::uint64_t key; std::uint32_t threshold; float scale; std::int64_t first, run, stride; };
+// y = x · scale, or 0 where dropped. y may be x.
+struct DropoutArgs { const void* x; void* y; std::int64_t elements; DropoutMask mask; DType dtype; };
+// out = residual + (x + bias_D) · scale, or residual where dropped (bias may be null). One run. out may be residual or x.
+struct BiasDropoutResidualArgs {
+  const void* residual_ND; const void* x_ND; const void* bias_D; void* out_ND;
+  std::int64_t tokens, width; DropoutMask mask; DType dtype;
+};
 // dbias_O (+)= Σ_n dy_NO. scratch: f32 [row_blocks(tokens), O].
 struct BiasGradientArgs {
   const void* dy_NO; void* dbias_O; void* scratch;

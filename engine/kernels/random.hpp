@@ -1,7 +1,8 @@
-// kernels/random: which random number belongs to this element of this parameter?
+// kernels/random: which random number belongs to this element of this parameter, or of this activation?
 //
 // A weight is a function of (seed, parameter, index of the global element), so that every cut of the
-// parameters draws the same network, whatever the layout and the device.
+// parameters draws the same network, whatever the layout and the device. What dropout does to an activation is
+// one of (seed, step, place, index of the global element), so no mask and no state of a generator is kept.
 //
 // Idea: a counter-based generator (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11):
 // two rounds of a 64-bit mixing function give eight 16-bit integers, whose sum is near normal (Irwin–Hall
@@ -43,6 +44,25 @@ constexpr float normal_value(std::uint64_t seed, std::uint32_t parameter, std::u
   const float scale = static_cast<float>(deviation * one_over_deviation_of_sum);
   return static_cast<float>(static_cast<double>(mean) +
                             static_cast<double>(scale) * centred_sum(seed, parameter, element));
+}
+
+// A key of its own for each (seed, step, place): the fate of every element of one tensor in one step.
+constexpr std::uint64_t mask_key(std::uint64_t seed, std::uint64_t step, std::uint32_t place) {
+  constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
+  return mix64(mix64(mix64(seed + 2 * golden) + step) + place);
+}
+
+// The draws, 32 bits each, of elements 2 · pair (lower half) and 2 · pair + 1: number `pair` of the SplitMix64 sequence
+// that begins at `key`. Two for one, since a GPU's memory would else wait for the mixing.
+constexpr std::uint64_t draws_of_pair(std::uint64_t key, std::uint64_t pair) {
+  constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
+  return mix64(key + (pair + 1) * golden);
+}
+
+// Whether the draw of this element is below `threshold`: with probability threshold / 2^32.
+constexpr bool is_dropped(std::uint64_t key, std::uint64_t element, std::uint32_t threshold) {
+  const std::uint64_t draws = draws_of_pair(key, element / 2);
+  return static_cast<std::uint32_t>(element % 2 == 0 ? draws : draws >> 32) < threshold;
 }
 
 }  // namespace shardbook::kernels

@@ -12,8 +12,18 @@ float scale_of(const AttentionConfig& config) { return 1.0f / std::sqrt(static_c
 
 }  // namespace
 
-CausalAttention::CausalAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {
-  const auto [heads, key_value_heads, head_dim] = config;
+void WholeValues::forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor&, const Tensor& out_BHSK) {
+  kernels::attention_context(ctx.compute, p_BHSS, v_BHSK, out_BHSK);
+}
+
+void WholeValues::backward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& dout_BHSK, const Tensor& dp_BHSS,
+                           const Tensor& dv_BHSK) {
+  kernels::attention_probability_gradient(ctx.compute, dout_BHSK, v_BHSK, dp_BHSS);
+  kernels::attention_value_gradient(ctx.compute, p_BHSS, dout_BHSK, dv_BHSK);
+}
+
+CausalAttention::CausalAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)), values_(std::make_unique<WholeValues>()) {
+  const std::int64_t heads = config.heads, key_value_heads = config.key_value_heads, head_dim = config.head_dim;
   SHARDBOOK_CHECK(key_value_heads > 0 && heads % key_value_heads == 0, heads, " heads do not share ", key_value_heads, " key-value heads");
   if (heads == key_value_heads) columns_ = {{3, heads, 0}};
   else columns_ = {{1, heads, 0}, {2, key_value_heads, heads * head_dim}};
@@ -21,13 +31,13 @@ CausalAttention::CausalAttention(const AttentionConfig& config) : config_(config
 
 Tensor CausalAttention::allocate_qkv(Context& ctx, const std::string& name) const {
   const auto [B, S] = ctx.batch;
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, G = config_.key_value_heads, K = config_.head_dim;
   return allocate_activation(ctx, {B * (H + 2 * G), S, K}, name);
 }
 
 Tensor CausalAttention::allocate_square(Context& ctx, const std::string& name) const {
   const auto [B, S] = ctx.batch;
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, G = config_.key_value_heads;
   return allocate_activation(ctx, {B * G, H / G * S, S}, name);
 }
 
@@ -37,7 +47,7 @@ Kept CausalAttention::keep(Context& ctx, const std::string& name) {
 
 void CausalAttention::allocate_workspace(Context& ctx) {
   const auto [B, S] = ctx.batch;
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, G = config_.key_value_heads, K = config_.head_dim;
   context_BHSK_ = allocate_activation(ctx, {B * G, H / G * S, K}, "workspace.context");
   dqkv_PBHSK_ = allocate_qkv(ctx, "workspace.dqkv_heads");
   dprobability_BHSS_ = allocate_square(ctx, "workspace.dprobability");
@@ -51,7 +61,7 @@ void CausalAttention::share_workspace(const Attention& other) {
 }
 
 kernels::HeadSizes CausalAttention::sizes(const Context& ctx, const Columns& columns) const {
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, G = config_.key_value_heads, K = config_.head_dim;
   return {columns.parts, ctx.batch.sequences, columns.heads, ctx.batch.positions, K, columns.first, (H + 2 * G) * K};
 }
 
@@ -64,7 +74,7 @@ Tensor CausalAttention::heads_first(const Context& ctx, const Tensor& qkv, const
 // q, k and v, with the queries that share keys below each other.
 CausalAttention::Heads CausalAttention::heads_of(const Context& ctx, const Tensor& qkv) const {
   const auto [B, S] = ctx.batch;
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, G = config_.key_value_heads, K = config_.head_dim;
   const std::int64_t queries = B * H * S * K, keys = B * G * S * K;
   return {qkv.slice(0, {B * G, H / G * S, K}), qkv.slice(queries, {B * G, S, K}), qkv.slice(queries + keys, {B * G, S, K})};
 }
@@ -80,7 +90,7 @@ void CausalAttention::make_probabilities(Context& ctx, const Kept& kept) const {
 
 void CausalAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, K = config_.head_dim;
   const Tensor& qkv_PBHSK = kept.tensors[0];
   const Tensor v_BHSK = heads_of(ctx, qkv_PBHSK).v;
 
@@ -88,21 +98,20 @@ void CausalAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& 
     kernels::split_heads(ctx.compute, sizes(ctx, columns), qkv_NE, heads_first(ctx, qkv_PBHSK, columns));
   }
   make_probabilities(ctx, kept);
-  kernels::attention_context(ctx.compute, probability_BHSS(kept), v_BHSK, context_BHSK_);
+  values_->forward(ctx, probability_BHSS(kept), v_BHSK, dprobability_BHSS_, context_BHSK_);
   kernels::merge_heads(ctx.compute, {1, ctx.batch.sequences, H, ctx.batch.positions, K}, context_BHSK_, out_NI);
 }
 
 void CausalAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor&, const Tensor& dqkv_NE, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  const auto [H, G, K] = config_;
+  const std::int64_t H = config_.heads, K = config_.head_dim;
   const Tensor& p_BHSS = probability_BHSS(kept);
   const auto [q_BHSK, k_BHSK, v_BHSK] = heads_of(ctx, kept.tensors[0]);
   const auto [dq_BHSK, dk_BHSK, dv_BHSK] = heads_of(ctx, dqkv_PBHSK_);
 
   kernels::split_heads(ctx.compute, {1, ctx.batch.sequences, H, ctx.batch.positions, K}, dout_NI, context_BHSK_);
   // Through p · v: to the probabilities and to v.
-  kernels::attention_probability_gradient(ctx.compute, context_BHSK_, v_BHSK, dprobability_BHSS_);
-  kernels::attention_value_gradient(ctx.compute, p_BHSS, context_BHSK_, dv_BHSK);
+  values_->backward(ctx, p_BHSS, v_BHSK, context_BHSK_, dprobability_BHSS_, dv_BHSK);
   // Through the softmax and its scale, in place.
   const base::Shape square{ctx.batch.sequences * H, ctx.batch.positions, ctx.batch.positions};
   kernels::causal_softmax_backward(ctx.compute, p_BHSS.as(square), dprobability_BHSS_.as(square), scale_, dprobability_BHSS_.as(square));

@@ -20,10 +20,20 @@
 
 namespace shardbook::model {
 
+// p · v as it is.
+class WholeValues final : public WeightedValues {
+ public:
+  void forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor&, const Tensor& out_BHSK) override;
+  void backward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& dout_BHSK, const Tensor& dp_BHSS,
+                const Tensor& dv_BHSK) override;
+};
+
 class CausalAttention : public Attention {
  public:
   // `config` has the heads of this rank.
   explicit CausalAttention(const AttentionConfig& config);
+  // What is done with the probabilities, other than p · v.
+  void weigh_values_by(std::unique_ptr<WeightedValues> values) { values_ = std::move(values); }
   Kept keep(Context& ctx, const std::string& name) override;  // qkv_PBHSK, probability_BHSS
   void allocate_workspace(Context& ctx) override;
   void share_workspace(const Attention& other) override;
@@ -53,6 +63,7 @@ class CausalAttention : public Attention {
   AttentionConfig config_;
   std::vector<Columns> columns_;
   float scale_;
+  std::unique_ptr<WeightedValues> values_;
   // Between kernels of one call, shared by all layers.
   Tensor context_BHSK_;        // p · v and, in backward, its gradient
   Tensor dqkv_PBHSK_;

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "engine/kernels/residual.hpp"
-
 namespace shardbook::model {
 
 Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
@@ -16,13 +14,15 @@ Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
 
   norm_1_ = spec.norm(name_ + ".norm_1", width_, sizes.norm_epsilon);
   qkv_ = spec.linear({name_ + ".attention.qkv", LinearRole::qkv, width_, {query_rows, key_rows, key_rows}, sizes.biases, false, plain});
-  attention_ = spec.attention({sizes.heads, sizes.key_value_heads, sizes.head_dim});
+  attention_ = spec.attention({sizes.heads, sizes.key_value_heads, sizes.head_dim, name_ + ".attention"});
   projection_ = spec.linear({name_ + ".attention.projection", LinearRole::projection, query_rows, {width_}, sizes.biases, true, into_residual});
+  residual_1_ = spec.residual(name_ + ".attention.residual");
   norm_2_ = spec.norm(name_ + ".norm_2", width_, sizes.norm_epsilon);
   activation_ = spec.activation();
   const std::vector<std::int64_t> up_sections(static_cast<std::size_t>(activation_->sections()), sizes.ffn_width);
   up_ = spec.linear({name_ + ".mlp.up", LinearRole::up, width_, up_sections, sizes.biases, false, plain});
   down_ = spec.linear({name_ + ".mlp.down", LinearRole::down, sizes.ffn_width, {width_}, sizes.biases, true, into_residual});
+  residual_2_ = spec.residual(name_ + ".mlp.residual");
 
   unit_.name = name_;
   unit_.layer = layer;
@@ -83,14 +83,14 @@ void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWork
   qkv_->forward(ctx, kept.norm_1_ND, qkv_NE);
   attention_->forward(ctx, qkv_NE, kept.attended_NI, kept.attention);
   projection_->forward(ctx, kept.attended_NI, work.branch_ND);
-  kernels::add_bias_residual(ctx.compute, x_ND, work.branch_ND, late_bias(*projection_), kept.residual_ND);
+  residual_1_->forward(ctx, x_ND, work.branch_ND, late_bias(*projection_), kept.residual_ND);
 
   // MLP half
   norm_2_->forward(ctx, kept.residual_ND, kept.norm_2_ND, kept.norm_2);
   up_->forward(ctx, kept.norm_2_ND, kept.up_NE);
   activation_->forward(ctx, kept.up_NE, kept.activated_NF);
   down_->forward(ctx, kept.activated_NF, work.branch_ND);
-  kernels::add_bias_residual(ctx.compute, kept.residual_ND, work.branch_ND, late_bias(*down_), y_ND);
+  residual_2_->forward(ctx, kept.residual_ND, work.branch_ND, late_bias(*down_), y_ND);
 }
 //@end
 
@@ -98,9 +98,10 @@ void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWork
 void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& work, const Tensor& dy_ND,
                      const Tensor& dx_ND) {
   // MLP half
-  down_->input_gradient(ctx, dy_ND, work.dactivated_NF);
+  const Tensor dmlp_ND = residual_2_->backward(ctx, dy_ND, work.branch_ND);
+  down_->input_gradient(ctx, dmlp_ND, work.dactivated_NF);
   up_->begin_backward(ctx, kept.norm_2_ND);
-  down_->weight_gradient(ctx, kept.activated_NF, dy_ND);
+  down_->weight_gradient(ctx, kept.activated_NF, dmlp_ND);
   down_->await_input_gradient(ctx);
   activation_->backward(ctx, kept.up_NE, work.dactivated_NF, work.dup_NE);
   up_->input_gradient(ctx, work.dup_NE, work.dnorm_ND);
@@ -110,9 +111,10 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
   norm_2_->input_gradient(ctx, work.dnorm_ND, kept.residual_ND, dy_ND, work.dresidual_ND, kept.norm_2);
 
   // Attention half
-  projection_->input_gradient(ctx, work.dresidual_ND, work.dattended_NI);
+  const Tensor dattention_ND = residual_1_->backward(ctx, work.dresidual_ND, work.branch_ND);
+  projection_->input_gradient(ctx, dattention_ND, work.dattended_NI);
   qkv_->begin_backward(ctx, kept.norm_1_ND);
-  projection_->weight_gradient(ctx, kept.attended_NI, work.dresidual_ND);
+  projection_->weight_gradient(ctx, kept.attended_NI, dattention_ND);
   projection_->await_input_gradient(ctx);
   attention_->backward(ctx, work.dattended_NI, kept.attended_NI, work.qkv_NE, kept.attention);
   qkv_->input_gradient(ctx, work.qkv_NE, work.dnorm_ND);

@@ -26,7 +26,7 @@ struct BlockKept {
 // Tensors between two kernels, shared by all blocks of a rank: one block runs at a time.
 struct BlockWorkspace {
   Tensor qkv_NE;          // the projection's rows, before they are split in heads; also their gradient
-  Tensor branch_ND;       // what projection or down made, before it joins the residual
+  Tensor branch_ND;       // what projection or down made, before it joins the residual; also its gradient, where some is dropped
   Tensor dactivated_NF;   // gradients, by what they are the gradient of
   Tensor dup_NE;
   Tensor dnorm_ND;
@@ -56,6 +56,7 @@ class Block {
   std::unique_ptr<Linear> qkv_, projection_, up_, down_;
   std::unique_ptr<Attention> attention_;
   std::unique_ptr<Activation> activation_;
+  std::unique_ptr<ResidualAdd> residual_1_, residual_2_;
   std::int64_t width_;
   Unit unit_;
 };

@@ -5,9 +5,9 @@
 
 namespace shardbook::model {
 
-std::uint32_t generator_key(const Parameter& parameter) {
+std::uint32_t generator_key(const std::string& name) {
   std::uint32_t key = 2166136261u;
-  for (unsigned char letter : parameter.name) key = (key ^ letter) * 16777619u;
+  for (unsigned char letter : name) key = (key ^ letter) * 16777619u;
   return key;
 }
 

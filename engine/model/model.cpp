@@ -19,6 +19,7 @@ Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, int 
   SHARDBOOK_CHECK(!sizes.tied || stage.embedding == stage.head, "a tied head must be on the rank of its embedding");
   token_embedding_ = spec.embedding("embedding.token", sizes.vocabulary, sizes.width);
   positions_ = spec.positions("embedding.position", sizes.positions, sizes.width);
+  embedded_ = spec.embedded("embedding");
   for (int layer = stage.first_layer; layer < stage.end_layer; ++layer) {
     blocks_.push_back(std::make_unique<Block>(spec, sizes, layer));
   }
@@ -128,6 +129,7 @@ void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number
     case What::embedding:
       token_embedding_->forward(ctx, batch, slot.x_ND[0]);
       positions_->forward(ctx, slot.x_ND[0]);
+      embedded_->forward(ctx, slot.x_ND[0]);
       break;
     case What::block: {
       const std::size_t at = block(layer);
@@ -161,6 +163,7 @@ void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_numbe
       break;
     }
     case What::embedding:
+      embedded_->backward(ctx, dx_ND_);
       token_embedding_->weight_gradient(ctx, batch, dx_ND_);
       positions_->weight_gradient(ctx, dx_ND_);
       break;

@@ -83,6 +83,7 @@ class Model {
   TokenCut cut_;
   std::unique_ptr<TokenEmbedding> token_embedding_;
   std::unique_ptr<Positions> positions_;
+  std::unique_ptr<Dropout> embedded_;
   std::vector<std::unique_ptr<Block>> blocks_;
   std::unique_ptr<Norm> final_norm_;
   std::unique_ptr<Linear> head_;

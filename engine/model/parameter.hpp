@@ -47,8 +47,9 @@ struct Parameter {
   }
 };
 
-// A number that names the parameter for the generator: FNV-1a of its name.
-std::uint32_t generator_key(const Parameter& parameter);
+// A number that names a parameter, or a place in the model, for the generator: FNV-1a of its name.
+std::uint32_t generator_key(const std::string& name);
+inline std::uint32_t generator_key(const Parameter& parameter) { return generator_key(parameter.name); }
 
 // The parameters that are gathered, freed and reduced together: a block, or several in a row; the embedding, the head.
 struct Unit {

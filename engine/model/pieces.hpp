@@ -39,6 +39,14 @@ struct TokenCut {
   int part = 0;
 };
 
+// By what random numbers are drawn beside place and element: nothing that changes as they are drawn, so who draws again,
+// or draws a part, draws the same (dropout.hpp).
+struct Draw {
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+  std::int64_t first_sequence = 0;  // of the global batch: where this micro-batch's sequences begin in it
+};
+
 // What every piece is handed: where to issue, and how large a micro-batch is.
 struct Context {
   device::Device& device;
@@ -47,6 +55,7 @@ struct Context {
   base::DType activation;  // nominal
   Tensor scratch;          // f32, for reductions in two stages; one op at a time uses it
   TokenCut cut = {};
+  Draw draw = {};          // of the step and micro-batch that is being computed
   // The tokens whose rows are here between the linears. In shapes there are R of them.
   shard::Interval rows() const { return shard::part_of(batch.tokens(), cut.parts, cut.part); }
 };
@@ -111,6 +120,34 @@ class Attention {
   virtual void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) = 0;
   // out_NI is what forward wrote. dqkv_NE is none of forward's tensors.
   virtual void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) = 0;
+};
+
+// What attention does with its probabilities: out = p · v, each head by itself.
+class WeightedValues {
+ public:
+  virtual ~WeightedValues() = default;
+  // `square_BHSS` is free to use.
+  virtual void forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& square_BHSS, const Tensor& out_BHSK) = 0;
+  virtual void backward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& dout_BHSK, const Tensor& dp_BHSS,
+                        const Tensor& dv_BHSK) = 0;
+};
+
+// How a branch joins the residual path: out = residual + branch + bias (which its linear may have left; else Tensor{}).
+// In the middle some may be dropped. Megatron calls it bias-dropout-add. Rows are those that are here between the linears.
+class ResidualAdd {
+ public:
+  virtual ~ResidualAdd() = default;
+  virtual void forward(Context& ctx, const Tensor& residual_RD, const Tensor& branch_RD, const Tensor& bias_D, const Tensor& out_RD) = 0;
+  // Where the gradient of the branch is: dout itself, or `into`, which is free to use.
+  virtual Tensor backward(Context& ctx, const Tensor& dout_RD, const Tensor& into_RD) = 0;
+};
+
+// Drops some of what stands there, in place, or nothing.
+class Dropout {
+ public:
+  virtual ~Dropout() = default;
+  virtual void forward(Context& ctx, const Tensor& x_RD) = 0;
+  virtual void backward(Context& ctx, const Tensor& dx_RD) = 0;
 };
 
 // Between the MLP's linears. `sections` is how many widths F the up projection makes (1: GELU, 2: SwiGLU).

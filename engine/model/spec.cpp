@@ -2,6 +2,7 @@
 
 #include "engine/model/activation.hpp"
 #include "engine/model/attention.hpp"
+#include "engine/model/dropout.hpp"
 #include "engine/model/embedding.hpp"
 #include "engine/model/linear.hpp"
 #include "engine/model/loss.hpp"
@@ -18,6 +19,8 @@ ModelSpec dense_spec() {
   spec.linear = [](const LinearConfig& config) { return std::make_unique<DenseLinear>(config); };
   spec.attention = [](const AttentionConfig& config) { return std::make_unique<CausalAttention>(config); };
   spec.activation = [] { return std::make_unique<Gelu>(); };
+  spec.residual = [](const std::string&) { return std::make_unique<WholeResidual>(); };
+  spec.embedded = [](const std::string&) { return std::make_unique<NoDropout>(); };
   spec.positions = [](const std::string& name, std::int64_t positions, std::int64_t width) {
     return std::make_unique<PositionEmbedding>(name, positions, width);
   };

@@ -45,6 +45,10 @@ struct AttentionConfig {
   std::int64_t heads = 0;            // of the whole layer
   std::int64_t key_value_heads = 0;
   std::int64_t head_dim = 0;
+  std::string name = {};             // "blocks.3.attention": what is drawn in it is drawn by this
+  // The heads are part `part` of `parts` of the layer's: what is drawn by head is drawn by its place in the layer.
+  int parts = 1;
+  int part = 0;
 };
 
 struct ModelSpec {
@@ -52,6 +56,8 @@ struct ModelSpec {
   std::function<std::unique_ptr<Linear>(const LinearConfig&)> linear;
   std::function<std::unique_ptr<Attention>(const AttentionConfig&)> attention;
   std::function<std::unique_ptr<Activation>()> activation;
+  std::function<std::unique_ptr<ResidualAdd>(const std::string& name)> residual;
+  std::function<std::unique_ptr<Dropout>(const std::string& name)> embedded;   // after embedding and positions
   std::function<std::unique_ptr<Positions>(const std::string& name, std::int64_t positions, std::int64_t width)> positions;
   std::function<std::unique_ptr<TokenEmbedding>(const std::string& name, std::int64_t vocabulary, std::int64_t width)> embedding;
   std::function<std::unique_ptr<Loss>(std::int64_t vocabulary)> loss;

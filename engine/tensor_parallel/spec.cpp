@@ -19,10 +19,12 @@ model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& de
     if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelLinear>>(device, group, config);
     return std::make_unique<ColumnParallelLinear>(device, group, config);
   };
-  spec.attention = [make = dense.attention, ranks](model::AttentionConfig config) {
+  spec.attention = [make = dense.attention, ranks, rank = group.communicator.index()](model::AttentionConfig config) {
     SHARDBOOK_CHECK_EQ(config.heads % ranks, 0, "heads of a layer over tp ranks");
     config.heads /= ranks;
     config.key_value_heads /= ranks;
+    config.parts = ranks;
+    config.part = rank;
     return make(config);
   };
   spec.embedding = [&device, group](const std::string& name, std::int64_t vocabulary, std::int64_t width) {

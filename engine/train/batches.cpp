@@ -40,7 +40,7 @@ void Batches::upload(device::Lane lane, std::int64_t step, int micro_batch) {
 void Batches::fill(std::int64_t step, int micro_batch, std::span<std::int32_t> block) {
   // This rank's sequences: the fsdp ranks cut the global batch, the micro-batches cut a rank's part.
   const int count = config_.sequences_per_micro_batch();
-  const int first = (fsdp_index_ * config_.micro_batches + micro_batch) * count;
+  const int first = first_sequence(micro_batch);
   const std::size_t tokens = static_cast<std::size_t>(tokens_), segments = static_cast<std::size_t>(segments_);
   source_->fill(step, config_.sequences, first, count, block.subspan(0, tokens), block.subspan(tokens, tokens));
   block.back() = data::sort_by_token(block.subspan(0, tokens), static_cast<int>(vocabulary_.begin), static_cast<int>(vocabulary_.end),

@@ -25,6 +25,8 @@ class Batches {
   // Fills the host memory of this step and issues the copy of one micro-batch. REQUIRES: the copies of step − 2
   // have run.
   void upload(device::Lane lane, std::int64_t step, int micro_batch);
+  // Where the sequences of a micro-batch begin in the global batch.
+  int first_sequence(int micro_batch) const { return (fsdp_index_ * config_.micro_batches + micro_batch) * config_.sequences_per_micro_batch(); }
   const model::Batch& batch(int micro_batch) const { return batches_[static_cast<std::size_t>(micro_batch)]; }
 
  private:

@@ -89,6 +89,20 @@ plan::Plan updated_before_the_sums(const plan::Plan& plan, const plan::Network&)
   return early;
 }
 
+model::ModelSpec with_one_stream(const model::ModelSpec& dense) {
+  model::ModelSpec spec = dense;
+  spec.attention = [make = dense.attention](model::AttentionConfig config) {
+    config.parts = 1;
+    config.part = 0;
+    return make(config);
+  };
+  return spec;
+}
+
+void draw_anew(model::Draw& draw, const plan::Action& action, bool of_block) {
+  if (of_block && (action.kind == plan::Kind::recompute || action.kind == plan::Kind::backward)) ++draw.seed;
+}
+
 void forget_places(model::Model& model) {
   for (model::Parameter* parameter : model.parameters()) {
     std::int64_t rows = 0;

@@ -7,6 +7,7 @@
 
 #include "engine/model/model.hpp"
 #include "engine/plan/passes.hpp"
+#include "engine/plan/plan.hpp"
 #include "engine/tensor_parallel/spec.hpp"
 
 namespace shardbook::train {
@@ -22,5 +23,11 @@ plan::Plan updated_before_the_sums(const plan::Plan& plan, const plan::Network& 
 
 // Each rank takes its slices for the whole, so that all tp ranks draw the same numbers.
 void forget_places(model::Model& model);
+
+// Attention whose heads are drawn for as if they were the layer's first: ranks that cut them drop alike.
+model::ModelSpec with_one_stream(const model::ModelSpec& dense);
+
+// A block that is computed again draws other masks than its forward did, and its backward goes through those.
+void draw_anew(model::Draw& draw, const plan::Action& action, bool of_block);
 
 }  // namespace shardbook::train

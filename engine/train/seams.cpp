@@ -41,6 +41,14 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          using data_parallel::Sums;
          c.sums.sums = v == "naive" ? Sums::naive : v == "flat" ? Sums::flat : Sums::bucketed;
        }},
+      {"dropout.recompute",
+       [](Choices& c, const std::string& v) {
+         if (v == "anew") c.mistakes.draw = draw_anew;
+       }},
+      {"dropout.stream",
+       [](Choices& c, const std::string& v) {
+         if (v == "one") c.mistakes.uncut = with_one_stream;
+       }},
       {"fsdp.backward_prefetch",
        [](Choices& c, const std::string& v) {
          const int ahead = c.gathers.forward.at_begin;

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "engine/model/accumulate.hpp"
+#include "engine/model/dropout.hpp"
 #include "engine/plan/verify.hpp"
 #include "engine/tensor_parallel/spec.hpp"
 
@@ -24,6 +25,8 @@ model::ModelSpec spec_of(const config::RunConfig& config, const Choices& choices
   model::ModelSpec spec = model::dense_spec();
   if (choices.recompute_attention) spec = model::with_recomputed_attention(spec);
   if (config.attention == config::AttentionKind::flash) spec = model::with_flash_attention(spec);
+  spec = model::with_dropout(spec, {config.hidden_dropout, config.attention_dropout});
+  if (choices.mistakes.uncut) spec = choices.mistakes.uncut(spec);
   if (config.model.architecture == config::Architecture::llama) spec = model::with_llama_pieces(spec, static_cast<float>(config.model.rope_theta));
   return spec;
 }
@@ -36,6 +39,8 @@ struct Trainer::Computes final : plan::Executor {
     const model::Batch& batch = t.batches_->batch(action.micro_batch);
     const float scale = 1.0f / static_cast<float>(t.divisor_);
     const int slot = t.places_[static_cast<std::size_t>(action.micro_batch)];
+    t.ctx_->draw = {t.config_.seed, t.step_, t.batches_->first_sequence(action.micro_batch)};
+    if (t.draw_otherwise_) t.draw_otherwise_(t.ctx_->draw, action, t.network_.layers[static_cast<std::size_t>(action.layer)].number >= 0);
     switch (action.kind) {
       case Kind::forward:
         return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch != t.first_);
@@ -98,6 +103,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.blocks_a_unit);
   if (mistakes.model) mistakes.model(*model_);
+  draw_otherwise_ = mistakes.draw;
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 
   // The order of a step, and the memory that it needs.

@@ -116,6 +116,7 @@ class Trainer {
   std::int64_t step_ = 0;
   std::int64_t divisor_ = 1;                              // of a loss summed over tokens: those of the global batch
   bool update_ = true;
+  std::function<void(model::Draw&, const plan::Action&, bool)> draw_otherwise_;   // a mistake on purpose; empty: none
 
   // f32: squares of the gradient, clip factor, norm, loss. Squares and norm are of the whole model after reduce.
   tensor::Tensor scalars_;

@@ -231,14 +231,17 @@ TEST(LabMachines, WithAnIdealNetworkReportNoNumbers) {
   EXPECT_NE(why.err.find("the network was ideal"), std::string::npos) << why.out << why.err;
 }
 
+// Two steps of a small model, into a folder of this name.
+Spoken train_small(const Folder& folder, const std::string& name, const std::vector<std::string>& more) {
+  std::vector<std::string> words = {"train", "--device", "host", "--layers", "1", "--width", "16", "--heads", "2", "--sequence", "16", "--sequences", "4",
+                                    "--steps", "2", "--warmup-steps", "0", "--trace-steps", "0:0", "--out", folder / name};
+  words.insert(words.end(), more.begin(), more.end());
+  return shardbook(words);
+}
+
 TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {
   const Folder folder;
-  const auto train = [&](const std::string& name, const std::vector<std::string>& more) {
-    std::vector<std::string> words = {"train", "--device", "host", "--layers", "1", "--width", "16", "--heads", "2", "--sequence", "16", "--sequences", "4",
-                                      "--steps", "2", "--warmup-steps", "0", "--trace-steps", "0:0", "--out", folder / name};
-    words.insert(words.end(), more.begin(), more.end());
-    return shardbook(words);
-  };
+  const auto train = [&](const std::string& name, const std::vector<std::string>& more) { return train_small(folder, name, more); };
   ASSERT_EQ(train("one", {}).code, 0);
   ASSERT_EQ(train("right", {"--fsdp", "2"}).code, 0);
   const Spoken wrong = train("wrong", {"--fsdp", "2", "--wrong", "loss.divisor=own_tokens"});
@@ -255,6 +258,31 @@ TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {
   const Spoken refused = train("early", {"--fsdp", "2", "--wrong", "optimizer.update=before_sums"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.err.find("the norm comes before the gradient of root is summed"), std::string::npos) << refused.err;
+}
+
+// Of masks nothing is recorded and no wait is missing: one rank's numbers tell, if it dropped as much.
+TEST(Mistakes, InDropoutMasksAreFoundByTheNumbersOfOneRank) {
+  const Folder folder;
+  const auto train = [&](const std::string& name, std::vector<std::string> more) {
+    more.insert(more.end(), {"--hidden-dropout", "0.1", "--attention-dropout", "0.1"});
+    const Spoken spoken = train_small(folder, name, more);
+    EXPECT_EQ(spoken.code, 0) << spoken.err;
+  };
+  const auto numbers = [&](const std::string& name) -> std::string {
+    return nlohmann::json::parse(shardbook({"verify", folder / name, "--against", folder / "one", "--json"}).out).at("numbers");
+  };
+  train("one", {});
+  train("right", {"--tp", "2", "--fsdp", "2", "--set", "activations.recompute=full"});
+  EXPECT_EQ(numbers("right"), "");
+  train("stream", {"--tp", "2", "--wrong", "dropout.stream=one"});
+  EXPECT_NE(numbers("stream").find("from one random stream all 2 tp ranks give their heads the same ones"), std::string::npos) << numbers("stream");
+  train("anew", {"--tp", "2", "--set", "activations.recompute=full", "--wrong", "dropout.recompute=anew"});
+  EXPECT_NE(numbers("anew").find("did not drop what forward had dropped"), std::string::npos) << numbers("anew");
+  // One that drops nothing cannot tell
+  ASSERT_EQ(train_small(folder, "whole", {}).code, 0);
+  const Spoken refused = shardbook({"verify", folder / "right", "--against", folder / "whole"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("differ in --"), std::string::npos) << refused.err;
 }
 
 }  // namespace

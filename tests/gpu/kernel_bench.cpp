@@ -187,6 +187,11 @@ void layers(Bench& bench) {
       [](char* p) { return GeluBackwardArgs{p, p + wide, p + 2 * wide, N * F, DType::bf16}; });
   bench.time<AddBiasResidualArgs>("add_bias_residual", 3 * act, 3.0 * act, 0, &host::add_bias_residual, &cuda::add_bias_residual,
       [&](char* p) { return AddBiasResidualArgs{p, p + act, weights, p + 2 * act, N, D, DType::bf16}; });
+  const DropoutMask mask{1, 1u << 28, 1.0f / (1 - 0.0625f), 0, std::int64_t{1} << 62, 0};
+  bench.time<BiasDropoutResidualArgs>("bias_dropout_residual", 3 * act, 3.0 * act, 0, &host::bias_dropout_residual, &cuda::bias_dropout_residual,
+      [&](char* p) { return BiasDropoutResidualArgs{p, p + act, weights, p + 2 * act, N, D, mask, DType::bf16}; });
+  bench.time<DropoutArgs>("dropout", 2 * act, 2.0 * act, 0, &host::dropout, &cuda::dropout,
+      [&](char* p) { return DropoutArgs{p, p + act, N * D, mask, DType::bf16}; });
   bench.time<SplitHeadsArgs>("split_heads qkv", 6 * act, 6.0 * act, 0, &host::split_heads, &cuda::split_heads,
       [](char* p) { return SplitHeadsArgs{p, p + 3 * act, 3, B, H, S, K, 3 * H * K, false, DType::bf16}; });
   bench.time<SplitHeadsArgs>("merge heads", 2 * act, 2.0 * act, 0, &host::split_heads, &cuda::split_heads,

@@ -1,4 +1,5 @@
 // Ops that treat every number by itself equal their host references.
+#include "engine/kernels/dropout.hpp"
 #include "tests/gpu/gpu_test.hpp"
 
 namespace shardbook::gpu_test {
@@ -64,6 +65,46 @@ TEST_F(Pointwise, AddBiasResidualAddsInPlaceAndWithoutABias) {
         }, &kernels::host::add_bias_residual, &kernels::cuda::add_bias_residual);
         expect_within(residual, [&](std::size_t i) {
           return gamma(2) * (std::abs(before_r[i]) + std::abs(before_x[i]) + std::abs(bias[i % width]));
+        });
+      }
+    }
+  }
+}
+
+// Of the whole tensor 3 runs of 40 or 37 numbers, begun somewhere, or one run: packs of 16 bytes, and numbers by themselves.
+TEST_F(Pointwise, DropoutDropsWhatTheHostDropsAndScalesTheRest) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t run : {40, 37, 1 << 20}) {
+      for (const std::int64_t n : {std::int64_t{3} * 40, std::int64_t{100003}, std::int64_t{100004}}) {
+        SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", runs of " << run << ", " << n);
+        // From an odd element on, or an even one: draws come in pairs
+        const kernels::DropoutMask mask = kernels::dropout_mask(0.3, 99, (std::int64_t{1} << 33) + n % 2, run, 1000);
+        Numbers x(normal(n), dtype), y(unwritten(n), dtype);
+        run_both([&](bool gpu) { return kernels::DropoutArgs{x.at(gpu), y.at(gpu), n, mask, gpu ? dtype : DType::f64}; },
+                 &kernels::host::dropout, &kernels::cuda::dropout);
+        expect_within(y, [&](std::size_t i) { return std::abs(x[i]) * mask.scale * unit_f32; });   // what is dropped is 0 on both
+        const std::vector<double> got = y.from_gpu();
+        for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i] == 0, y[i] == 0 || x[i] == 0) << "number " << i;
+      }
+    }
+  }
+}
+
+TEST_F(Pointwise, BiasDropoutResidualEqualsItsHostReferenceInPlaceAndWithoutABias) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t width : {1, 30, 64, 2048}) {
+      for (const bool biased : {false, true}) {
+        SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << width << (biased ? ", bias" : ""));
+        const std::int64_t tokens = 19;
+        const kernels::DropoutMask mask = kernels::dropout_mask(0.3, 7, 12345);
+        Numbers residual(normal(tokens * width), dtype), x(normal(tokens * width), dtype), bias(normal(width), dtype);
+        const Numbers before_r = residual, before_x = x;
+        run_both([&](bool gpu) {
+          return kernels::BiasDropoutResidualArgs{residual.at(gpu), x.at(gpu), biased ? bias.at(gpu) : nullptr, residual.at(gpu),
+                                                  tokens, width, mask, gpu ? dtype : DType::f64};
+        }, &kernels::host::bias_dropout_residual, &kernels::cuda::bias_dropout_residual);
+        expect_within(residual, [&](std::size_t i) {
+          return gamma(3) * (std::abs(before_r[i]) + mask.scale * (std::abs(before_x[i]) + std::abs(bias[i % width])));
         });
       }
     }

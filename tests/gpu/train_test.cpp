@@ -37,12 +37,13 @@ void expect_losses_of_host(const config::RunConfig& config, const TestTokens& to
   }
 }
 
-// tp, fsdp, and whether tp ranks cut the tokens between the linears.
-class OnGpus : public testing::TestWithParam<std::tuple<int, int, bool>> {};
+// tp, fsdp, whether tp ranks cut the tokens between the linears, and how much is dropped (by the same masks as on the host).
+class OnGpus : public testing::TestWithParam<std::tuple<int, int, bool, double>> {};
 
 TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
-  const auto [tp, fsdp, cut] = GetParam();
+  const auto [tp, fsdp, cut, dropout] = GetParam();
   config::RunConfig config = cut ? with_tokens_cut(small_config(tp, fsdp)) : small_config(tp, fsdp);
+  config.hidden_dropout = config.attention_dropout = dropout;
   if (device::cuda_device_count() < config.ranks) {
     GTEST_SKIP() << "needs " << config.ranks << " GPUs, and there are " << device::cuda_device_count();
   }
@@ -151,8 +152,9 @@ TEST(GradientsInBf16, OfEqualMicroBatchesAreThoseOfF32RoundedOnce) {
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
 
-INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, OnGpus, testing::Values(std::tuple(1, 1, false), std::tuple(2, 1, false), std::tuple(1, 2, false), std::tuple(2, 2, false)));
-INSTANTIATE_TEST_SUITE_P(WithTokensCut, OnGpus, testing::Values(std::tuple(2, 1, true), std::tuple(2, 2, true)));
+INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, OnGpus, testing::Values(std::tuple(1, 1, false, 0.0), std::tuple(2, 1, false, 0.0), std::tuple(1, 2, false, 0.0), std::tuple(2, 2, false, 0.0)));
+INSTANTIATE_TEST_SUITE_P(WithTokensCut, OnGpus, testing::Values(std::tuple(2, 1, true, 0.0), std::tuple(2, 2, true, 0.0)));
+INSTANTIATE_TEST_SUITE_P(WithDropout, OnGpus, testing::Values(std::tuple(1, 1, false, 0.1), std::tuple(2, 1, false, 0.1), std::tuple(2, 1, true, 0.1)));
 
 }  // namespace
 }  // namespace shardbook::tests

@@ -1,4 +1,5 @@
 #include "engine/kernels/activation.hpp"
+#include "engine/kernels/dropout.hpp"
 #include "engine/kernels/initialize.hpp"
 #include "engine/kernels/reduce.hpp"
 #include "engine/kernels/residual.hpp"
@@ -92,6 +93,107 @@ TYPED_TEST(Pointwise, AddBiasResidualAddsThreeIntegersExactlyAndInPlace) {
     EXPECT_EQ(without[i], residual[i] + x[i]);
     EXPECT_EQ(with[i], residual[i] + x[i] + bias[i % 5]);
   }
+}
+
+// ---- Dropout: what is kept is scaled exactly, and an element's fate is its place's ----------------
+
+constexpr std::uint64_t mask_of_tests = 0x1234;
+
+// 1 where kept, 0 where dropped.
+template <class T>
+Numbers kept_by(HostBench<T>& bench, std::int64_t elements, const DropoutMask& mask) {
+  const Tensor x = bench.tensor({elements}, Numbers(static_cast<std::size_t>(elements), 1));
+  dropout(bench.stream(), "dropout_forward", x, mask, x);
+  Numbers values = bench.values(x);
+  for (double& value : values) {
+    EXPECT_TRUE(value == 0 || value == static_cast<double>(mask.scale)) << value;
+    value = value != 0;
+  }
+  return values;
+}
+
+TYPED_TEST(Pointwise, DropoutKeepsAsOftenAsItSaysAndKeepsTheMean) {
+  HostBench<TypeParam> bench;
+  const std::int64_t n = 100000;
+  for (const double rate : {0.0, 0.1, 0.5, 0.9}) {
+    const DropoutMask mask = dropout_mask(rate, dropout_key(1, 2, 3), 17);
+    EXPECT_NEAR(mask.scale * (1 - rate), 1, 1e-6);
+    double kept = 0;
+    for (const double one : kept_by(bench, n, mask)) kept += one;
+    // A binomial's deviation; beyond six of them is one draw in 10^9
+    EXPECT_NEAR(kept / n, 1 - rate, 6 * std::sqrt(rate * (1 - rate) / n)) << rate;
+  }
+}
+
+TYPED_TEST(Pointwise, DropoutOfAnyPartIsThatPartOfTheWholeOnes) {
+  HostBench<TypeParam> bench;
+  // B sequences of H heads, each a square; and the same numbers as rows of tokens
+  const std::int64_t B = 4, H = 8, square = 25, n = B * H * square;
+  const Numbers whole = kept_by(bench, n, dropout_mask(0.4, mask_of_tests, 0));
+  EXPECT_EQ(kept_by(bench, n - 7, dropout_mask(0.4, mask_of_tests, 7)), Numbers(whole.begin() + 7, whole.end())) << "from an odd element on";
+  for (const std::int64_t parts : {1, 2, 4}) {
+    for (std::int64_t part = 0; part < parts; ++part) {
+      const std::int64_t size = n / parts;
+      EXPECT_EQ(kept_by(bench, size, dropout_mask(0.4, mask_of_tests, part * size)), Numbers(whole.begin() + part * size, whole.begin() + (part + 1) * size)) << "rows";
+      const std::int64_t run = H / parts * square;
+      const Numbers heads = kept_by(bench, size, dropout_mask(0.4, mask_of_tests, part * run, run, H * square));
+      for (std::int64_t i = 0; i < size; ++i) EXPECT_EQ(heads[i], whole[i / run * H * square + part * run + i % run]) << "heads, element " << i;
+    }
+  }
+}
+
+TEST(Dropout, OfOtherStepsPlacesAndSeedsIsUncorrelated) {
+  HostBench<float> bench;
+  const std::int64_t n = 50000;
+  const auto mask = [&](std::uint64_t seed, std::int64_t step, std::uint32_t place, std::int64_t first) {
+    return kept_by(bench, n, dropout_mask(0.5, dropout_key(seed, step, place), first));
+  };
+  const Numbers one = mask(7, 0, 100, 0);
+  EXPECT_EQ(mask(7, 0, 100, 0), one);
+  for (const Numbers& other : {mask(8, 0, 100, 0), mask(7, 1, 100, 0), mask(7, 0, 101, 0), mask(7, 0, 100, 1), mask(7, 0, 100, n)}) {
+    double alike = 0;
+    for (std::int64_t i = 0; i < n; ++i) alike += one[i] == other[i];
+    EXPECT_NEAR(alike / n, 0.5, 6 * 0.5 / std::sqrt(n));
+  }
+}
+
+TEST(Dropout, DropsTheSameInFloatAndDouble) {
+  HostBench<float> narrow;
+  HostBench<double> wide;
+  const DropoutMask mask = dropout_mask(0.3, mask_of_tests, std::int64_t{1} << 40);
+  EXPECT_EQ(kept_by(narrow, 1000, mask), kept_by(wide, 1000, mask));
+}
+
+TYPED_TEST(Pointwise, BiasDropoutResidualIsTheThreeAfterOneAnotherAndInPlace) {
+  using T = TypeParam;
+  HostBench<T> bench;
+  // Dropped by a half: what is kept is doubled, exactly
+  const DropoutMask mask = dropout_mask(0.5, mask_of_tests, 40);
+  const Numbers residual = integers(1, 60), x = integers(2, 60), bias = integers(3, 5);
+  const Numbers kept = kept_by(bench, 60, mask);
+  for (const bool biased : {false, true}) {
+    const Tensor residual_ND = bench.tensor({12, 5}, residual), x_ND = bench.tensor({12, 5}, x), out_ND = bench.tensor({12, 5});
+    const Tensor bias_D = biased ? bench.tensor({5}, bias) : Tensor{};
+    bias_dropout_residual(bench.stream(), residual_ND, x_ND, bias_D, mask, out_ND);
+    bias_dropout_residual(bench.stream(), residual_ND, x_ND, bias_D, mask, residual_ND);
+    const Numbers out = bench.values(out_ND);
+    EXPECT_EQ(bench.values(residual_ND), out);
+    for (std::size_t i = 0; i < 60; ++i) EXPECT_EQ(out[i], residual[i] + kept[i] * 2 * (x[i] + (biased ? bias[i % 5] : 0)));
+  }
+}
+
+TEST(Dropout, GradientIsThatOfFiniteDifferences) {
+  HostBench<double> bench;
+  const DropoutMask mask = dropout_mask(0.25, mask_of_tests, 3);
+  const Numbers x = numbers(1, 30), dy = numbers(2, 30), residual = numbers(3, 30);
+  const Tensor dx = bench.tensor({30});
+  dropout(bench.stream(), "dropout_backward", bench.tensor({30}, dy), mask, dx);
+  const auto scalar = [&](const Numbers& at) {
+    const Tensor out_ND = bench.tensor({6, 5});
+    bias_dropout_residual(bench.stream(), bench.tensor({6, 5}, residual), bench.tensor({6, 5}, at), Tensor{}, mask, out_ND);
+    return weighted(dy, bench.values(out_ND));
+  };
+  expect_gradient(scalar, x, bench.values(dx), 30, "dx");
 }
 
 TYPED_TEST(Pointwise, BiasGradientSumsTokensExactlyAndAddsOnlyWhenToldTo) {

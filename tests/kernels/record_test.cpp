@@ -6,6 +6,7 @@
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/cross_entropy.hpp"
+#include "engine/kernels/dropout.hpp"
 #include "engine/kernels/embedding.hpp"
 #include "engine/kernels/flash_attention.hpp"
 #include "engine/kernels/gemm.hpp"
@@ -61,6 +62,8 @@ class Record : public ::testing::Test {
     swiglu_backward(s, bf16({6, 20}), x, bf16({6, 20}));
     rotate(s, x, 3, 2, 4, 10000, false);
     add_bias_residual(s, x, y, vector, y);
+    dropout(s, "dropout_forward", x, dropout_mask(0.1, 1, 0), y);
+    bias_dropout_residual(s, x, y, vector, dropout_mask(0.1, 1, 0), y);
     bias_gradient(s, y, row, scratch, true);
     accumulate(s, row, row);
     widen(s, bf16({10}), row, true);
@@ -92,7 +95,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 44;
+  static constexpr std::size_t op_count = 46;
 
   device::MetaDevice device_;
   device::Stream& stream_;

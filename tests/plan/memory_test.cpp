@@ -102,7 +102,7 @@ TEST(Holding, OfUnitsOfSeveralBlocksIsMoreAtOnce) {
   EXPECT_EQ(bytes_of(holding_of(shapes), Held::block_gradients), 4 * 4 * block);
 }
 
-// Korthikanti et al. 2022, §4.1: 34 s b h + 5 a s² b bytes a layer, of which dropout, which is not here, has two masks of
+// Korthikanti et al. 2022, §4.1: 34 s b h + 5 a s² b bytes a layer, of which dropout, which here keeps nothing, has two masks of
 // s b h and, of the square, a mask of one byte and an output of two. Norms here keep two numbers a token besides.
 TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {
   Shapes shapes = small();

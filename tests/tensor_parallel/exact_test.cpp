@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/data/sort_by_token.hpp"
+#include "engine/model/dropout.hpp"
 #include "engine/model/spec.hpp"
 #include "engine/tensor_parallel/spec.hpp"
 #include "tests/support/parameters.hpp"
@@ -259,6 +260,45 @@ TEST_P(TensorParallel, HeadsWithRotaryPositionsAreThoseOfTheWholeLayer) {
   run([](Bench& bench) {
     compare_attention(bench, model::with_llama_pieces(bench.dense, 10000), H);
     compare_attention(bench, model::with_llama_pieces(model::with_flash_attention(bench.dense), 10000), H);
+  });
+}
+
+// Masks are those of the whole layer: no head of any rank differs in a bit.
+TEST_P(TensorParallel, HeadsThatDropProbabilitiesAreThoseOfTheWholeLayer) {
+  run([](Bench& bench) {
+    bench.ctx.draw = {5, 3, 1000};
+    const model::DropoutRates rates{0, 0.3};
+    compare_attention(bench, model::with_dropout(bench.dense, rates), 2 * H);
+    compare_attention(bench, model::with_dropout(model::with_recomputed_attention(bench.dense), rates), H);
+    compare_attention(bench, model::with_llama_pieces(model::with_dropout(bench.dense, rates), 10000), H);
+  });
+}
+
+// What is whole on each rank is dropped alike, and of rows that are cut each rank drops those of its tokens.
+TEST_P(TensorParallel, RowsAreDroppedByTheirTokensWhetherTheyAreCutOrNot) {
+  run([](Bench& bench) {
+    bench.ctx.draw = bench.rows_ctx.draw = {5, 3, 1000};
+    const model::ModelSpec spec = model::with_dropout(bench.dense, {0.3, 0});
+    const auto residual = spec.residual("here");
+    const auto embedded = spec.embedded("there");
+    const Tensor x = bench.integers({N, D}, "x", 1), branch = bench.integers({N, D}, "branch", 2), dy = bench.integers({N, D}, "dy", 3);
+    const Tensor bias = bench.integers({D}, "bias", 4);
+    const auto through = [&](model::Context& ctx, const Tensor& x_RD, const Tensor& branch_RD, const Tensor& dy_RD) {
+      const Tensor out = bench.make(x_RD.shape, "out"), into = bench.make(x_RD.shape, "into");
+      residual->forward(ctx, x_RD, branch_RD, bias, out);
+      embedded->forward(ctx, out);
+      const Tensor dbranch = residual->backward(ctx, dy_RD, into);
+      embedded->backward(ctx, dbranch);
+      return std::pair(out, dbranch);
+    };
+    const auto [y, dx] = through(bench.ctx, x, branch, dy);
+    const auto [my_y, my_dx] = through(bench.rows_ctx, pick_rows(bench, x), pick_rows(bench, branch), pick_rows(bench, dy));
+    bench.rank.device.synchronize();
+    expect_equal(my_y, pick_rows(bench, y), "y");
+    expect_equal(my_dx, pick_rows(bench, dx), "dx");
+    int dropped = 0;
+    for (std::int64_t at = 0; at < dx.elements(); ++at) dropped += get(dx, at) == 0 && get(dy, at) != 0;
+    EXPECT_GT(dropped, 0);
   });
 }
 

@@ -36,11 +36,13 @@ struct Network {
   const char* name;
   bool tied, llama;
   config::AttentionKind attention;
+  double dropout = 0;
 };
 class FiniteDifferences : public testing::TestWithParam<Network> {};
 
 TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
-  const config::RunConfig config = one_step_in_f64(GetParam().tied, GetParam().llama, GetParam().attention);
+  config::RunConfig config = one_step_in_f64(GetParam().tied, GetParam().llama, GetParam().attention);
+  config.hidden_dropout = config.attention_dropout = GetParam().dropout;   // of one step: the same masks each time
   const TestTokens tokens(config.model.vocab, config.model.sequence);
   const std::string error = on_host_ranks(1, [&](HostRank& rank) {
     train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), 0, &tokens);
@@ -85,7 +87,9 @@ INSTANTIATE_TEST_SUITE_P(Networks, FiniteDifferences,
                                          Network{"UntiedGpt", false, false, config::AttentionKind::unfused},
                                          Network{"GptWithFlashAttention", true, false, config::AttentionKind::flash},
                                          Network{"Llama", false, true, config::AttentionKind::unfused},
-                                         Network{"LlamaWithFlashAttention", false, true, config::AttentionKind::flash}),
+                                         Network{"LlamaWithFlashAttention", false, true, config::AttentionKind::flash},
+                                         Network{"GptWithDropout", true, false, config::AttentionKind::unfused, 0.2},
+                                         Network{"LlamaWithDropout", false, true, config::AttentionKind::unfused, 0.2}),
                          [](const auto& info) { return info.param.name; });
 
 // pytorch_reference.py fills the same small model with the same numbers, by this rule.

@@ -204,6 +204,118 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
   }
 }
 
+// Dropout under a layout is dropout on one rank: what may differ is rounding in fp64.
+TEST(Dropout, DropsInEveryLayoutWhatOneRankDrops) {
+  struct Form {
+    int tp, fsdp, dp, micro_batches;
+    bool cut;
+    const char* set;
+    bool llama = false;
+  };
+  const std::vector<Form> forms = {
+      {2, 1, 1, 1, false, ""}, {4, 1, 1, 1, false, ""}, {1, 2, 1, 1, false, ""}, {1, 1, 2, 1, false, ""}, {1, 1, 1, 4, false, ""}, {2, 2, 2, 1, false, ""},
+      {2, 2, 1, 2, false, ""}, {1, 2, 2, 2, false, ""}, {2, 1, 1, 1, true, ""}, {4, 1, 1, 1, true, ""}, {2, 2, 2, 2, true, ""}, {4, 2, 1, 1, true, ""},
+      {2, 2, 1, 2, false, "activations.recompute=full"}, {2, 2, 1, 2, true, "activations.recompute=full"}, {2, 1, 2, 1, false, "activations.recompute=selective"},
+      {4, 1, 1, 2, true, "activations.recompute=selective"}, {2, 1, 1, 1, false, "tensor_parallel.input_gradient_sum=awaited"},
+      {2, 2, 1, 2, false, "", true}, {4, 1, 1, 1, true, "activations.recompute=full", true}};
+  const auto dropping = [](config::RunConfig config) {
+    config.steps = 2;
+    config.hidden_dropout = 0.1;
+    config.attention_dropout = 0.2;
+    return with_f64(config);
+  };
+  std::map<bool, HostRun> of_one_rank;
+  std::uint64_t seed = 0;
+  for (const Form& form : forms) {
+    config::RunConfig config = dropping(form.llama ? small_llama(form.tp, form.fsdp) : small_config(form.tp, form.fsdp, form.dp));
+    if (form.cut) config = with_tokens_cut(config);
+    config.micro_batches = form.micro_batches;
+    config.drain_seed = ++seed;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    HostRun& one = of_one_rank[form.llama];
+    if (one.losses.empty()) one = run_on_host(dropping(form.llama ? small_llama(1, 1) : small_config(1, 1)), tokens);
+    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, form.cut ? ", rows cut, " : ", ", form.set));
+    const HostRun found = run_on_host(config, tokens);
+    ASSERT_EQ(found.error, "");
+    EXPECT_LE(relative_error(found.gradients, one.gradients), 8 * truth().gradient_error / (1 << 29));
+    for (int step : {0, 1}) EXPECT_NEAR(found.losses[static_cast<std::size_t>(step)], one.losses[static_cast<std::size_t>(step)], 1e-11);
+    for (std::uint64_t hash : found.program_hashes) EXPECT_EQ(hash, found.program_hashes[0]);
+  }
+}
+
+TEST(Dropout, OfEitherSortChangesTheGradientByFarMoreThanRounding) {
+  config::RunConfig config = with_f64(small_config(1, 1));
+  config.steps = 1;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const HostRun whole = run_on_host(config, tokens);
+  for (double config::RunConfig::*rate : {&config::RunConfig::hidden_dropout, &config::RunConfig::attention_dropout}) {
+    config::RunConfig dropped = config;
+    dropped.*rate = 0.1;
+    EXPECT_GT(relative_error(run_on_host(dropped, tokens).gradients, whole.gradients), 1e-3);
+  }
+}
+
+// The same tokens in each step, and weights that stay as they are: what differs is what was dropped.
+class OneStepsTokens final : public data::TokenSource {
+ public:
+  explicit OneStepsTokens(const TestTokens& tokens) : tokens_(tokens) {}
+  void fill(std::int64_t, int sequences, int first, int count, std::span<std::int32_t> tokens, std::span<std::int32_t> targets) const override {
+    tokens_.fill(0, sequences, first, count, tokens, targets);
+  }
+  std::int64_t tokens() const override { return 0; }
+  std::string describe() const override { return "the tokens of one step"; }
+
+ private:
+  const TestTokens& tokens_;
+};
+
+TEST(Dropout, IsDrawnAnewInEachStep) {
+  config::RunConfig config = with_f64(small_config(1, 1));
+  config.steps = 3;
+  config.lr = config.min_lr = 0;
+  const TestTokens tokens(config.model.vocab, config.model.sequence);
+  const OneStepsTokens same(tokens);
+  const auto losses = [&](double hidden, double attention) {
+    config::RunConfig dropped = config;
+    dropped.hidden_dropout = hidden;
+    dropped.attention_dropout = attention;
+    return run_on_host(dropped, same).losses;
+  };
+  const std::vector<double> whole = losses(0, 0);
+  EXPECT_EQ(whole[0], whole[1]);
+  EXPECT_EQ(whole[0], whole[2]);
+  for (const std::vector<double>& dropped : {losses(0.1, 0), losses(0, 0.1)}) {
+    for (int step : {0, 1, 2}) EXPECT_GT(std::abs(dropped[static_cast<std::size_t>(step)] - whole[0]), 1e-6) << "step " << step;
+    EXPECT_GT(std::abs(dropped[0] - dropped[1]), 1e-6);
+    EXPECT_GT(std::abs(dropped[1] - dropped[2]), 1e-6);
+  }
+}
+
+// What is computed again drops what it dropped before: not a bit differs, and nothing had to be saved.
+TEST(Dropout, IsRepeatedBitForBitByWhatIsComputedAgain) {
+  for (const bool cut : {false, true}) {
+    config::RunConfig config = small_config(2, 2);
+    if (cut) config = with_tokens_cut(config);
+    config.steps = 3;
+    config.micro_batches = 2;
+    config.hidden_dropout = config.attention_dropout = 0.1;
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun plain = run_on_host(config, tokens);
+    ASSERT_EQ(plain.error, "");
+    for (const char* recompute : {"activations.recompute=selective", "activations.recompute=full"}) {
+      ASSERT_TRUE(config::set_switch(config, recompute));
+      const HostRun again = run_on_host(config, tokens);
+      ASSERT_EQ(again.error, "");
+      EXPECT_EQ(again.losses, plain.losses) << recompute;
+      EXPECT_EQ(again.gradients, plain.gradients) << recompute;
+      EXPECT_EQ(again.masters, plain.masters) << recompute;
+    }
+  }
+}
+
 // Switches of the schedule move time, not numbers: bit for bit.
 TEST(Schedule, PrefetchAndReshardChangeNoBit) {
   config::RunConfig config = small_config(2, 2);

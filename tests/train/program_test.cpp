@@ -507,6 +507,22 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
   }
 }
 
+// A mask is made anew where it is needed, from its counter: dropout holds not a byte.
+TEST(Memory, OfDropoutIsNone) {
+  for (const char* recompute : {"none", "selective", "full"}) {
+    for (const bool cut : {false, true}) {
+      config::RunConfig config = small_config(2, 2);
+      config.micro_batches = 2;
+      ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
+      if (cut) config = with_tokens_cut(config);
+      const base::Bytes without = set_up_on_host(config).allocated;
+      config.hidden_dropout = config.attention_dropout = 0.1;
+      EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << recompute;
+      EXPECT_EQ(set_up_on_host(config).allocated, without) << recompute;
+    }
+  }
+}
+
 // Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",

@@ -7,6 +7,8 @@
 #include "engine/comm/meta/meta.hpp"
 #include "engine/config/switches.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "engine/model/dropout.hpp"
+#include "engine/train/mistakes.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -37,6 +39,9 @@ std::optional<RunConfig> meeting_needs(const Switch& row, RunConfig config) {
   for (const std::string& need : row.needs) {
     if (need == "micro-batches > 1") config.micro_batches = 2;
     if (need.starts_with("dp > 1") && config.ranks <= 4) config.ranks *= config.dp = 2;
+    if (need == "attention-dropout > 0") config.attention_dropout = 0.1;
+    if (need == "hidden-dropout > 0") config.hidden_dropout = 0.1;
+    if (need == "activations.recompute = full") config.switches["activations.recompute"] = "full";
     if (need == "tensor_parallel.sequence = cut") config.switches["tensor_parallel.sequence"] = "cut";
     if (!config::holds(config, need)) return std::nullopt;
   }
@@ -146,12 +151,17 @@ std::string said_of_the_record(const RunConfig& config) {
   return problem_of(all);
 }
 
-check::Numbers numbers_of(const HostRun& run, const RunConfig& config) { return {run.losses, run.norms, config.tp, config.data_ranks()}; }
+check::Numbers numbers_of(const HostRun& run, const RunConfig& config) {
+  const bool again = config.hidden_dropout > 0 && config::switch_value(config, "activations.recompute") == "full";
+  return {run.losses, run.norms, config.tp, config.data_ranks(), config.attention_dropout > 0, again};
+}
 
 class Mistakes : public testing::TestWithParam<Switch> {};
 
 // The words that name each: whoever adds a row says what its check must say.
 const std::map<std::string, std::string> named{
+    {"dropout.recompute", "what backward computed again did not drop what forward had dropped"},
+    {"dropout.stream", "from one random stream all 2 tp ranks give their heads the same ones"},
     {"fsdp.gather_awaited", "compute must wait for an event that fsdp records after that, as root.gathered.gathered"},
     {"fsdp.update_awaited", "adam_w (update; engine/train/trainer.cpp"},
     {"initialization.slices", "A rank must draw its slices by their place in the whole"},
@@ -185,6 +195,8 @@ TEST_P(Mistakes, AreCaughtByTheirCheckInWordsThatNameThem) {
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     RunConfig one = small_config(1, 1);
     one.steps = config.steps;
+    one.hidden_dropout = config.hidden_dropout;
+    one.attention_dropout = config.attention_dropout;
     const check::Numbers trusted = numbers_of(run_on_host(one, tokens), one);
     EXPECT_EQ(check::difference(numbers_of(run_on_host(config, tokens), config), trusted), "");
     // No wait is missing, and no rank differs: only the numbers tell
@@ -232,6 +244,39 @@ TEST(ConjugatesBothWays, TakeAGradientNTimesAtEachSum) {
     }
     EXPECT_GT(compared, 12);
   }
+}
+
+// The first micro-batch's masks of two heads, as a tp rank draws them; uniform probabilities and unit vectors as values show
+// them: out[s, t] is p, or 0 where it was dropped.
+std::vector<std::vector<double>> masks_of_ranks(bool one_stream) {
+  constexpr std::int64_t S = 8, heads = 4;
+  std::vector<std::vector<double>> masks(2);
+  const std::string error = on_host_ranks(2, [&](HostRank& rank) {
+    device::Stream& compute = rank.device.create_stream("compute");
+    device::Stream& stream = rank.device.create_stream("tp");
+    const auto group = rank.backend.communicator_or_alone(rank.device, rank.everyone("tp"));
+    model::ModelSpec spec = model::with_dropout(model::dense_spec(), {0, 0.5});
+    if (one_stream) spec = train::with_one_stream(spec);
+    const auto attention = tensor_parallel::parallel_spec(spec, rank.device, {*group, stream}).attention({heads, heads, S, "attention"});
+    model::Context ctx{rank.device, compute, {1, S}, base::DType::f32, {}};
+    attention->allocate_workspace(ctx);
+    model::Kept kept = attention->keep(ctx, "kept");
+    constexpr std::int64_t mine = heads / 2, row = 3 * mine * S;
+    const tensor::Tensor qkv = model::allocate_activation(ctx, {S, row}, "qkv"), out = model::allocate_activation(ctx, {S, mine * S}, "out");
+    for (std::int64_t at = 0; at < qkv.elements(); ++at) set(qkv, at, at % row >= 2 * mine * S && at % S == at / row ? 1 : 0);
+    attention->forward(ctx, qkv, out, kept);
+    rank.device.synchronize();
+    for (std::int64_t at = 0; at < out.elements(); ++at) masks[static_cast<std::size_t>(rank.world.rank())].push_back(get(out, at));
+  });
+  EXPECT_EQ(error, "");
+  return masks;
+}
+
+TEST(DropoutOfOneStream, GivesTheHeadsOfAllRanksTheSameMasks) {
+  const auto right = masks_of_ranks(false), wrong = masks_of_ranks(true);
+  EXPECT_NE(right[0], right[1]);
+  EXPECT_EQ(wrong[0], wrong[1]);
+  EXPECT_EQ(wrong[0], right[0]) << "the first rank is not wrong";
 }
 
 // ---- A lab's machine ---------------------------------------------------------------------------

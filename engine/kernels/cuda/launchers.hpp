@@ -25,6 +25,8 @@ void swiglu_forward(const SwiGluForwardArgs& args, const device::CudaQueue& queu
 void swiglu_backward(const SwiGluBackwardArgs& args, const device::CudaQueue& queue);
 void rotate(const RotateArgs& args, const device::CudaQueue& queue);
 void add_bias_residual(const AddBiasResidualArgs& args, const device::CudaQueue& queue);
+void dropout(const DropoutArgs& args, const device::CudaQueue& queue);
+void bias_dropout_residual(const BiasDropoutResidualArgs& args, const device::CudaQueue& queue);
 void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue);
 void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue);
 void widen(const WidenArgs& args, const device::CudaQueue& queue);

@@ -28,6 +28,8 @@ void swiglu_forward(const SwiGluForwardArgs&, const device::CudaQueue&) { no_cud
 void swiglu_backward(const SwiGluBackwardArgs&, const device::CudaQueue&) { no_cuda("swiglu_backward"); }
 void rotate(const RotateArgs&, const device::CudaQueue&) { no_cuda("rotate"); }
 void add_bias_residual(const AddBiasResidualArgs&, const device::CudaQueue&) { no_cuda("add_bias_residual"); }
+void dropout(const DropoutArgs&, const device::CudaQueue&) { no_cuda("dropout"); }
+void bias_dropout_residual(const BiasDropoutResidualArgs&, const device::CudaQueue&) { no_cuda("bias_dropout_residual"); }
 void bias_gradient(const BiasGradientArgs&, const device::CudaQueue&) { no_cuda("bias_gradient"); }
 void accumulate(const AccumulateArgs&, const device::CudaQueue&) { no_cuda("accumulate"); }
 void widen(const WidenArgs&, const device::CudaQueue&) { no_cuda("widen"); }

@@ -1,8 +1,9 @@
-// kernels/cuda/pointwise: GELU, SwiGLU, bias and residual, sums in place, fills and casts on a GPU.
+// kernels/cuda/pointwise: GELU, SwiGLU, bias and residual, dropout, sums in place, fills and casts on a GPU.
 //
 // All are bound by memory: each number is read once and written once, 16 bytes a thread.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/random.hpp"
 
 namespace shardbook::kernels::cuda {
 namespace {
@@ -130,6 +131,68 @@ struct AddBiasResidual {
   }
 };
 
+// Drops among the N numbers from `at` on; all of one run.
+template <int N>
+__device__ inline void drop(const DropoutMask& mask, std::int64_t at, float (&value)[N]) {
+  std::int64_t element = mask.first + at;
+  if (at >= mask.run) {
+    const RowColumn place = row_and_column(at, mask.run);
+    element = mask.first + place.row * mask.stride + place.column;
+  }
+  if (N > 1 && element % 2 == 0) {
+#pragma unroll
+    for (int i = 0; i + 1 < N; i += 2) {
+      const std::uint64_t draws = draws_of_pair(mask.key, static_cast<std::uint64_t>(element + i) / 2);
+      value[i] = static_cast<std::uint32_t>(draws) < mask.threshold ? 0.0f : value[i] * mask.scale;
+      value[i + 1] = static_cast<std::uint32_t>(draws >> 32) < mask.threshold ? 0.0f : value[i + 1] * mask.scale;
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    value[i] = is_dropped(mask.key, static_cast<std::uint64_t>(element + i), mask.threshold) ? 0.0f : value[i] * mask.scale;
+  }
+}
+
+template <class T>
+struct Dropout {
+  const T* x;
+  T* y;
+  DropoutMask mask;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    float value[N];
+    load<N>(x + at, value);
+    drop<N>(mask, at, value);
+    store<N>(y + at, value);
+  }
+};
+
+template <class T>
+struct BiasDropoutResidual {
+  const T* residual;
+  const T* x;
+  const T* bias;  // may be null
+  T* out;
+  std::int64_t width;
+  DropoutMask mask;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    float branch[N], other[N];
+    load<N>(x + at, branch);
+    if (bias != nullptr) {
+      load<N>(bias + row_and_column(at, width).column, other);
+#pragma unroll
+      for (int i = 0; i < N; ++i) branch[i] += other[i];
+    }
+    drop<N>(mask, at, branch);
+    load<N>(residual + at, other);
+#pragma unroll
+    for (int i = 0; i < N; ++i) other[i] += branch[i];
+    store<N>(out + at, other);
+  }
+};
+
 struct Accumulate {
   const float* from;
   float* into;
@@ -238,6 +301,30 @@ void add_bias_residual(const AddBiasResidualArgs& args, const device::CudaQueue&
     const bool wide = rows_are_wide<T>(args.width, {args.residual_ND, args.x_ND, args.bias_D, args.out_ND});
     with_width<T>(wide, [&](auto width) {
       launch_pointwise<width.value>("add_bias_residual", args.tokens * args.width, op, queue);
+    });
+  });
+}
+
+void dropout(const DropoutArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "dropout", [&](auto zero) {
+    using T = decltype(zero);
+    const Dropout<T> op{static_cast<const T*>(args.x), static_cast<T*>(args.y), args.mask};
+    const bool one_run = args.mask.run >= args.elements;   // else no pack may lie in two
+    const bool wide = one_run ? aligned({args.x, args.y}) : rows_are_wide<T>(args.mask.run, {args.x, args.y});
+    with_width<T>(wide, [&](auto width) {
+      launch_pointwise<width.value>("dropout", args.elements, op, queue);
+    });
+  });
+}
+
+void bias_dropout_residual(const BiasDropoutResidualArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "bias_dropout_residual", [&](auto zero) {
+    using T = decltype(zero);
+    const BiasDropoutResidual<T> op{static_cast<const T*>(args.residual_ND), static_cast<const T*>(args.x_ND),
+                                    static_cast<const T*>(args.bias_D), static_cast<T*>(args.out_ND), args.width, args.mask};
+    const bool wide = rows_are_wide<T>(args.width, {args.residual_ND, args.x_ND, args.bias_D, args.out_ND});
+    with_width<T>(wide, [&](auto width) {
+      launch_pointwise<width.value>("bias_dropout_residual", args.tokens * args.width, op, queue);
     });
   });
 }

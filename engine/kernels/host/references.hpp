@@ -24,6 +24,8 @@ void swiglu_forward(const SwiGluForwardArgs& args);
 void swiglu_backward(const SwiGluBackwardArgs& args);
 void rotate(const RotateArgs& args);
 void add_bias_residual(const AddBiasResidualArgs& args);
+void dropout(const DropoutArgs& args);
+void bias_dropout_residual(const BiasDropoutResidualArgs& args);
 void bias_gradient(const BiasGradientArgs& args);
 void accumulate(const AccumulateArgs& args);
 void widen(const WidenArgs& args);
