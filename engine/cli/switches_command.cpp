@@ -152,6 +152,11 @@ int switches_of(const Line& line, Console& console) {
   return exit_ok;
 }
 
+bool is_only_measured(const std::string& key) {
+  const config::Switch* row = config::find_switch(key);
+  return row != nullptr && row->moves.measured;
+}
+
 std::vector<std::pair<Switch, std::string>> options_of_switches() {
   std::vector<std::pair<Switch, std::string>> all;
   for (const config::Switch& row : config::switches()) {

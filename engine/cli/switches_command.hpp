@@ -17,4 +17,7 @@ int switches_of(const Line& line, Console& console);
 // Options of `train` that are another name of a switch, each with its key: --prefetch of fsdp.prefetch.
 std::vector<std::pair<Switch, std::string>> options_of_switches();
 
+// Whether no model knows what this switch does; false where there is no such switch.
+bool is_only_measured(const std::string& key);
+
 }  // namespace shardbook::cli

@@ -171,8 +171,8 @@ int whatif(const Line& line, Console& console) {
   }
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
   for (const std::string& word : asked.set) {
-    const config::Switch* row = config::find_switch(word.substr(0, word.find('=')));
-    if (row != nullptr && row->moves.measured) return refuse(console, text("whatif cannot say what ", row->key, " does: no model has it; train with it, and compare with `shardbook diff`"));
+    const std::string key = word.substr(0, word.find('='));
+    if (is_only_measured(key)) return refuse(console, text("whatif cannot say what ", key, " does: no model has it; train with it, and compare with `shardbook diff`"));
   }
   asked.alike = line.has("alike");
   const base::Result<cause::Recorded> recorded = cause::read_recorded(places);

@@ -183,6 +183,9 @@ TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {
     const Spoken refused = shardbook({"train", "--device", "meta", "--fsdp", "2", "--set", row.key + "=" + row.moves.value});
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(refused.err.find("does nothing here: it needs device = cuda"), std::string::npos) << refused.err;
+    const Spoken foretold = shardbook({"whatif", book::project_root() + "/experiments/captured/gpt-1.3b-fsdp4.tar.gz", "--set", row.key + "=" + row.moves.value});
+    EXPECT_EQ(foretold.code, 2);
+    EXPECT_NE(foretold.err.find("no model has it"), std::string::npos) << foretold.err;
   }
 }
 

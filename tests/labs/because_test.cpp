@@ -338,6 +338,20 @@ TEST(Because, OneSquareIsEnoughForBlocksAreComputedAgainOneAfterTheOther) {
   }
 }
 
+// One is used and the next is gathered; without that, half is enough.
+TEST(Because, UnitsOfHalfTheBlocksHoldAllForTwoAreWholeAtOnce) {
+  const auto whole_blocks = [](const char* blocks, const char* prefetch) {
+    const Modelled run(Options{{"fsdp", "2"}, {"prefetch", prefetch}, {"set", std::string("fsdp.blocks_a_unit=") + blocks}});
+    base::Bytes bytes = 0;
+    for (const program::BufferInfo& one : run.issued().catalogue().buffers) bytes += one.name.starts_with("fsdp.gathered.") ? one.bytes : 0;
+    return bytes;
+  };
+  const base::Bytes all = whole_blocks("4", "1");
+  EXPECT_GT(all, 0);
+  EXPECT_EQ(whole_blocks("2", "1"), all);
+  EXPECT_EQ(whole_blocks("2", "0"), all / 2);
+}
+
 TEST(Because, AShardStandsBesideWhatIsWholeForAGatherReadsTheOneAndWritesTheOther) {
   const auto held = [](const Modelled& run, program::MemoryKind kind) {
     base::Bytes bytes = 0;
