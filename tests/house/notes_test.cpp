@@ -324,6 +324,17 @@ TEST(Pages, BeginWithTheirOneTitle) {
   EXPECT_EQ(bad_titles(page("# One\n```sh\n# a comment\n```")).size(), 0u);
 }
 
+// md4c takes a line behind a table for a row of it, a comment too: the viewer would show it.
+TEST(Pages, LeaveALineFreeBetweenATableAndAComment) {
+  for (const std::string& page : project().pages()) {
+    std::istringstream lines(project().texts.at(page));
+    bool in_table = false;
+    for (std::string line; std::getline(lines, line); in_table = line.starts_with("|")) {
+      EXPECT_FALSE(in_table && line.starts_with("<!--")) << page << ": " << line;
+    }
+  }
+}
+
 TEST(Translations, HaveTheAnchorsCommandsAndLinksOfTheirOriginal) {
   EXPECT_EQ(listed(stray_translations(project())), "");
   EXPECT_TRUE(project().texts.contains("labs/02_tensor_parallel/text.es.md"));
