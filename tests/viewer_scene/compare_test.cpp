@@ -51,6 +51,16 @@ TEST(Compare, PairsOpsByTheirKeyAndRanksByNumber) {
   }
 }
 
+// A gather that takes no longer and is hidden no more costs the step more than a kernel that takes a little longer.
+TEST(Compare, BeginsWithWhatTheStepLostMostBy) {
+  const auto a = scene_of(step_run(1200, 500), info_with(1, "m")), b = scene_of(step_run(1900, 510), info_with(0, "m"));
+  const Comparison lost = compare(*a, *b, 4, 4), gained = compare(*b, *a, 4, 4);
+  for (const Comparison* one : {&lost, &gained}) EXPECT_EQ(one->ops[0].label, "forward, layer 1, all_gather");
+  EXPECT_EQ(lost.ops[0].lost(), 300);
+  EXPECT_EQ(lost.ops[0].sum_b, lost.ops[0].sum_a);
+  EXPECT_EQ(gained.ops[0].lost(), -300);
+}
+
 TEST(Compare, ColumnsOfTheDifferenceSumToTheDifference) {
   const auto a = scene_of(random_run(41, 2, 300)), b = scene_of(random_run(42, 2, 280));
   const Comparison comparison = compare(*a, *b, 0, 0);

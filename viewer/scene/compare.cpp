@@ -76,6 +76,7 @@ struct OpKey {
 struct OpFigures {
   std::vector<Nanoseconds> lengths;
   Nanoseconds sum = 0, exposed = 0;
+  bool communicates = false;
 };
 
 bool has_keys(const Timeline& timeline) {
@@ -104,7 +105,9 @@ std::map<OpKey, OpFigures> ops_of(const Scene& scene, Window window, bool by_lab
       }
       figures->lengths.push_back(time.length());
       figures->sum += time.length();
-      if (track.cls[i] == Class::communication) figures->exposed += time.length() - rank->compute.busy(time);
+      if (track.cls[i] != Class::communication) return;
+      figures->communicates = true;
+      figures->exposed += time.length() - rank->compute.busy(time);
     };
     const TrackIndex::Found found = scene.index(t).find(track, window);
     for (std::uint32_t i : found.outer) count(i);
@@ -139,6 +142,7 @@ std::vector<OpDelta> op_deltas(const Scene& a, const Scene& b, const Comparison&
     delta.median_a = median(figures.lengths);
     delta.sum_a = figures.sum;
     delta.exposed_a = figures.exposed;
+    delta.communicates = figures.communicates;
   }
   for (auto& [key, figures] : of_b) {
     OpDelta& delta = deltas[key];
@@ -146,6 +150,7 @@ std::vector<OpDelta> op_deltas(const Scene& a, const Scene& b, const Comparison&
     delta.median_b = median(figures.lengths);
     delta.sum_b = figures.sum;
     delta.exposed_b = figures.exposed;
+    delta.communicates = delta.communicates || figures.communicates;
   }
   std::vector<OpDelta> out;
   for (auto& [key, delta] : deltas) {
@@ -153,7 +158,7 @@ std::vector<OpDelta> op_deltas(const Scene& a, const Scene& b, const Comparison&
     out.push_back(std::move(delta));
   }
   const Nanoseconds sign = comparison.window_b.length() < comparison.window_a.length() ? -1 : 1;
-  std::stable_sort(out.begin(), out.end(), [&](const OpDelta& x, const OpDelta& y) { return sign * (x.sum_b - x.sum_a) > sign * (y.sum_b - y.sum_a); });
+  std::stable_sort(out.begin(), out.end(), [&](const OpDelta& x, const OpDelta& y) { return sign * x.lost() > sign * y.lost(); });
   return out;
 }
 

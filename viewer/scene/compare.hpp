@@ -18,6 +18,9 @@ struct OpDelta {
   std::int64_t count_a = 0, count_b = 0;
   Nanoseconds median_a = 0, median_b = 0, sum_a = 0, sum_b = 0;
   Nanoseconds exposed_a = 0, exposed_b = 0;
+  bool communicates = false;
+  // What the step may have lost by it: of communication the exposed part.
+  Nanoseconds lost() const { return communicates ? exposed_b - exposed_a : sum_b - sum_a; }
 };
 
 struct Comparison {
@@ -31,7 +34,7 @@ struct Comparison {
     metrics::Partition a, b;
   };
   std::vector<RankDelta> ranks;               // of ranks that both have
-  std::vector<OpDelta> ops;                   // by sum_b - sum_a: what lost most first, or gained most where B's step is the shorter one
+  std::vector<OpDelta> ops;                   // by lost(): the largest first, or where B's step is the shorter one, what gained most
 };
 
 // A run without the step named is compared whole, and a remark says so.
