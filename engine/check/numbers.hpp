@@ -20,6 +20,7 @@ struct Numbers {
   int data_ranks = 1;                  // ranks that split the batch
   bool attention_dropout = false;      // attention drops probabilities, whose heads tp cuts
   bool drops_again = false;            // blocks that drop are computed again
+  bool in_bf16 = false;                // activations, or gradients on their way, are rounded to bf16
 };
 
 // By how much losses of the first two steps may differ for sums in another order, as a part: of numbers in f32, or bf16.

@@ -48,6 +48,9 @@ base::Result<std::pair<check::Numbers, nlohmann::json>> numbers_of(const std::st
   numbers.attention_dropout = config.value("attention-dropout", 0.0) > 0;
   numbers.drops_again = config.value("hidden-dropout", 0.0) > 0 && info.value().switches.value("activations.recompute", "none") == "full";
   numbers.data_ranks = config.value("fsdp", 1) * config.value("dp", 1);
+  // The host computes in f32 or f64 whatever is asked for
+  const bool asked = config.value("precision", "") == "bf16" || info.value().switches.value("fsdp.reduce_dtype", "fp32") == "bf16";
+  numbers.in_bf16 = asked && config.value("device", "") == "cuda";
   return std::pair(std::move(numbers), config);
 }
 
@@ -60,12 +63,7 @@ base::Result<std::string> numbers_against(const std::string& place, const std::s
     if (may_differ(option) || !other.value().second.contains(option) || other.value().second[option] == value) continue;
     return base::Error{text("the two runs differ in --", option, ", so their numbers do too: ", value.dump(), " and ", other.value().second[option].dump())};
   }
-  // The host computes in f32 or f64 whatever is asked for
-  const auto rounds = [](const nlohmann::json& config) {
-    const bool sums = config.value("set", nlohmann::json()).dump().find("fsdp.reduce_dtype=bf16") != std::string::npos;
-    return config.value("device", "") == "cuda" && (sums || config.value("precision", "") == "bf16");
-  };
-  const bool bf16 = rounds(mine.value().second) || rounds(other.value().second);
+  const bool bf16 = mine.value().first.in_bf16 || other.value().first.in_bf16;
   return check::difference(mine.value().first, other.value().first, bf16 ? check::rounding_bf16 : check::rounding_f32);
 }
 

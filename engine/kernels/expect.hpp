@@ -4,6 +4,8 @@
 // is and what it should be.
 #pragma once
 
+#include <utility>
+
 #include "engine/base/check.hpp"
 #include "engine/tensor/tensor.hpp"
 
@@ -54,6 +56,18 @@ inline void expect_index(const char* op, const char* name, const Tensor& tensor,
 inline void expect_matrix(const char* op, const char* name, const Tensor& tensor) {
   SHARDBOOK_CHECK(tensor.shape.dims() == 2, op, ": ", name, " is ", base::to_string(tensor.shape),
                   " and should have two dims");
+}
+
+// A branch that joins the residual path: three matrices alike, and a bias of their width, which may be absent.
+inline void expect_residual(const char* op, const Tensor& residual_ND, const Tensor& x_ND, const Tensor& bias_D, const Tensor& out_ND) {
+  expect_matrix(op, "x_ND", x_ND);
+  for (const auto& [name, tensor] : {std::pair{"residual_ND", &residual_ND}, std::pair{"out_ND", &out_ND}}) {
+    expect_shape(op, name, *tensor, x_ND.shape);
+    expect_same_type(op, name, *tensor, x_ND);
+  }
+  if (!bias_D.exists()) return;
+  expect_elements(op, "bias_D", bias_D, x_ND.shape[1]);
+  expect_same_type(op, "bias_D", bias_D, x_ND);
 }
 
 }  // namespace shardbook::kernels

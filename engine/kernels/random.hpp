@@ -53,7 +53,7 @@ constexpr std::uint64_t mask_key(std::uint64_t seed, std::uint64_t step, std::ui
 }
 
 // The draws, 32 bits each, of elements 2 · pair (lower half) and 2 · pair + 1: number `pair` of the SplitMix64 sequence
-// that begins at `key`. Two for one, since a GPU's memory would else wait for the mixing.
+// that begins at `key`. Two for one: half of the mixing.
 constexpr std::uint64_t draws_of_pair(std::uint64_t key, std::uint64_t pair) {
   constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
   return mix64(key + (pair + 1) * golden);

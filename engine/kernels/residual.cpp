@@ -12,18 +12,12 @@ using program::OpKind;
 void add_bias_residual(Lane lane, const Tensor& residual_ND, const Tensor& x_ND, const Tensor& bias_D,
                        const Tensor& out_ND) {
   static constexpr const char* op = "add_bias_residual";
-  expect_matrix(op, "x_ND", x_ND);
+  expect_residual(op, residual_ND, x_ND, bias_D, out_ND);
   const std::int64_t tokens = x_ND.shape[0], width = x_ND.shape[1];
-  expect_shape(op, "residual_ND", residual_ND, x_ND.shape);
-  expect_shape(op, "out_ND", out_ND, x_ND.shape);
-  expect_same_type(op, "residual_ND", residual_ND, x_ND);
-  expect_same_type(op, "out_ND", out_ND, x_ND);
 
   OpDesc desc(op, OpKind::pointwise, x_ND.nominal);
   desc.flops(x_ND.elements()).reads(residual_ND.use()).reads(x_ND.use()).writes(out_ND.use());
   if (bias_D.exists()) {
-    expect_elements(op, "bias_D", bias_D, width);
-    expect_same_type(op, "bias_D", bias_D, x_ND);
     desc.flops(2 * x_ND.elements()).reads(bias_D.use());
   }
   const AddBiasResidualArgs args{residual_ND.data, x_ND.data, bias_D.data, out_ND.data, tokens, width, x_ND.storage};

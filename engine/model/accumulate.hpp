@@ -12,7 +12,8 @@
 
 namespace shardbook::model {
 
-// The room that all linears share: f32, as large as the largest weight of this rank.
+// The room that all linears share: f32, as large as the largest weight of this rank. All linears are made before one is
+// allocated.
 struct GradientApart {
   std::int64_t elements = 0;
   Tensor gradient;

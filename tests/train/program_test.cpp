@@ -3,42 +3,16 @@
 
 #include <set>
 
-#include "engine/comm/meta/meta.hpp"
 #include "engine/config/switches.hpp"
-#include "engine/device/meta/meta_device.hpp"
 #include "engine/train/planned.hpp"
-#include "tests/train/host_run.hpp"
+#include "tests/train/meta_step.hpp"
+#include "tests/train/ways.hpp"
 
 namespace shardbook::tests {
 namespace {
 
 using program::OpKind;
 using program::Phase;
-
-// One step of one rank on meta.
-struct MetaStep {
-  device::MetaDevice device;
-  std::unique_ptr<comm::Backend> backend = comm::make_meta_backend();
-  std::unique_ptr<train::Trainer> trainer;
-
-  MetaStep(const config::RunConfig& config, int rank) : device(rank) {
-    trainer = std::make_unique<train::Trainer>(config, device, *backend, mesh_of(config), rank, nullptr);
-    trainer->issue(0, true);
-  }
-  const program::Program& program() { return *device.recorder().programs()[0]; }
-  const program::Catalogue& catalogue() { return device.recorder().catalogue(); }
-  std::uint64_t hash() { return device.recorder().program_hashes()[0]; }
-
-  // Collectives of a kind over an axis in one block and phase, and their bytes.
-  std::vector<base::Bytes> collectives(OpKind kind, const std::string& axis, Phase phase, int layer) {
-    std::vector<base::Bytes> bytes;
-    for (const program::Op& op : program().ops) {
-      if (op.desc.kind != kind || op.key.phase != phase || op.key.layer != layer) continue;
-      if (catalogue().groups[op.desc.collective.group].axis == axis) bytes.push_back(op.desc.collective.bytes);
-    }
-    return bytes;
-  }
-};
 
 TEST(Program, IsTheSameOnHostAndMetaForEachLayout) {
   for (int tp : {1, 2, 4}) {
@@ -134,47 +108,6 @@ TEST(Counts, WithTokensCutABlockScattersAndGathersWhereItReduced) {
   }
 }
 
-// What a rank keeps of a micro-batch for its backward, but for the logits: x, norms, attention, residuals, MLP.
-base::Bytes kept_bytes(const config::RunConfig& config) {
-  MetaStep step(config, 0);
-  base::Bytes kept = 0;
-  for (const program::BufferInfo& buffer : step.catalogue().buffers) {
-    const std::string_view name = buffer.name;
-    if (buffer.kind != program::MemoryKind::activation || name.starts_with("workspace.") || name.starts_with("loss.") || name == "logits") continue;
-    kept += buffer.bytes;
-  }
-  return kept;
-}
-
-// Korthikanti et al. 2022, equations 2 and 4: under tensor parallelism what norms and residuals keep stays whole on each
-// rank, 10 of 34 bytes a token and width there (8 of 32 here, for want of dropout masks); with tokens cut all of it is
-// divided by t.
-TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
-  for (bool llama : {false, true}) {
-    for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash}) {
-      for (const std::string recompute : {"none", "selective", "full"}) {
-        if (recompute == "selective" && attention == config::AttentionKind::flash) continue;   // it has no square to leave out
-        auto config_of = [&](int tp) {
-          config::RunConfig config = llama ? small_llama(tp, 1) : small_config(tp, 1);
-          config.attention = attention;
-          config.switches["activations.recompute"] = recompute;
-          return config;
-        };
-        const base::Bytes one = kept_bytes(config_of(1));
-        for (int tp : {2, 4}) {
-          const config::RunConfig config = config_of(tp);
-          EXPECT_EQ(kept_bytes(with_tokens_cut(config)) * tp, one) << "tp " << tp;
-          // Whole on each rank: a block's input, two norms' outputs and their statistics, the residual between its halves
-          const std::int64_t N = config.tokens_per_micro_batch(), row = 2 * config.model.width, statistics = (llama ? 1 : 2) * 4;
-          const std::int64_t L = config.model.layers, kept_blocks = recompute == "full" ? 1 : L;
-          const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (3 * row + 2 * statistics) + row + statistics);
-          EXPECT_EQ(kept_bytes(config), whole + (one - whole) / tp) << "tp " << tp;
-        }
-      }
-    }
-  }
-}
-
 TEST(Counts, FsdpGathersABlockTwiceAndReducesItOnce) {
   for (int tp : {1, 2}) {
     const config::RunConfig config = small_config(tp, 4);
@@ -209,24 +142,6 @@ TEST(Counts, EveryMicroBatchGathersAndReducesAnew) {
 }
 
 // ---- Counts and bytes of ZeRO's stages -----------------------------------------------------------
-
-// Ways to cut the same model over the same ranks.
-struct Way {
-  const char* name;
-  bool sharded, reshard;
-  const char* reduce;   // accumulate.reduce
-};
-const Way ddp{"DDP", false, true, "each"}, zero_1{"ZeRO-1", true, false, "last"}, zero_2{"ZeRO-2", true, false, "each"}, zero_3{"ZeRO-3", true, true, "each"};
-
-config::RunConfig cut_over(config::RunConfig config, const Way& way, int tp, int ranks, int micro_batches) {
-  config.tp = tp;
-  (way.sharded ? config.fsdp : config.dp) = ranks;
-  config.ranks = tp * ranks;
-  config.reshard = way.reshard;
-  config.micro_batches = micro_batches;
-  EXPECT_TRUE(config::set_switch(config, base::text("accumulate.reduce=", way.reduce)));
-  return config;
-}
 
 // Collectives of parameters and gradients in one step, and what a rank sends for them: of a buffer of S bytes
 // (n − 1)/n · S for a gather or a scatter, twice that for an all-reduce.
@@ -424,154 +339,6 @@ TEST(Counts, OfSelectiveRecomputeAreTwoOpsMoreThatComeJustBeforeAttentionsBackwa
       EXPECT_EQ(backward_of_block(config), names);
     }
   }
-}
-
-// ---- Memory --------------------------------------------------------------------------------------
-
-// What rank 0 sets aside on host ranks: by line of the formulas, in nominal bytes; and what the device says it gave.
-struct OnHost {
-  std::map<plan::Held, base::Bytes> held;
-  base::Bytes allocated = 0;
-};
-OnHost set_up_on_host(const config::RunConfig& config) {
-  OnHost host;
-  const TestTokens tokens(config.model.vocab, config.model.sequence);
-  const std::string error = on_host_ranks(config.ranks, [&](HostRank& rank) {
-    const train::Trainer trainer(config, rank.device, rank.backend, mesh_of(config), rank.world.rank(), &tokens);
-    if (rank.world.rank() == 0) host = {train::held_in(rank.device.recorder().catalogue()), rank.device.allocated_bytes()};
-  });
-  EXPECT_EQ(error, "");
-  return host;
-}
-
-std::map<plan::Held, base::Bytes> lines_of(const plan::Holding& holding) {
-  std::map<plan::Held, base::Bytes> lines;
-  for (const plan::HeldLine& line : holding.lines) lines[line.held] += line.bytes;
-  return lines;
-}
-
-std::vector<config::RunConfig> models() {
-  config::RunConfig untied = small_config(1, 1), flash = small_config(1, 1);
-  untied.model.tied = false;
-  untied.model.layers = 3;
-  untied.model.vocab = 512;   // a root that is no smaller than a block, and fewer tokens than rows
-  flash.attention = config::AttentionKind::flash;
-  return {small_config(1, 1), untied, flash, small_llama(1, 1)};
-}
-
-// Instrumented code is ten times slower, and what it looks for does not depend on the number of ranks.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-const std::vector<int> numbers_of_ranks{2};
-#else
-const std::vector<int> numbers_of_ranks{1, 2, 4};
-#endif
-
-TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
-  int tried = 0, cut = 0, sharded = 0;
-  for (const config::RunConfig& model : models()) {
-    for (const Way& way : {ddp, zero_1, zero_2, zero_3}) {
-      for (int tp : {1, 2}) {
-        for (int ranks : numbers_of_ranks) {
-          for (int micro_batches : {1, 2}) {
-            for (const char* recompute : {"none", "selective", "full"}) {
-              if (model.attention == config::AttentionKind::flash && *recompute == 's') continue;   // it has no square to leave out
-              config::RunConfig config = cut_over(model, way, tp, ranks, micro_batches);
-              ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
-              // Of two in five layouts that are cut over tp, the rows between the linears as well
-              if (tp > 1 && ++cut % 5 < 2) {
-                ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
-              }
-              // Of two in five that shard, gradients cross in bf16, two in five have all blocks in one unit, half have parameters one by one
-              const bool shards = config.fsdp > 1, rounded = shards && ++sharded % 5 < 2, joined = shards && sharded % 5 > 0 && sharded % 5 < 3, each = shards && sharded % 2 > 0;
-              if (rounded) {
-                ASSERT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
-              }
-              if (joined) {
-                ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", config.model.layers)));
-              }
-              const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "", joined ? ", one unit" : "", each ? ", one by one" : "");
-              if (each) {
-                ASSERT_TRUE(config::set_switch(config, "fsdp.sharding=per_parameter"));
-              }
-              // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
-              EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
-              if (++tried % 5 > 1) continue;
-              config.precision = config::Precision::fp32;
-              config.switches.erase("fsdp.reduce_dtype");
-              EXPECT_EQ(plan::holding_of(train::shapes_of(config)).all(), set_up_on_host(config).allocated) << where;
-            }
-          }
-        }
-      }
-    }
-  }
-}
-
-// A mask is made anew where it is needed, from its counter: dropout holds not a byte.
-TEST(Memory, OfDropoutIsNone) {
-  for (const char* recompute : {"none", "selective", "full"}) {
-    for (const bool cut : {false, true}) {
-      config::RunConfig config = small_config(2, 2);
-      config.micro_batches = 2;
-      ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
-      if (cut) config = with_tokens_cut(config);
-      const base::Bytes without = set_up_on_host(config).allocated;
-      config.hidden_dropout = config.attention_dropout = 0.1;
-      EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << recompute;
-      EXPECT_EQ(set_up_on_host(config).allocated, without) << recompute;
-    }
-  }
-}
-
-// Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
-TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
-  for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter"}) {
-    for (int dp : {1, 2}) {
-      for (const char* units : {"1", "2", "4", "100"}) {
-        config::RunConfig config = small_config(1, 2, dp);
-        config.model.layers = 4;
-        config.micro_batches = 2;
-        ASSERT_TRUE(config::set_switch(config, set));
-        ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", units)));
-        const auto planned = train::planned(config, mesh_of(config), 1);
-        ASSERT_TRUE(planned);
-        EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << set << ", units of " << units;
-      }
-    }
-  }
-}
-
-// At its fullest a step has as much whole as is set aside for it, but for the one gradient that may be made meanwhile.
-TEST(Memory, ThatIsSetAsideIsFullAtTheFullestMomentOfAStep) {
-  for (const Way& way : {zero_1, zero_2, zero_3}) {
-    const config::RunConfig config = cut_over(small_config(1, 1), way, 1, 4, 2);
-    const auto planned = train::planned(config, mesh_of(config), 0);
-    ASSERT_TRUE(planned);
-    auto lines = lines_of(planned.value().holding);
-    EXPECT_EQ(planned.value().needs.gathered_bytes, lines[plan::Held::whole_blocks] + lines[plan::Held::whole_ends]) << way.name;
-    const base::Bytes spare = std::string_view(way.reduce) == "each" ? planned.value().network.units[1].gradient : 0;
-    EXPECT_EQ(planned.value().needs.gradient_bytes, lines[plan::Held::block_gradients] + lines[plan::Held::end_gradients] - spare) << way.name;
-  }
-}
-
-// Parameters begin at multiples of 8 numbers; the formulas leave those gaps out.
-TEST(Memory, OfOddWidthsIsWithinAPercentOfTheFormulas) {
-  int apart = 0;
-  for (const Way& way : {ddp, zero_3}) {
-    config::RunConfig config = cut_over(small_config(1, 1), way, 1, 3, 1);
-    config.sequences = 12;
-    config.model.width = 100;
-    config.model.head_dim = 25;
-    config.model.ffn_width = 203;
-    const auto planned = train::planned(config, mesh_of(config), 0);
-    ASSERT_TRUE(planned);
-    for (const auto& [kind, bytes] : planned.value().buffers) {
-      EXPECT_NEAR(static_cast<double>(planned.value().holding.bytes(kind)), static_cast<double>(bytes), 0.01 * static_cast<double>(bytes)) << program::name_of(kind);
-    }
-    apart += lines_of(planned.value().holding) != planned.value().laid_out;
-  }
-  EXPECT_GE(apart, 1);   // a shard's own padding may swallow them
 }
 
 TEST(Record, NamesTheLinesOfTheRoomsThatDecide) {
