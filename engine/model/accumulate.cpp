@@ -19,7 +19,7 @@ void UnfusedLinear::allocate(Context& ctx) {
   apart_->gradient = tensor::allocate(ctx.device, {apart_->elements}, base::DType::f32, program::MemoryKind::gradient, "gradient_apart");
 }
 
-void UnfusedLinear::weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) {
+void UnfusedLinear::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) {
   if (!weight_.gradient_written) return linear_->weight_gradient(ctx, x_NI, dy_NO);
   // For its matmul the gradient lies elsewhere, and is the first one there
   const Tensor sum = std::exchange(weight_.gradient, apart_->gradient.slice(0, weight_.shape));

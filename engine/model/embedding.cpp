@@ -11,12 +11,12 @@ DenseEmbedding::DenseEmbedding(const std::string& name, std::int64_t vocabulary,
              rows.size() == vocabulary, true, {0, 0.02f}};
 }
 
-void DenseEmbedding::forward(Context& ctx, const Batch& batch, const Tensor& x_ND) {
+void DenseEmbedding::forward(Call ctx, const Batch& batch, const Tensor& x_ND) {
   program::Part part(ctx.device.recorder(), "token_embedding");
   kernels::embedding_forward(ctx.compute, batch.token_N, weight_.value, rows_.begin, x_ND);
 }
 
-void DenseEmbedding::weight_gradient(Context& ctx, const Batch& batch, const Tensor& dx_ND) {
+void DenseEmbedding::weight_gradient(Call ctx, const Batch& batch, const Tensor& dx_ND) {
   program::Part part(ctx.device.recorder(), "token_embedding");
   kernels::embedding_backward(ctx.compute, dx_ND, batch.segments, rows_.begin, weight_.gradient,
                               weight_.accumulate_now());

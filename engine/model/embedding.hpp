@@ -14,8 +14,8 @@ class DenseEmbedding final : public TokenEmbedding {
   DenseEmbedding(const std::string& name, std::int64_t vocabulary, std::int64_t width, shard::Interval rows);
   shard::Interval vocabulary() const override { return rows_; }
   // Rows of tokens that are not here become 0.
-  void forward(Context& ctx, const Batch& batch, const Tensor& x_ND) override;
-  void weight_gradient(Context& ctx, const Batch& batch, const Tensor& dx_ND) override;
+  void forward(Call ctx, const Batch& batch, const Tensor& x_ND) override;
+  void weight_gradient(Call ctx, const Batch& batch, const Tensor& dx_ND) override;
   Parameter* weight() override { return &weight_; }
 
  private:

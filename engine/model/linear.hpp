@@ -46,9 +46,9 @@ class DenseLinear final : public Linear {
   explicit DenseLinear(const LinearConfig& config) : weights_(config, {}) {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override { weights_.forward(ctx.compute, x_NI, y_NO); }
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
-  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override { weights_.forward(ctx.compute, x_NI, y_NO); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
+  void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
   Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
 

@@ -27,7 +27,7 @@ void CrossEntropyPasses::gradient(Context& ctx, const Tensor& logit_NV, const Ba
   kernels::sum(ctx.compute, loss_N_, scale, loss, accumulate);
 }
 
-void CrossEntropy::forward_backward(Context& ctx, const Tensor& logit_NV, const Batch& batch, float scale,
+void CrossEntropy::forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale,
                                     const Tensor& loss, bool accumulate) {
   program::Part part(ctx.device.recorder(), "cross_entropy");
   passes_.maximum(ctx, logit_NV);

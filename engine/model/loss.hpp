@@ -28,7 +28,7 @@ class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(std::int64_t vocabulary) : passes_({0, vocabulary}) {}
   void allocate(Context& ctx) override { passes_.allocate(ctx); }
-  void forward_backward(Context& ctx, const Tensor& logit_NV, const Batch& batch, float scale, const Tensor& loss,
+  void forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale, const Tensor& loss,
                         bool accumulate) override;
 
  private:

@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,14 @@ struct Context {
   shard::Interval rows() const { return shard::part_of(batch.tokens(), cut.parts, cut.part); }
 };
 
+// A context, and the line of whoever calls a piece with it. What a piece exchanges with other ranks is known by that line,
+// the layer's, and not by that of the helper that all exchanges go through. A Context becomes one where it is handed over.
+struct Call : Context {
+  Call(const Context& context, std::source_location where = std::source_location::current())  // NOLINT: implicit by design
+      : Context(context), caller{where.file_name(), where.line()} {}
+  program::SourceLine caller;
+};
+
 // What a forward leaves for its backward. Each piece says how many tensors and which.
 struct Kept {
   std::vector<Tensor> tensors;
@@ -78,15 +87,15 @@ class Linear {
   virtual std::int64_t outputs() const = 0;
   // Sets aside what it needs while it runs. Set-up only.
   virtual void allocate(Context&) {}
-  virtual void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) = 0;
+  virtual void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) = 0;
   // Backward will come to this linear next: one that is handed some rows of x only starts to bring all of them together.
-  virtual void begin_backward(Context&, const Tensor& /*x_NI*/) {}
+  virtual void begin_backward(Call, const Tensor& /*x_NI*/) {}
   // Starts dx = dy W. A parallel linear may still be summing it over ranks when this returns; compute may
   // use dx after await_input_gradient.
-  virtual void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
-  virtual void await_input_gradient(Context&) {}
+  virtual void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
+  virtual void await_input_gradient(Call) {}
   // dW = dyᵀ x, db = Σ dy. Comes next to its input_gradient, with no other linear between them.
-  virtual void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
+  virtual void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
   // A bias that forward has left to the caller (who adds it with the residual), or null. A row-parallel
   // linear must: added before the sum over ranks it would count once a rank.
   virtual Parameter* late_bias() { return nullptr; }
@@ -182,8 +191,8 @@ class TokenEmbedding {
   virtual ~TokenEmbedding() = default;
   // Rows of the vocabulary that are here: what sort_by_token is asked for.
   virtual shard::Interval vocabulary() const = 0;
-  virtual void forward(Context& ctx, const Batch& batch, const Tensor& x_ND) = 0;
-  virtual void weight_gradient(Context& ctx, const Batch& batch, const Tensor& dx_ND) = 0;
+  virtual void forward(Call ctx, const Batch& batch, const Tensor& x_ND) = 0;
+  virtual void weight_gradient(Call ctx, const Batch& batch, const Tensor& dx_ND) = 0;
   virtual Parameter* weight() = 0;
 };
 
@@ -194,7 +203,7 @@ class Loss {
   virtual ~Loss() = default;
   virtual void allocate(Context& ctx) = 0;
   // logit_NV ← d loss / d logit, in place. loss[0] (+)= Σ over this micro-batch's tokens · scale.
-  virtual void forward_backward(Context& ctx, const Tensor& logit_NV, const Batch& batch, float scale,
+  virtual void forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale,
                                 const Tensor& loss, bool accumulate) = 0;
 };
 

@@ -161,8 +161,8 @@ struct Command {
   std::uint32_t generation = 0;     // how often the event had been recorded in this step, this one included
   WaitReason reason = WaitReason::data;
   SourceLine where;                 // the line that issued it
-  SourceLine planned;               // the line of the plan that asked for it; no file where nothing was planned
-  bool planned_leads = false;       // who would change its time changes `planned`, not `where` (a gather, a reduction)
+  SourceLine planned;               // the line of the plan, or of the layer, that asked for it; no file where none did
+  bool planned_leads = false;       // who would change its time changes `planned`, not `where` (a gather, a reduction, a layer's sum)
 };
 
 // Memory by what it is for; the viewer's memory track is drawn from these.

@@ -30,11 +30,11 @@ class ColumnParallelLinear : public model::Linear {
   ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override;
   // dx is summed over ranks while the weight gradient runs: nobody waits for that one.
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
-  void await_input_gradient(Context& ctx) override;
-  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
+  void await_input_gradient(Call ctx) override;
+  void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
 
  private:
@@ -47,11 +47,11 @@ template <class Column>
 class Awaited final : public Column {
  public:
   using Column::Column;
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
     Column::input_gradient(ctx, dy_NO, dx_NI);
     Column::await_input_gradient(ctx);
   }
-  void await_input_gradient(Context&) override {}
+  void await_input_gradient(Call) override {}
 };
 
 class RowParallelLinear final : public model::Linear {
@@ -60,9 +60,9 @@ class RowParallelLinear final : public model::Linear {
   RowParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override;
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
-  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
+  void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
 

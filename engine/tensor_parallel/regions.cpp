@@ -8,14 +8,15 @@ SumOverRanks::SumOverRanks(device::Device& device, TensorParallelGroup group, co
       summed_(device.create_event(name + ".summed")) {}
 
 //@ tensor_parallel.sum: The all-reduce waits for what compute has made, on a stream of its own.
-void SumOverRanks::start(Context& ctx, const Tensor& partial, comm::Reduction reduction) {
+void SumOverRanks::start(Call ctx, const Tensor& partial, comm::Reduction reduction) {
+  const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
   group_.communicator.all_reduce(group_.stream, partial, partial, reduction);
   ctx.device.record(group_.stream, summed_);
 }
 
-void SumOverRanks::await(Context& ctx) { ctx.device.wait(ctx.compute, summed_); }
+void SumOverRanks::await(Call ctx) { ctx.device.wait(ctx.compute, summed_); }
 //@end
 
 RowsOverRanks::RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name)
@@ -25,27 +26,30 @@ RowsOverRanks::RowsOverRanks(device::Device& device, TensorParallelGroup group, 
       summed_(device.create_event(name + ".summed")) {}
 
 //@ tensor_parallel.rows: Half an all-reduce each: the one brings rows together, the other sums them and leaves each rank its own.
-void RowsOverRanks::start_gather(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+void RowsOverRanks::start_gather(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+  const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
   group_.communicator.all_gather(group_.stream, mine_RD, all_ND);
   ctx.device.record(group_.stream, gathered_);
 }
 
-void RowsOverRanks::start_gather_again(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+void RowsOverRanks::start_gather_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+  const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   group_.communicator.all_gather(group_.stream, mine_RD, all_ND);
   ctx.device.record(group_.stream, gathered_);
 }
 
-void RowsOverRanks::start_sum(Context& ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
+void RowsOverRanks::start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
+  const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
   group_.communicator.reduce_scatter(group_.stream, partial_ND, mine_RD);
   ctx.device.record(group_.stream, summed_);
 }
 
-void RowsOverRanks::await_gather(Context& ctx) { ctx.device.wait(ctx.compute, gathered_); }
-void RowsOverRanks::await_sum(Context& ctx) { ctx.device.wait(ctx.compute, summed_); }
+void RowsOverRanks::await_gather(Call ctx) { ctx.device.wait(ctx.compute, gathered_); }
+void RowsOverRanks::await_sum(Call ctx) { ctx.device.wait(ctx.compute, summed_); }
 //@end
 
 }  // namespace shardbook::tensor_parallel

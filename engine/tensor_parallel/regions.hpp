@@ -26,6 +26,7 @@
 
 namespace shardbook::tensor_parallel {
 
+using model::Call;
 using model::Context;
 using tensor::Tensor;
 
@@ -40,9 +41,9 @@ class SumOverRanks {
  public:
   SumOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name);
   // Starts once what was issued to compute so far has run.
-  void start(Context& ctx, const Tensor& partial, comm::Reduction reduction = comm::Reduction::sum);
+  void start(Call ctx, const Tensor& partial, comm::Reduction reduction = comm::Reduction::sum);
   // What is issued to compute from here on sees the sum.
-  void await(Context& ctx);
+  void await(Call ctx);
 
  private:
   TensorParallelGroup group_;
@@ -53,8 +54,8 @@ class SumOverRanks {
 class CopyToRegion {
  public:
   CopyToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : sum_(device, group, name) {}
-  void backward(Context& ctx, const Tensor& dx) { sum_.start(ctx, dx); }
-  void await_backward(Context& ctx) { sum_.await(ctx); }
+  void backward(Call ctx, const Tensor& dx) { sum_.start(ctx, dx); }
+  void await_backward(Call ctx) { sum_.await(ctx); }
 
  private:
   SumOverRanks sum_;
@@ -63,7 +64,7 @@ class CopyToRegion {
 class ReduceFromRegion {
  public:
   ReduceFromRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : sum_(device, group, name) {}
-  void forward(Context& ctx, const Tensor& y) {
+  void forward(Call ctx, const Tensor& y) {
     sum_.start(ctx, y);
     sum_.await(ctx);
   }
@@ -77,13 +78,13 @@ class ReduceFromRegion {
 class RowsOverRanks {
  public:
   RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name);
-  void start_gather(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND);
+  void start_gather(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
   // Of rows that were gathered before, so nothing is waited for. REQUIRES: since all_ND was read last, the group has
   // exchanged what compute made after that.
-  void start_gather_again(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND);
-  void start_sum(Context& ctx, const Tensor& partial_ND, const Tensor& mine_RD);
-  void await_gather(Context& ctx);
-  void await_sum(Context& ctx);
+  void start_gather_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
+  void start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD);
+  void await_gather(Call ctx);
+  void await_sum(Call ctx);
 
  private:
   TensorParallelGroup group_;
@@ -94,15 +95,15 @@ class RowsOverRanks {
 class GatherToRegion {
  public:
   GatherToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : rows_(device, group, name) {}
-  void forward(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) {
+  void forward(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) {
     rows_.start_gather(ctx, mine_RD, all_ND);
     rows_.await_gather(ctx);
   }
   // Kept for backward are my rows: there the others are brought once more.
-  void start_again(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND) { rows_.start_gather_again(ctx, mine_RD, all_ND); }
-  void await_again(Context& ctx) { rows_.await_gather(ctx); }
-  void backward(Context& ctx, const Tensor& dpartial_ND, const Tensor& dmine_RD) { rows_.start_sum(ctx, dpartial_ND, dmine_RD); }
-  void await_backward(Context& ctx) { rows_.await_sum(ctx); }
+  void start_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) { rows_.start_gather_again(ctx, mine_RD, all_ND); }
+  void await_again(Call ctx) { rows_.await_gather(ctx); }
+  void backward(Call ctx, const Tensor& dpartial_ND, const Tensor& dmine_RD) { rows_.start_sum(ctx, dpartial_ND, dmine_RD); }
+  void await_backward(Call ctx) { rows_.await_sum(ctx); }
 
  private:
   RowsOverRanks rows_;
@@ -111,11 +112,11 @@ class GatherToRegion {
 class ScatterFromRegion {
  public:
   ScatterFromRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : rows_(device, group, name) {}
-  void forward(Context& ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
+  void forward(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
     rows_.start_sum(ctx, partial_ND, mine_RD);
     rows_.await_sum(ctx);
   }
-  void backward(Context& ctx, const Tensor& dmine_RD, const Tensor& dall_ND) {
+  void backward(Call ctx, const Tensor& dmine_RD, const Tensor& dall_ND) {
     rows_.start_gather(ctx, dmine_RD, dall_ND);
     rows_.await_gather(ctx);
   }

@@ -19,26 +19,26 @@ ColumnParallelFromRows::ColumnParallelFromRows(device::Device& device, TensorPar
       f_(device, group, config.name + ".gather_to_region") {}
 
 //@ tensor_parallel.sequence.column: Gather the rows, then as ever; for backward gather them once more, ahead of it.
-void ColumnParallelFromRows::forward(Context& ctx, const Tensor& x_RI, const Tensor& y_NO) {
+void ColumnParallelFromRows::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO) {
   program::Part part(ctx.device.recorder(), role_);
   f_.forward(ctx, x_RI, all_->x_ND);
   weights_.forward(ctx.compute, all_->x_ND, y_NO);
 }
 
-void ColumnParallelFromRows::begin_backward(Context& ctx, const Tensor& x_RI) {
+void ColumnParallelFromRows::begin_backward(Call ctx, const Tensor& x_RI) {
   program::Part part(ctx.device.recorder(), role_);
   f_.start_again(ctx, x_RI, all_->x_ND);
 }
 
-void ColumnParallelFromRows::input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_RI) {
+void ColumnParallelFromRows::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI) {
   program::Part part(ctx.device.recorder(), role_);
   weights_.input_gradient(ctx.compute, dy_NO, all_->y_ND);
   f_.backward(ctx, all_->y_ND, dx_RI);
 }
 
-void ColumnParallelFromRows::await_input_gradient(Context& ctx) { f_.await_backward(ctx); }
+void ColumnParallelFromRows::await_input_gradient(Call ctx) { f_.await_backward(ctx); }
 
-void ColumnParallelFromRows::weight_gradient(Context& ctx, const Tensor&, const Tensor& dy_NO) {
+void ColumnParallelFromRows::weight_gradient(Call ctx, const Tensor&, const Tensor& dy_NO) {
   f_.await_again(ctx);
   weights_.weight_gradient(ctx.compute, all_->x_ND, dy_NO, ctx.scratch);
 }
@@ -52,19 +52,19 @@ RowParallelToRows::RowParallelToRows(device::Device& device, TensorParallelGroup
 }
 
 //@ tensor_parallel.sequence.row: Sum, and keep my rows; in backward gather the rows of dy, which both gradients read.
-void RowParallelToRows::forward(Context& ctx, const Tensor& x_NI, const Tensor& y_RO) {
+void RowParallelToRows::forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO) {
   program::Part part(ctx.device.recorder(), role_);
   weights_.forward(ctx.compute, x_NI, all_->y_ND);
   g_.forward(ctx, all_->y_ND, y_RO);
 }
 
-void RowParallelToRows::input_gradient(Context& ctx, const Tensor& dy_RO, const Tensor& dx_NI) {
+void RowParallelToRows::input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI) {
   program::Part part(ctx.device.recorder(), role_);
   g_.backward(ctx, dy_RO, all_->y_ND);
   weights_.input_gradient(ctx.compute, all_->y_ND, dx_NI);
 }
 
-void RowParallelToRows::weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_RO) {
+void RowParallelToRows::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) {
   weights_.weight_gradient(ctx.compute, x_NI, all_->y_ND, ctx.scratch, dy_RO);   // the bias was added to my rows alone
 }
 //@end
@@ -74,13 +74,13 @@ VocabParallelEmbeddingToRows::VocabParallelEmbeddingToRows(device::Device& devic
     : table_(name, vocabulary, width, shard::part_of(vocabulary, group.communicator.size(), group.communicator.index())),
       all_(std::move(all)), g_(device, group, name + ".scatter_from_region") {}
 
-void VocabParallelEmbeddingToRows::forward(Context& ctx, const model::Batch& batch, const Tensor& x_RD) {
+void VocabParallelEmbeddingToRows::forward(Call ctx, const model::Batch& batch, const Tensor& x_RD) {
   program::Part part(ctx.device.recorder(), "token_embedding");
   table_.forward(ctx, batch, all_->y_ND);
   g_.forward(ctx, all_->y_ND, x_RD);
 }
 
-void VocabParallelEmbeddingToRows::weight_gradient(Context& ctx, const model::Batch& batch, const Tensor& dx_RD) {
+void VocabParallelEmbeddingToRows::weight_gradient(Call ctx, const model::Batch& batch, const Tensor& dx_RD) {
   program::Part part(ctx.device.recorder(), "token_embedding");
   g_.backward(ctx, dx_RD, all_->y_ND);
   table_.weight_gradient(ctx, batch, all_->y_ND);

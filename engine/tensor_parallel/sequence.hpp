@@ -36,13 +36,13 @@ class ColumnParallelFromRows : public model::Linear {
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void allocate(Context& ctx) override { all_->allocate(ctx, inputs()); }
-  void forward(Context& ctx, const Tensor& x_RI, const Tensor& y_NO) override;
+  void forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO) override;
   // x is gathered once more, for the weight gradient; dx is summed beside that. REQUIRES: of the linear above the gradient
   // was gathered since the last weight gradient (or, of the head, the loss was summed), and with it came the order of both.
-  void begin_backward(Context& ctx, const Tensor& x_RI) override;
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_RI) override;
-  void await_input_gradient(Context& ctx) override;
-  void weight_gradient(Context& ctx, const Tensor& x_RI, const Tensor& dy_NO) override;
+  void begin_backward(Call ctx, const Tensor& x_RI) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI) override;
+  void await_input_gradient(Call ctx) override;
+  void weight_gradient(Call ctx, const Tensor& x_RI, const Tensor& dy_NO) override;
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 
  private:
@@ -59,9 +59,9 @@ class RowParallelToRows final : public model::Linear {
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void allocate(Context& ctx) override { all_->allocate(ctx, outputs()); }
-  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_RO) override;
-  void input_gradient(Context& ctx, const Tensor& dy_RO, const Tensor& dx_NI) override;
-  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_RO) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO) override;
+  void input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI) override;
+  void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) override;
   model::Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 
@@ -79,8 +79,8 @@ class VocabParallelEmbeddingToRows final : public model::TokenEmbedding {
   VocabParallelEmbeddingToRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const std::string& name,
                                std::int64_t vocabulary, std::int64_t width);
   shard::Interval vocabulary() const override { return table_.vocabulary(); }
-  void forward(Context& ctx, const model::Batch& batch, const Tensor& x_RD) override;
-  void weight_gradient(Context& ctx, const model::Batch& batch, const Tensor& dx_RD) override;
+  void forward(Call ctx, const model::Batch& batch, const Tensor& x_RD) override;
+  void weight_gradient(Call ctx, const model::Batch& batch, const Tensor& dx_RD) override;
   model::Parameter* weight() override { return table_.weight(); }
 
  private:

@@ -15,7 +15,7 @@ VocabParallelEmbedding::VocabParallelEmbedding(device::Device& device, TensorPar
     : rows_(name, vocabulary, width, my_part(group, vocabulary)), reduce_(device, group, name + ".reduce_from_region") {}
 
 //@ tensor_parallel.embedding: Look up what is mine, zero the rest, sum over ranks.
-void VocabParallelEmbedding::forward(Context& ctx, const model::Batch& batch, const Tensor& x_ND) {
+void VocabParallelEmbedding::forward(Call ctx, const model::Batch& batch, const Tensor& x_ND) {
   rows_.forward(ctx, batch, x_ND);
   program::Part part(ctx.device.recorder(), "token_embedding");
   reduce_.forward(ctx, x_ND);
@@ -26,7 +26,7 @@ VocabParallelCrossEntropy::VocabParallelCrossEntropy(device::Device& device, Ten
     : passes_(my_part(group, vocabulary)), maximum_(device, group, "loss.maximum"), sums_(device, group, "loss.sums") {}
 
 //@ tensor_parallel.cross_entropy: The loss of a cut vocabulary, without gathering a logit.
-void VocabParallelCrossEntropy::forward_backward(Context& ctx, const Tensor& logit_NV, const model::Batch& batch, float scale,
+void VocabParallelCrossEntropy::forward_backward(Call ctx, const Tensor& logit_NV, const model::Batch& batch, float scale,
                                                  const Tensor& loss, bool accumulate) {
   program::Part part(ctx.device.recorder(), "cross_entropy");
   // The largest logit of each token, over all columns

@@ -20,8 +20,8 @@ class VocabParallelEmbedding final : public model::TokenEmbedding {
   VocabParallelEmbedding(device::Device& device, TensorParallelGroup group, const std::string& name,
                          std::int64_t vocabulary, std::int64_t width);
   shard::Interval vocabulary() const override { return rows_.vocabulary(); }
-  void forward(Context& ctx, const model::Batch& batch, const Tensor& x_ND) override;
-  void weight_gradient(Context& ctx, const model::Batch& batch, const Tensor& dx_ND) override { rows_.weight_gradient(ctx, batch, dx_ND); }
+  void forward(Call ctx, const model::Batch& batch, const Tensor& x_ND) override;
+  void weight_gradient(Call ctx, const model::Batch& batch, const Tensor& dx_ND) override { rows_.weight_gradient(ctx, batch, dx_ND); }
   model::Parameter* weight() override { return rows_.weight(); }
 
  private:
@@ -33,7 +33,7 @@ class VocabParallelCrossEntropy final : public model::Loss {
  public:
   VocabParallelCrossEntropy(device::Device& device, TensorParallelGroup group, std::int64_t vocabulary);
   void allocate(Context& ctx) override { passes_.allocate(ctx); }
-  void forward_backward(Context& ctx, const Tensor& logit_NV, const model::Batch& batch, float scale, const Tensor& loss,
+  void forward_backward(Call ctx, const Tensor& logit_NV, const model::Batch& batch, float scale, const Tensor& loss,
                         bool accumulate) override;
 
  private:

@@ -4,7 +4,7 @@
 
 namespace shardbook::train {
 
-using model::Context;
+using model::Call;
 using model::LinearConfig;
 using model::LinearWeights;
 using tensor::Tensor;
@@ -27,12 +27,12 @@ class BiasBeforeTheSum final : public model::Linear {
       : weights_(rows_of(config, group)), reduce_(device, group, config.name + ".reduce_from_region") {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override {
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override {
     weights_.forward(ctx.compute, x_NI, y_NO);
     reduce_.forward(ctx, y_NO);
   }
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
-  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
+  void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 
  private:
@@ -46,13 +46,13 @@ class SummedBothWays final : public model::Linear {
       : right_(device, group, config), sum_(device, group, config.name + ".summed_once_more") {}
   std::int64_t inputs() const override { return right_.inputs(); }
   std::int64_t outputs() const override { return right_.outputs(); }
-  void forward(Context& ctx, const Tensor& x_NI, const Tensor& y_NO) override { right_.forward(ctx, x_NI, y_NO); }
-  void input_gradient(Context& ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override { right_.forward(ctx, x_NI, y_NO); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
     sum_.start(ctx, dy_NO);
     sum_.await(ctx);
     right_.input_gradient(ctx, dy_NO, dx_NI);
   }
-  void weight_gradient(Context& ctx, const Tensor& x_NI, const Tensor& dy_NO) override { right_.weight_gradient(ctx, x_NI, dy_NO); }
+  void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { right_.weight_gradient(ctx, x_NI, dy_NO); }
   model::Parameter* late_bias() override { return right_.late_bias(); }
   std::vector<model::Parameter*> parameters() override { return right_.parameters(); }
 

@@ -343,7 +343,7 @@ TEST(Counts, OfSelectiveRecomputeAreTwoOpsMoreThatComeJustBeforeAttentionsBackwa
 
 TEST(Record, NamesTheLinesOfTheRoomsThatDecide) {
   MetaStep step(small_config(2, 2), 0);
-  std::set<std::uint32_t> lines_of_gathers;
+  std::set<std::uint32_t> lines_of_gathers, lines_of_sums;
   for (const program::Command& command : step.program().commands) {
     if (command.kind != program::CommandKind::op) continue;
     const program::Op& op = step.program().ops[command.op];
@@ -356,10 +356,13 @@ TEST(Record, NamesTheLinesOfTheRoomsThatDecide) {
     }
     if (op.desc.kind == OpKind::all_reduce && op.key.layer >= 0) {
       EXPECT_TRUE(issued.ends_with("engine/tensor_parallel/regions.cpp")) << issued;
-      EXPECT_TRUE(planned.ends_with("engine/plan/passes.cpp")) << planned;
-      EXPECT_FALSE(command.planned_leads);
+      EXPECT_TRUE(planned.ends_with("engine/model/block.cpp")) << planned;
+      EXPECT_TRUE(command.planned_leads);
+      lines_of_sums.insert(command.planned.line);
     }
   }
+  // Two sums of forward and two of backward: each has its line of the block.
+  EXPECT_EQ(lines_of_sums.size(), 4u);
   // A gather that is needed now and one that is made ahead are told apart.
   EXPECT_EQ(lines_of_gathers.size(), 2u);
 }
