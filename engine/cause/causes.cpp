@@ -6,6 +6,8 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "engine/cause/remedies.hpp"
 #include "engine/cause/text.hpp"
@@ -41,6 +43,9 @@ struct Members {
   std::set<std::uint32_t> commands;
 };
 
+// What counts for more than all that lie at an edge.
+constexpr std::int64_t weight_inside = 1000;
+
 struct Collectives {
   std::map<Rank, Members> of_rank;
   std::map<std::string, std::int64_t> lines;   // of those inside, and where there are none of all: whose line leads, how often
@@ -55,10 +60,16 @@ std::string leading_line(const Command& command, const program::Op& op) {
   return line_of(command.planned_leads && *command.planned.file != '\0' ? command.planned : op.where);
 }
 
-// The line that leads most of them.
-std::string line_of_most(const Collectives& collectives) {
-  const auto most = std::max_element(collectives.lines.begin(), collectives.lines.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == collectives.lines.end() ? "" : most->first;
+// The line that leads most of them, and the others by how often. Where some lie inside the step, those alone are named.
+void name_lines(const Collectives& collectives, Cause& cause) {
+  std::vector<std::pair<std::int64_t, std::string>> by_number;
+  for (const auto& [line, number] : collectives.lines) by_number.push_back({-number, line});
+  std::ranges::sort(by_number);
+  for (const auto& [number, line] : by_number) {
+    if (by_number.front().first <= -weight_inside && number > -weight_inside) break;
+    if (cause.line.empty()) cause.line = line;
+    else cause.also.push_back(line);
+  }
 }
 
 class Search {
@@ -154,7 +165,7 @@ class Search {
       ++(is_edge ? line.edge : line.inside);
       line.open += !is_edge && 2 * metrics::length_within(compute, {ran.start, ran.end}) < ran.end - ran.start;
       // One inside outweighs all edges.
-      line.lines[leading_line(command, op)] += is_edge ? 1 : 1000;
+      line.lines[leading_line(command, op)] += is_edge ? 1 : weight_inside;
       line.needed_at_once += around.kernels_until_needed == 0;
       line.made_just_before += around.kernels_since_made == 0;
     }
@@ -237,7 +248,7 @@ class Search {
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
     cause.count = collectives.open > 0 ? collectives.open : collectives.inside;
     cause.gain_ns = earlier_ns;
-    cause.line = line_of_most(collectives);
+    name_lines(collectives, cause);
     cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
@@ -265,7 +276,7 @@ class Search {
     add_calls(line, collectives, noun, free_ns);
     if (!is_worth(free_ns)) return;
     Cause cause;
-    cause.line = line_of_most(collectives);
+    name_lines(collectives, cause);
     cause.count = collectives.inside;
     cause.gain_ns = free_ns;
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
@@ -318,7 +329,7 @@ class Search {
     cause.regime = Regime::host;
     cause.count = collectives.inside + collectives.edge;
     cause.gain_ns = gain_ns;
-    cause.line = line_of_most(collectives);
+    name_lines(collectives, cause);
     cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
                  metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
     // More than the host's cost alone can be gained: without them, what they take themselves is gone, too.
@@ -344,7 +355,7 @@ class Search {
       cause.is_bound = true;
       cause.regime = regime_of(collectives, &Members::edge, cause.gain_ns);
       cause.count = collectives.edge;
-      cause.line = line_of_most(collectives);
+      name_lines(collectives, cause);
       cause.what = counted(cause.count, noun_of(line.kind)) + " of " + line.axis + (cause.count == 1 ? " begins" : " begin") + " only when backward is over";
       cause.because = remedies_.sums_await_backward() ? "none is issued while it runs" : "one bucket holds all gradients";
       cause.remedy = remedies_.sums_in_backward();
@@ -357,19 +368,17 @@ class Search {
   void add_edges() {
     std::map<Rank, Members> all;
     std::map<std::string, std::int64_t> counts;
-    std::string first_line;
+    Cause cause;
     for (const auto& [line, collectives] : lines_) {
       if (collectives.edge == 0) continue;
       if (is_kept_late(line, collectives)) continue;
       counts[noun_of(line.kind)] += collectives.edge;
-      if (first_line.empty()) first_line = line_of_most(collectives);
+      name_lines(collectives, cause);
       for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());
     }
     if (counts.empty()) return;
-    Cause cause;
     cause.regime = Regime::bandwidth;
     cause.avoidable = false;
-    cause.line = first_line;
     cause.gain_ns = gain_without(all, &Members::edge, [](program::OpIndex) { return 0.0; });
     for (const auto& [noun, count] : counts) {
       cause.what += (cause.what.empty() ? "" : ", ") + counted(count, noun);

@@ -130,7 +130,7 @@ std::string to_text(const Why& why, std::size_t top) {
     if (!cause.because.empty()) content += ": " + cause.because;
     if (!cause.avoidable) content += "; nothing can change it";
     out += paragraph(content + ".", lead, "     ");
-    if (!cause.line.empty()) out += "     at   " + cause.line + "\n";
+    if (!cause.line.empty()) out += "     at   " + cause.line + (cause.also.empty() ? "" : ", and " + counted(static_cast<std::int64_t>(cause.also.size()), "line") + " more") + "\n";
     if (cause.is_resolved) out += paragraph(cause.remedy + ", which gives that by the model", "     try  ", "          ");
     else if (!cause.remedy.empty()) out += paragraph(cause.remedy, is_advice(cause) ? "     do   " : "     try  ", "          ");
     if (!cause.note.empty()) out += "     read ./shardbook read " + cause.note + "\n";
@@ -154,7 +154,7 @@ nlohmann::json to_json(const Why& why, std::size_t top) {
   }
   for (const Cause& cause : why.causes) {
     if (causes.size() == top) break;
-    causes.push_back({{"regime", name_of(cause.regime)}, {"what", cause.what}, {"because", cause.because}, {"line", cause.line},
+    causes.push_back({{"regime", name_of(cause.regime)}, {"what", cause.what}, {"because", cause.because}, {"line", cause.line}, {"other_lines", cause.also},
                       {"remedy", cause.remedy}, {"note", cause.note}, {"count", cause.count}, {"gain_ns", cause.gain_ns},
                       {"is_bound", cause.is_bound}, {"avoidable", cause.avoidable}, {"without_it_ns", why.step_ns - cause.gain_ns},
                       {"remedy_gives_ns", cause.is_resolved ? nlohmann::json(why.step_ns - cause.gain_ns) : nlohmann::json()}});

@@ -44,6 +44,7 @@ struct Cause {
   std::string what;                           // "47 all-gathers wait that nothing hides"
   std::string because;                        // "none is issued before its unit is needed"; may be empty
   std::string line;                           // "engine/fsdp/schedule.cpp:64"; may be empty
+  std::vector<std::string> also;              // other lines that ask for the same, the most frequent first
   std::string remedy;                         // "--prefetch 1"; what a user can type or change; may be empty
   std::string note;                           // "04": the note that explains it; may be empty
   std::int64_t count = 0;                     // of collectives or calls, a rank

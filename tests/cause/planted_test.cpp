@@ -70,6 +70,10 @@ TEST(Planted, SumsThatCostTheHostMoreThanTheyTakeAreNamed) {
   ASSERT_NE(cause, nullptr) << headline(why);
   EXPECT_EQ(cause->regime, Regime::host);
   EXPECT_NE(cause->line.find("engine/model/block.cpp"), std::string::npos) << "the layer that asks, not the helper that all sums go through: " << cause->line;
+  EXPECT_FALSE(cause->also.empty()) << "a block has more than one sum";
+  for (const std::string& line : cause->also) {
+    EXPECT_TRUE(line.starts_with("engine/model/") && line != cause->line) << line;
+  }
   expect_near(static_cast<double>(cause->gain_ns), step_of(run) - step_of(mended), "tp 1");
 }
 
