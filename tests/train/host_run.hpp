@@ -9,12 +9,29 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <vector>
 
 #include "engine/train/trainer.hpp"
 #include "tests/support/checked.hpp"
 #include "tests/support/host_ranks.hpp"
 
 namespace shardbook::tests {
+
+// How much of a test of many layouts is run: all of it; where the code is instrumented, and so ten times slower, a part. What
+// a sanitizer looks for does not depend on which combination of layout and switch it is.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr int one_in = 4;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr int one_in = 2;
+#else
+inline constexpr int one_in = 1;
+#endif
+template <class Form>
+std::vector<Form> some_of(const std::vector<Form>& forms) {
+  std::vector<Form> some;
+  for (std::size_t at = 0; at < forms.size(); at += one_in) some.push_back(forms[at]);
+  return some;
+}
 
 // A model small enough for finite differences, with every size divisible by 4.
 inline config::RunConfig small_config(int tp, int fsdp, int dp = 1) {

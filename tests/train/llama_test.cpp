@@ -145,7 +145,7 @@ TEST(SelectiveRecompute, GivesTheBitsOfKeptProbabilitiesInEveryFormOfAStep) {
     bool cut;
   };
   std::uint64_t seed = 0;
-  for (const Form& form : {Form{1, 1, 1, 1, false}, Form{2, 2, 1, 2, false}, Form{4, 1, 1, 1, true}, Form{2, 1, 2, 2, true}, Form{2, 2, 1, 2, true}, Form{1, 2, 2, 1, false}}) {
+  for (const Form& form : some_of<Form>({{2, 2, 1, 2, true}, {1, 1, 1, 1, false}, {2, 2, 1, 2, false}, {4, 1, 1, 1, true}, {2, 1, 2, 2, true}, {1, 2, 2, 1, false}})) {
     for (bool llama : {false, true}) {
       config::RunConfig config = llama ? small_llama(form.tp, form.fsdp) : small_config(form.tp, form.fsdp);
       config.dp = form.dp;

@@ -176,5 +176,15 @@ TEST(Roles, OfASumIsWhatItAwaited) {
   EXPECT_FALSE(summed_span(timeline, run.at(third)).valid());
 }
 
+TEST(Labels, LoseTheirLayerFirstAndBecomeAShorterWordWhereThereIsNoRoom) {
+  const auto within = [](std::size_t letters) { return [letters](std::string_view form) { return form.size() <= letters; }; };
+  EXPECT_EQ(fitted_label("all_gather · L3", within(99)), "all_gather · L3");
+  EXPECT_EQ(fitted_label("all_gather · L3", within(15)), "all_gather");
+  EXPECT_EQ(fitted_label("all_gather · root unit", within(12)), "all_gather");
+  EXPECT_EQ(fitted_label("all_gather · L3", within(9)), "gather");
+  EXPECT_EQ(fitted_label("reduce_scatter · L12", within(9)), "scatter");
+  EXPECT_EQ(fitted_label("qkv weight gradient · L3", within(9)), "qkv weight gradient") << "the role comes first, and is cut";
+}
+
 }  // namespace
 }  // namespace shardbook::scene

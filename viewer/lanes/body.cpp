@@ -196,10 +196,9 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
     if (row.kind != RowKind::stream && row.kind != RowKind::host && row.kind != RowKind::marks) continue;
     const base::Nanoseconds before = item.wait_ns + item.queued_ns;
     const float words_from = rect.left + std::max(item.x0, before > 0 ? state.view.x_of(scene.timeline().start(item.span) + before) : item.x0);
-    std::string words = scene::role_label(scene.timeline(), item.span);
-    // The band says the layer, too: it goes first where there is not room for all.
     const float room = rect.left + item.x1 - words_from - px(8);
-    if (const std::size_t layer = words.rfind(" · L"); layer != std::string::npos && ui::measure().width(words, page::FontKind::small) > room) words.erase(layer);
+    const auto fits = [&](std::string_view form) { return ui::measure().width(form, page::FontKind::small) <= room; };
+    const std::string words = scene::fitted_label(scene::role_label(scene.timeline(), item.span), fits);
     if (ui::measure().width(words.substr(0, 5), page::FontKind::small) > room) continue;
     draw_label(list, words, words_from, rect.left + item.x1, part,
                theme().paint_text[static_cast<std::size_t>(item.paint)],

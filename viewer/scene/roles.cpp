@@ -72,4 +72,15 @@ std::string role_label(const Timeline& timeline, SpanRef span) {
   return (part.empty() ? std::string(op) : role(op, part)) + layer;
 }
 
+std::string fitted_label(std::string label, const std::function<bool(std::string_view)>& fits) {
+  if (fits(label)) return label;
+  for (const std::string_view layer : {" · L", " · root unit"}) {
+    if (const std::size_t from = label.rfind(layer); from != std::string::npos) label.erase(from);
+  }
+  if (fits(label)) return label;
+  if (label == "all_gather") return "gather";
+  if (label == "reduce_scatter") return "scatter";
+  return label;
+}
+
 }  // namespace shardbook::scene
