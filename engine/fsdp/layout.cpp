@@ -32,9 +32,9 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
   for (model::Unit* unit : model.units()) {
     ShardedUnit& sharded = units_.emplace_back();
     sharded.unit = unit;
-    lay_out(sharded, group_.size(), config_.each_parameter && !alone(), states);
+    lay_out(sharded, group_.size(), config_.each_parameter && !alone(), states, placement_over_data());
     states += sharded.flats.size();
-    sharded.of_block = unit->layer >= 0;
+    sharded.of_block = unit->alike;
     sharded.part = part_of(*unit);
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
     if (!sharded.of_block) continue;
@@ -42,6 +42,15 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     if (shared == 0) shared = sharded.padded();
     SHARDBOOK_CHECK_EQ(sharded.padded(), shared, "blocks that share slots differ in layout");
   }
+}
+
+// Each rank sees other tokens, so each has a summand. Alone with several micro-batches, "reduce" adds them up: an axis of
+// one rank.
+shard::Placement ShardedParameters::placement_over_data() const {
+  shard::Placement data;
+  if (!gradient_in_place()) data.push_back(shard::sharded_over("dp_shard"));
+  if (config_.replicas > 1) data.push_back(shard::summed_over("dp_replicate"));
+  return data;
 }
 
 std::vector<plan::Unit> ShardedParameters::units() const {
@@ -55,10 +64,7 @@ std::vector<plan::Unit> ShardedParameters::units() const {
     known.shares_gradient = unit.of_block && !gradient_in_place();
     known.gathered = unit.padded() * base::size_of(config_.parameter);
     known.gradient = unit.padded() * base::size_of(base::DType::f32);
-    if (config_.partial_over_tp && !unit.replicated_over_tp().empty()) known.sums.push_back("tp");
-    // Alone with several micro-batches, "reduce" adds them up.
-    if (!gradient_in_place()) known.sums.push_back("dp_shard");
-    if (config_.replicas > 1) known.sums.push_back("dp_replicate");
+    for (std::string_view axis : shard::summed_axes(unit.placements())) known.sums.emplace_back(axis);
     all.push_back(std::move(known));
   }
   return all;

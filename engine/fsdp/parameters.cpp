@@ -118,11 +118,11 @@ Tensor ShardedParameters::gradients(int unit, int units) const {
   return gradients_.slice(begin, {elements});
 }
 
-std::vector<Tensor> ShardedParameters::replicated_gradients(int number) const {
+std::vector<Tensor> ShardedParameters::summands(int number, std::string_view axis) const {
   const ShardedUnit& of = units_[static_cast<std::size_t>(number)];
   const Tensor& full = gradient_in_place() ? of.own_gradient_slot->full : of.gradient_slot->full;
   std::vector<Tensor> parts;
-  for (const shard::Interval& part : of.replicated_over_tp()) parts.push_back(full.slice(part.begin, {part.size()}));
+  for (const shard::Interval& part : of.summands_over(axis)) parts.push_back(full.slice(part.begin, {part.size()}));
   return parts;
 }
 

@@ -27,7 +27,6 @@ struct StoreConfig {
   bool reshard = true;       // blocks are freed after forward, and gathered again for backward
   int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
   int micro_batches = 1;     // of a step
-  bool partial_over_tp = false;   // of what tp ranks hold alike each makes a summand of the gradient: they are summed over tp
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
   base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
 };
@@ -45,7 +44,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
 
   std::vector<optimizer::ShardState>& shards() override { return shards_; }
   Tensor gradients(int unit, int units) const override;
-  std::vector<Tensor> replicated_gradients(int unit) const override;
+  std::vector<Tensor> summands(int unit, std::string_view axis) const override;
   void await_gradient(device::Stream& stream, int unit) override;
   void updated() override;
 
@@ -54,6 +53,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   void run(const plan::Action& action) override;
 
  private:
+  shard::Placement placement_over_data() const;
   void allocate_shards(std::uint64_t seed);
   void make_slots(const plan::Slots& slots);
   GatherSlot make_gather_slot(std::int64_t elements, const std::string& name);

@@ -8,23 +8,31 @@ std::int64_t ShardedUnit::padded() const { return flats.empty() ? 0 : flats.back
 
 std::int64_t ShardedUnit::shard_elements() const { return flats.empty() ? 0 : padded() / flats.front().layout->shards(); }
 
-std::vector<shard::Interval> ShardedUnit::replicated_over_tp() const {
+std::vector<shard::Placement> ShardedUnit::placements() const {
+  std::vector<shard::Placement> all;
+  for (const Flat& flat : flats) {
+    for (const shard::FlatParameter& parameter : flat.layout->parameters()) all.push_back(parameter.placement);
+  }
+  return all;
+}
+
+std::vector<shard::Interval> ShardedUnit::summands_over(std::string_view axis) const {
   std::vector<shard::Interval> parts;
   for (const Flat& flat : flats) {
-    for (const shard::Interval& part : flat.layout->replicated_over_tp()) parts.push_back({flat.begin + part.begin, flat.begin + part.end});
+    for (const shard::Interval& part : flat.layout->summands_over(axis)) parts.push_back({flat.begin + part.begin, flat.begin + part.end});
   }
   return parts;
 }
 
 //@ fsdp.lay_out: All parameters of a unit end to end and cut as one, or each padded and cut by itself.
-void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state) {
+void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state, const shard::Placement& data) {
   auto lay = [&](const std::string& name, std::vector<shard::FlatParameter> parameters) {
     const std::int64_t begin = unit.padded();
     unit.flats.push_back({std::make_unique<shard::FlatUnit>(name, std::move(parameters), shards), first_state + unit.flats.size(), begin});
   };
   std::vector<shard::FlatParameter> together;
   for (const model::Parameter* parameter : unit.unit->parameters) {
-    const shard::FlatParameter known{parameter->name, parameter->shape, parameter->replicated_over_tp, parameter->weight_decay};
+    const shard::FlatParameter known{parameter->name, parameter->shape, joined(parameter->placement, data), parameter->weight_decay};
     if (each_parameter) lay(parameter->name, {known});
     else together.push_back(known);
   }

@@ -61,12 +61,13 @@ struct ShardedUnit {
 
   std::int64_t padded() const;            // elements of the whole
   std::int64_t shard_elements() const;    // ... and of what this rank keeps of it
-  std::vector<shard::Interval> replicated_over_tp() const;   // parts of the whole that every tp rank holds alike
+  std::vector<shard::Placement> placements() const;   // of all parameters
+  std::vector<shard::Interval> summands_over(std::string_view axis) const;   // parts of the whole whose gradients are summands over it
 };
 
 // Lays out `unit.unit` over `shards` ranks: as one flat, or a flat for each parameter. Their states are numbered from
-// `first_state` on.
-void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state);
+// `first_state` on. `data`: what ranks that see other tokens hold, the same of all parameters; it joins what the pieces say.
+void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state, const shard::Placement& data);
 
 // Points the parameters' values (or gradients) into a flat buffer of the unit.
 void view_values(const ShardedUnit& unit, const Tensor& full);

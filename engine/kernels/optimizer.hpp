@@ -1,7 +1,7 @@
 // kernels/optimizer: how does a shard of parameters move, given its gradient?
 //
 // All work on one shard of a flat unit: elements [shard_begin, shard_begin + elements) of the unit's flat
-// parameters, padding included. A unit puts what is replicated over tp, and what is not decayed, in one
+// parameters, padding included. A unit puts what one rank of many counts, and what is not decayed, in one
 // range each, so that a range of flat indices says which elements count.
 //
 // Everything here is nominal f32 but the parameters' copy that the layers use. None is a collective: the
@@ -17,7 +17,7 @@ using device::Lane;
 using tensor::Tensor;
 
 // total[0] (+)= Σ gradient² over flat indices in [counted_begin, counted_end) that lie in this shard. The other
-// ranges of a unit (replicated parameters, padding) are another call, or none. `scratch` is nominal f32,
+// ranges of a unit (what another rank counts, padding) are another call, or none. `scratch` is nominal f32,
 // of at least sum_of_squares_scratch() elements.
 void sum_of_squares(Lane lane, const Tensor& gradient, std::int64_t shard_begin, std::int64_t counted_begin,
                     std::int64_t counted_end, const Tensor& total, const Tensor& scratch, bool accumulate);

@@ -26,6 +26,7 @@ Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
 
   unit_.name = name_;
   unit_.layer = layer;
+  unit_.alike = true;
   auto adopt = [this](std::vector<Parameter*> parameters) {
     unit_.parameters.insert(unit_.parameters.end(), parameters.begin(), parameters.end());
   };

@@ -8,7 +8,7 @@ DenseEmbedding::DenseEmbedding(const std::string& name, std::int64_t vocabulary,
     : rows_(rows) {
   const base::Shape global{vocabulary, width};
   weight_ = {name + ".weight", global, {shard::slice(global, 0, rows)}, {rows.size(), width},
-             rows.size() == vocabulary, true, {0, 0.02f}};
+             {}, true, {0, 0.02f}};
 }
 
 void DenseEmbedding::forward(Call ctx, const Batch& batch, const Tensor& x_ND) {
@@ -24,7 +24,7 @@ void DenseEmbedding::weight_gradient(Call ctx, const Batch& batch, const Tensor&
 
 PositionEmbedding::PositionEmbedding(const std::string& name, std::int64_t positions, std::int64_t width) {
   const base::Shape shape{positions, width};
-  weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, true, true, {0, 0.01f}};
+  weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, {}, true, {0, 0.01f}};
 }
 
 void PositionEmbedding::forward(Context& ctx, const Tensor& x_ND) {

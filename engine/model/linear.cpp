@@ -31,15 +31,21 @@ LinearWeights::LinearWeights(const LinearConfig& config, LinearCut cut) : config
     section_begin += section;
   }
 
+  // A bias goes with the outputs: cut with them, whole and alike on every rank otherwise.
+  shard::Placement of_weight, of_bias;
+  if (cut.dim != LinearCut::Dim::none) {
+    of_weight = {shard::cut_over(cut.axis)};
+    of_bias = {cut.dim == LinearCut::Dim::outputs ? shard::cut_over(cut.axis) : shard::alike_over(cut.axis)};
+  }
+
   if (config.tied_weight != nullptr) {
     weight_ = config.tied_weight;
     SHARDBOOK_CHECK_EQ(weight_->shape, (base::Shape{outputs_, inputs_}), config.name, " is tied to ", weight_->name);
   } else {
     own_weight_ = {config.name + ".weight", {all_outputs, config.inputs}, boxes, {outputs_, inputs_},
-                   cut.dim == LinearCut::Dim::none, true, {0, config.deviation}};
+                   of_weight, true, {0, config.deviation}};
   }
-  // A bias goes with the outputs: cut with them, whole and equal on every rank otherwise.
-  bias_ = {config.name + ".bias", {all_outputs}, bias_boxes, {outputs_}, cut.dim != LinearCut::Dim::outputs, false, {}};
+  bias_ = {config.name + ".bias", {all_outputs}, bias_boxes, {outputs_}, of_bias, false, {}};
 }
 
 const char* name_of(LinearRole role) {

@@ -7,8 +7,8 @@ namespace shardbook::model {
 
 LayerNorm::LayerNorm(const std::string& name, std::int64_t width, float epsilon) : epsilon_(epsilon) {
   const base::Shape shape{width};
-  weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, true, false, {1, 0}};
-  bias_ = {name + ".bias", shape, {shard::whole(shape)}, shape, true, false, {}};
+  weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, {}, false, {1, 0}};
+  bias_ = {name + ".bias", shape, {shard::whole(shape)}, shape, {}, false, {}};
 }
 
 Kept LayerNorm::keep(Context& ctx, const std::string& name) {
@@ -39,7 +39,7 @@ void LayerNorm::weight_gradient(Context& ctx, const Tensor& dy_ND, const Tensor&
 
 RmsNorm::RmsNorm(const std::string& name, std::int64_t width, float epsilon) : epsilon_(epsilon) {
   const base::Shape shape{width};
-  weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, true, false, {1, 0}};
+  weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, {}, false, {1, 0}};
 }
 
 Kept RmsNorm::keep(Context& ctx, const std::string& name) {

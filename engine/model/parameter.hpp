@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/shard/placement.hpp"
 #include "engine/shard/shard.hpp"
 #include "engine/tensor/tensor.hpp"
 
@@ -29,8 +30,9 @@ struct Parameter {
   // its own (q, k and v of a fused projection); together they have `shape`.
   std::vector<shard::Box> boxes;
   base::Shape shape;
-  bool replicated_over_tp = false;  // every tp rank holds the same numbers
-  bool weight_decay = false;        // matrices only, as GPT-2 and Megatron do
+  // What other ranks hold of it, over the axes that cut the model: of no axis where the piece knows of no ranks.
+  shard::Placement placement;
+  bool weight_decay = false;   // matrices only, as GPT-2 and Megatron do
   Initial initial;
 
   Tensor value;     // nominal: what the layers compute with
@@ -56,6 +58,7 @@ struct Unit {
   std::string name;   // "blocks.3", "blocks.2-3"
   int layer = -1;     // of its first block; -1 for embedding and head
   int blocks = 1;     // of them, so many from `layer` on
+  bool alike = false; // laid out as other units are, and used in turn with them: they may use each other's memory
   std::vector<Parameter*> parameters;
 };
 

@@ -13,24 +13,28 @@ float LearningRate::at(std::int64_t step) const {
   return floor + (peak - floor) * static_cast<float>(0.5 * (1.0 + std::cos(std::numbers::pi * progress)));
 }
 
-AdamW::AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars)
+AdamW::AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars, const shard::Place& place)
     : config_(config), shards_(shards), squares_(scalars.slice(0, {1})), factor_(scalars.slice(1, {1})), norm_(scalars.slice(2, {1})) {
   using program::MemoryKind;
   for (ShardState& shard : shards_) {
     const base::Shape shape{shard.flat.size()};
     shard.first_moment = tensor::allocate(device, shape, base::DType::f32, MemoryKind::optimizer, shard.layout->name() + ".first_moment");
     shard.second_moment = tensor::allocate(device, shape, base::DType::f32, MemoryKind::optimizer, shard.layout->name() + ".second_moment");
+    counted_.push_back(shard.layout->counted(place));
+    if (counted_.back().empty()) counted_.back().push_back({});
   }
   scratch_ = tensor::allocate(device, {kernels::sum_of_squares_scratch()}, base::DType::f32, MemoryKind::workspace, "optimizer.scratch");
 }
 
 //@ optimizer.norm: The global norm counts every parameter once, however many ranks hold it.
-void AdamW::sum_squares(device::Lane lane, bool counts_replicated) {
+void AdamW::sum_squares(device::Lane lane) {
   bool accumulate = false;
-  for (const ShardState& shard : shards_) {
-    const shard::Interval counted = counts_replicated ? shard::Interval{0, shard.layout->padded()} : shard.layout->tp_sharded();
-    kernels::sum_of_squares(lane, shard.gradient, shard.flat.begin, counted.begin, counted.end, squares_, scratch_, accumulate);
-    accumulate = true;
+  for (std::size_t at = 0; at < shards_.size(); ++at) {
+    const ShardState& shard = shards_[at];
+    for (const shard::Interval& counted : counted_[at]) {
+      kernels::sum_of_squares(lane, shard.gradient, shard.flat.begin, counted.begin, counted.end, squares_, scratch_, accumulate);
+      accumulate = true;
+    }
   }
 }
 //@end

@@ -42,14 +42,14 @@ struct LearningRate {
 class AdamW {
  public:
   // Set-up: allocates the moments. `shards` must outlive the optimizer. `scalars` is f32 [3], the caller's:
-  // the sum of squares, the clip factor, the norm.
-  AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars);
+  // the sum of squares, the clip factor, the norm. `place`: where this rank stands along the axes over which squares
+  // will be summed.
+  AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars, const shard::Place& place);
 
-  // squares()[0] = Σ over this rank's shards of gradient². Flat elements that every tp rank holds alike are
-  // counted where `counts_replicated` (one rank of each tp group), so that a plain sum over ranks is the
-  // square of the global norm.
-  void sum_squares(device::Lane lane, bool counts_replicated);
-  // To be summed over all ranks that hold shards, between sum_squares and step.
+  // squares()[0] = Σ of gradient² over what this rank counts (shard::counts), so that a plain sum over ranks is the square
+  // of the global norm.
+  void sum_squares(device::Lane lane);
+  // To be summed over the axes of `place`, between sum_squares and step.
   const Tensor& squares() const { return squares_; }
   // Clips by the global norm and moves every shard. `step` counts from 0.
   void step(device::Lane lane, std::int64_t step, float learning_rate);
@@ -58,6 +58,7 @@ class AdamW {
  private:
   AdamWConfig config_;
   std::vector<ShardState>& shards_;
+  std::vector<std::vector<shard::Interval>> counted_;   // of each shard's layout; one interval at least
   Tensor squares_, factor_, norm_, scratch_;
 };
 

@@ -17,9 +17,9 @@ class Store {
   virtual std::vector<ShardState>& shards() = 0;
   // The gradients of so many units from `unit` on, which lie end to end. REQUIRES: gradients are summed over replicas.
   virtual Tensor gradients(int unit, int units) const = 0;
-  // The parts of a unit's gradient that belong to what every tp rank holds alike, where backward has made them: to be
-  // summed in place before the unit's next reduction. Within a step only.
-  virtual std::vector<Tensor> replicated_gradients(int unit) const = 0;
+  // The parts of a unit's gradient that are summands over an axis of the model, where backward has made them: to be summed
+  // in place before the unit's next reduction. Within a step only.
+  virtual std::vector<Tensor> summands(int unit, std::string_view axis) const = 0;
   // What is issued to `stream` from here on sees the gradient of this rank's shard of a unit, as far as it has been
   // summed.
   virtual void await_gradient(device::Stream& stream, int unit) = 0;

@@ -2,15 +2,18 @@
 //
 // The parameters of a unit (a block) are laid end to end, padded, and cut evenly over the fsdp
 // ranks, so that one all-gather makes all of them whole without a copy. Parameters are ordered by
-// zone, which makes two questions of the optimizer questions about one interval each:
+// zone, by whether they are decayed and by where they are placed (placement.hpp), so that what is
+// asked of many of them is asked of few intervals. Of a block under tp:
 //
-//     | decayed,   | decayed,   | not decayed, | not decayed, | padding |
-//     | replicated | tp-sharded | tp-sharded   | replicated   |         |
-//     0            |------ tp_sharded() -------|         elements()  padded()
-//     |----- decay_end() ------>|
+//     | decayed,    | decayed,     | not decayed, | not decayed, | padding |
+//     | alike       | cut over tp  | cut over tp  | alike        |         |
+//     0             |-------- cut over tp --------|         elements()  padded()
+//     |------ decay_end() -------->|
 //
-// Weight decay applies to flat index < decay_end(). A global norm over tp and fsdp counts the
-// tp_sharded() interval on every tp rank and the rest on one tp rank only.
+// Weight decay applies to flat index < decay_end(). Of the norm a rank counts counted(): all of it,
+// or, where it is not the first of those that keep the same, the cut interval alone.
+//
+// With more placements each has its zone, those with fewer parts outside; so what is cut lies together.
 //
 // Invariants: within a zone parameters keep the given order; each parameter begins at a multiple of
 // parameter_alignment; shards are equal, multiples of shard_alignment, and cover [0, padded()) once.
@@ -22,12 +25,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "engine/base/types.hpp"
 #include "engine/shard/interval.hpp"
+#include "engine/shard/placement.hpp"
 
 namespace shardbook::shard {
 
@@ -40,8 +45,8 @@ inline constexpr std::int64_t shard_alignment = 64;
 // A parameter as this rank holds it once gathered over fsdp.
 struct FlatParameter {
   std::string name;
-  base::Shape shape;                // local: after the cut over tp
-  bool replicated_over_tp = false;  // every tp rank holds the same numbers
+  base::Shape shape;     // of the boxes that are here
+  Placement placement;   // over all axes, this layout's among them
   bool weight_decay = false;
 };
 
@@ -79,12 +84,13 @@ class FlatUnit {
 
   // Weight decay applies to flat indices below this.
   std::int64_t decay_end() const { return decay_end_; }
-  // Parameters that differ over tp. Empty when there are none.
-  Interval tp_sharded() const { return tp_sharded_; }
-
-  // Parameters that every tp rank holds alike, in flat order: before tp_sharded(), behind it, or both. Gaps between them
-  // are within.
-  std::vector<Interval> replicated_over_tp() const;
+  // Where the parameters lie whose placement is so, in flat order: one interval for those that follow each other, with the
+  // gaps between them.
+  std::vector<Interval> where(const std::function<bool(const Placement&)>& is) const;
+  // What of the unit's gradient is a summand over the axis.
+  std::vector<Interval> summands_over(std::string_view axis) const;
+  // What a rank counts of the norm (shard::counts). With padding, which is zeros, where it counts everything.
+  std::vector<Interval> counted(const Place& place) const;
 
   // Which elements of which parameters lie in this interval of the flat buffer, in flat order.
   // Gaps and padding belong to no piece. Allocates; not for use within a step.
@@ -98,7 +104,6 @@ class FlatUnit {
   std::int64_t elements_ = 0;
   std::int64_t shard_elements_ = 0;
   std::int64_t decay_end_ = 0;
-  Interval tp_sharded_;
 };
 
 }  // namespace shardbook::shard

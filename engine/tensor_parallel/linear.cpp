@@ -3,7 +3,7 @@
 namespace shardbook::tensor_parallel {
 
 model::LinearCut linear_cut(const TensorParallelGroup& group, model::LinearCut::Dim dim) {
-  return {dim, group.communicator.size(), group.communicator.index()};
+  return {dim, group.communicator.size(), group.communicator.index(), axis};
 }
 
 ColumnParallelLinear::ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config)

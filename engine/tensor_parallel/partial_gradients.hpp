@@ -2,7 +2,7 @@
 //
 // With tokens cut (sequence.hpp) the gradients of norms, of row-parallel biases and of positions are summands: each rank
 // has those of its rows. They must be summed over tp before the update, or replicas of one number would go different ways.
-// In a unit's flat gradient they lie together (shard/flat_unit.hpp), so a unit takes one all-reduce, or two.
+// Their placement says so (shard/placement.hpp), and in a unit's flat gradient they lie together (shard/flat_unit.hpp), so a unit takes one all-reduce, or two.
 //
 // Source: NVIDIA/Megatron-LM @d98e8a64, megatron/core/distributed/finalize_model_grads.py
 // (_allreduce_non_tensor_model_parallel_grads): one call for all of them at the end of the step. Here it is a unit's own,

@@ -30,6 +30,9 @@ using model::Call;
 using model::Context;
 using tensor::Tensor;
 
+// The axis of the mesh that all this is about.
+inline constexpr std::string_view axis = "tp";
+
 // The tp group, and the stream its collectives run on.
 struct TensorParallelGroup {
   comm::Communicator& communicator;

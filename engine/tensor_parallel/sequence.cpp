@@ -49,6 +49,7 @@ RowParallelToRows::RowParallelToRows(device::Device& device, TensorParallelGroup
     : weights_(config, linear_cut(group, model::LinearCut::Dim::inputs)), role_(model::name_of(config.role)), all_(std::move(all)),
       g_(device, group, config.name + ".scatter_from_region") {
   SHARDBOOK_CHECK(!config.bias || config.late_bias, config.name, ": a row-parallel bias is added after the sum over ranks");
+  if (config.bias) weights_.bias()->placement = {shard::summed_over(axis)};   // each rank adds it to its own rows
 }
 
 //@ tensor_parallel.sequence.row: Sum, and keep my rows; in backward gather the rows of dy, which both gradients read.
@@ -72,7 +73,9 @@ void RowParallelToRows::weight_gradient(Call ctx, const Tensor& x_NI, const Tens
 VocabParallelEmbeddingToRows::VocabParallelEmbeddingToRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
                                                            const std::string& name, std::int64_t vocabulary, std::int64_t width)
     : table_(name, vocabulary, width, shard::part_of(vocabulary, group.communicator.size(), group.communicator.index())),
-      all_(std::move(all)), g_(device, group, name + ".scatter_from_region") {}
+      all_(std::move(all)), g_(device, group, name + ".scatter_from_region") {
+  table_.weight()->placement = {shard::cut_over(axis)};
+}
 
 void VocabParallelEmbeddingToRows::forward(Call ctx, const model::Batch& batch, const Tensor& x_RD) {
   program::Part part(ctx.device.recorder(), "token_embedding");

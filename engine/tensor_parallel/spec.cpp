@@ -6,6 +6,20 @@
 
 namespace shardbook::tensor_parallel {
 
+namespace {
+
+// Makes what `make` makes, and says where the ranks of the group have its parameters.
+template <class Make>
+Make placed(const Make& make, const shard::Along& over_tp) {
+  return [make, over_tp](const auto&... arguments) {
+    auto piece = make(arguments...);
+    for (model::Parameter* parameter : piece->parameters()) parameter->placement = {over_tp};
+    return piece;
+  };
+}
+
+}  // namespace
+
 bool cuts_inputs(model::LinearRole role) { return role == model::LinearRole::projection || role == model::LinearRole::down; }
 
 //@ tensor_parallel.spec: The whole of tensor parallelism, seen from the model: other pieces in the same places.
@@ -33,6 +47,10 @@ model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& de
   spec.loss = [&device, group](std::int64_t vocabulary) {
     return std::make_unique<VocabParallelCrossEntropy>(device, group, vocabulary);
   };
+  // What each rank has whole: of all tokens, or, where they are cut, of its own, so that gradients are summands
+  const shard::Along whole = pieces.cut_tokens ? shard::summed_over(axis) : shard::alike_over(axis);
+  spec.norm = placed(dense.norm, whole);
+  spec.positions = placed(dense.positions, whole);
   return pieces.cut_tokens ? with_tokens_cut(std::move(spec), device, group, pieces) : spec;
 }
 //@end

@@ -12,7 +12,9 @@ shard::Interval my_part(const TensorParallelGroup& group, std::int64_t vocabular
 
 VocabParallelEmbedding::VocabParallelEmbedding(device::Device& device, TensorParallelGroup group, const std::string& name,
                                                std::int64_t vocabulary, std::int64_t width)
-    : rows_(name, vocabulary, width, my_part(group, vocabulary)), reduce_(device, group, name + ".reduce_from_region") {}
+    : rows_(name, vocabulary, width, my_part(group, vocabulary)), reduce_(device, group, name + ".reduce_from_region") {
+  rows_.weight()->placement = {shard::cut_over(axis)};
+}
 
 //@ tensor_parallel.embedding: Look up what is mine, zero the rest, sum over ranks.
 void VocabParallelEmbedding::forward(Call ctx, const model::Batch& batch, const Tensor& x_ND) {

@@ -103,6 +103,14 @@ void draw_anew(model::Draw& draw, const plan::Action& action, bool of_block) {
   if (of_block && (action.kind == plan::Kind::recompute || action.kind == plan::Kind::backward)) ++draw.seed;
 }
 
+void take_summands_for_sums(model::Model& model) {
+  for (model::Parameter* parameter : model.parameters()) {
+    for (shard::Along& along : parameter->placement) {
+      if (along.gradient == shard::Held::summand) along.gradient = shard::Held::same;
+    }
+  }
+}
+
 void forget_places(model::Model& model) {
   for (model::Parameter* parameter : model.parameters()) {
     std::int64_t rows = 0;

@@ -24,6 +24,9 @@ plan::Plan updated_before_the_sums(const plan::Plan& plan, const plan::Network& 
 // Each rank takes its slices for the whole, so that all tp ranks draw the same numbers.
 void forget_places(model::Model& model);
 
+// Each tp rank takes the gradient that it made of its rows for that of all rows.
+void take_summands_for_sums(model::Model& model);
+
 // Attention whose heads are drawn for as if they were the layer's first: ranks that cut them drop alike.
 model::ModelSpec with_one_stream(const model::ModelSpec& dense);
 

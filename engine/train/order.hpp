@@ -30,11 +30,10 @@ struct LabMachine {
 struct Mistakes {
   std::function<model::ModelSpec(const model::ModelSpec& parallel, device::Device&, tensor_parallel::TensorParallelGroup)> pieces;
   std::function<plan::Plan(const plan::Plan&, const plan::Network&)> order;
-  std::function<void(model::Model&)> model;   // before its weights are drawn
+  std::vector<void (*)(model::Model&)> model;   // before it is laid out and its weights are drawn
   std::function<model::ModelSpec(const model::ModelSpec& dense)> uncut;   // pieces, before they are cut over tp
   std::function<void(model::Draw&, const plan::Action&, bool of_block)> draw;   // by what an action's masks are drawn
   std::string unawaited;                      // no stream waits for events whose name ends so
-  bool own_rows = false;                      // gradients of rows are not summed over tp
   bool own_tokens = false;                    // a loss is divided by the rank's own tokens, not by those of all
 };
 

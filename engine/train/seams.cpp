@@ -66,7 +66,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"host.synchronize", [](Choices& c, const std::string& v) { c.synchronize = v == "layer"; }},
       {"initialization.slices",
        [](Choices& c, const std::string& v) {
-         if (v == "alike") c.mistakes.model = forget_places;
+         if (v == "alike") c.mistakes.model.push_back(forget_places);
        }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
@@ -87,7 +87,10 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          if (v == "both_ways") c.mistakes.pieces = with_sums_both_ways;
        }},
       {"tensor_parallel.input_gradient_sum", [](Choices& c, const std::string& v) { c.pieces.await_input_gradient = v == "awaited"; }},
-      {"tensor_parallel.partial_gradients", [](Choices& c, const std::string& v) { c.mistakes.own_rows = v == "unsummed"; }},
+      {"tensor_parallel.partial_gradients",
+       [](Choices& c, const std::string& v) {
+         if (v == "unsummed") c.mistakes.model.push_back(take_summands_for_sums);
+       }},
       {"tensor_parallel.row_bias",
        [](Choices& c, const std::string& v) {
          if (v == "before_the_sum") c.mistakes.pieces = with_bias_before_the_sum;
@@ -112,7 +115,6 @@ Choices choices_of(const config::RunConfig& config) {
     SHARDBOOK_CHECK(seam != seams().end(), "the switch ", row.key, " has no seam");
     if (row.key != "fsdp.prefetch") seam->second(choices, config::switch_value(config, row.key));
   }
-  choices.store.partial_over_tp = choices.pieces.cut_tokens && !choices.mistakes.own_rows;
   return choices;
 }
 

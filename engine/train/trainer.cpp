@@ -64,7 +64,7 @@ struct Trainer::Ends final : plan::Executor {
         t.device_.record(t.compute_, t.all_issued_);
         return t.device_.host_wait(t.all_issued_);
       case Kind::norm:
-        t.optimizer_->sum_squares(t.compute_, t.tp_group_->index() == 0);
+        t.optimizer_->sum_squares(t.compute_);
         return t.reduce_scalars();
       case Kind::update:
         if (!t.update_) return;
@@ -102,7 +102,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.blocks_a_unit);
-  if (mistakes.model) mistakes.model(*model_);
+  for (const auto& mistake : mistakes.model) mistake(*model_);
   draw_otherwise_ = mistakes.draw;
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
 
@@ -122,7 +122,10 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
     if (instead.replicas) replicas_ = instead.replicas({device, compute_, dp_stream_, *dp_group_, *parameters_});
     else replicas_ = std::make_unique<data_parallel::Replicas>(device, compute_, dp_stream_, *dp_group_, *parameters_, each_parameter);
   }
-  if (choices.store.partial_over_tp) {
+  const bool summands_over_tp = std::any_of(network_.units.begin(), network_.units.end(), [](const plan::Unit& unit) {
+    return std::find(unit.sums.begin(), unit.sums.end(), "tp") != unit.sums.end();
+  });
+  if (summands_over_tp) {
     partial_gradients_ = std::make_unique<tensor_parallel::PartialGradients>(
         device, compute_, tensor_parallel::TensorParallelGroup{*tp_group_, tp_stream_}, *parameters_,
         tensor_parallel::PartialGradients::Next{fsdp_stream_, dp_stream_});
@@ -133,7 +136,8 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   scalars_ = tensor::allocate(device, {4}, base::DType::f32, MemoryKind::workspace, "scalars");
   const optimizer::AdamWConfig adamw{static_cast<float>(config.beta1), static_cast<float>(config.beta2), static_cast<float>(config.eps),
                                      static_cast<float>(config.weight_decay), static_cast<float>(config.clip)};
-  optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}));
+  place_in_norm();
+  optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}), norm_place_);
   divisor_ = config.global_tokens() / (mistakes.own_tokens ? config.data_ranks() : 1);
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
   batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
@@ -144,6 +148,23 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
 }
 
 Trainer::~Trainer() = default;
+
+//@ train.norm: Squares are summed over the axes over which some parameter is kept in parts; over another, each rank has them all.
+void Trainer::place_in_norm() {
+  std::vector<shard::Placement> placements;
+  for (const optimizer::ShardState& shard : parameters_->shards()) {
+    for (const shard::FlatParameter& parameter : shard.layout->parameters()) placements.push_back(parameter.placement);
+  }
+  for (std::string_view axis : shard::parted_axes(placements)) {
+    const comm::Communicator& group = axis == "tp" ? *tp_group_ : axis == "dp_shard" ? *fsdp_group_ : *dp_group_;
+    norm_place_.push_back({axis, group.index()});
+  }
+}
+//@end
+
+bool Trainer::squares_sum_over(std::string_view axis) const {
+  return std::any_of(norm_place_.begin(), norm_place_.end(), [axis](const shard::Coordinate& on) { return on.axis == axis; });
+}
 
 // A lab's machine. Under a modelled clock nobody need wait for what is slower: the model adds it.
 void Trainer::take_machine(const LabMachine& machine) {
@@ -235,19 +256,19 @@ int Trainer::number_of(const plan::Action& action) const {
   return action.unit >= 0 && action.units == 1 ? numbers_[static_cast<std::size_t>(action.unit)] : -1;
 }
 
-//@ train.scalars: The squares are summed over fsdp and tp, the loss over fsdp and replicas: tp ranks hold it alike.
+//@ train.scalars: Squares are summed where parameters are kept in parts (fsdp, tp), the loss where tokens are (fsdp, replicas).
 void Trainer::reduce_scalars() {
   const tensor::Tensor squares = scalars_.slice(0, {1});
   const tensor::Tensor loss = scalars_.slice(3, {1});
   if (fsdp_group_->size() > 1) {
     device_.record(compute_, summed_locally_);
     device_.wait(fsdp_stream_, summed_locally_);
-    fsdp_group_->all_reduce(fsdp_stream_, squares, squares);
+    if (squares_sum_over("dp_shard")) fsdp_group_->all_reduce(fsdp_stream_, squares, squares);
     fsdp_group_->all_reduce(fsdp_stream_, loss, loss);
     device_.record(fsdp_stream_, summed_over_fsdp_);
     device_.wait(compute_, summed_over_fsdp_);
   }
-  if (tp_group_->size() > 1) {
+  if (tp_group_->size() > 1 && squares_sum_over("tp")) {
     device_.record(compute_, summed_locally_);
     device_.wait(tp_stream_, summed_locally_);
     if (fsdp_group_->size() > 1) device_.wait(tp_stream_, summed_over_fsdp_);
@@ -258,6 +279,7 @@ void Trainer::reduce_scalars() {
   if (dp_group_->size() > 1) {
     device_.record(compute_, summed_locally_);
     device_.wait(dp_stream_, summed_locally_);
+    if (squares_sum_over("dp_replicate")) dp_group_->all_reduce(dp_stream_, squares, squares);
     dp_group_->all_reduce(dp_stream_, loss, loss);
     device_.record(dp_stream_, summed_over_dp_);
     device_.wait(compute_, summed_over_dp_);

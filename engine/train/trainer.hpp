@@ -81,6 +81,8 @@ class Trainer {
   // The kinds that are the trainer's own: what layers compute, and the two ends of a step.
   struct Computes;
   struct Ends;
+  void place_in_norm();
+  bool squares_sum_over(std::string_view axis) const;
   void take_machine(const LabMachine& machine);
   void choose_executors();
   void allocate_activations(base::DType activation);
@@ -101,10 +103,11 @@ class Trainer {
   std::unique_ptr<model::Context> ctx_;
   std::unique_ptr<fsdp::ShardedParameters> parameters_;
   std::unique_ptr<plan::Executor> replicas_;            // null where there is one
-  std::unique_ptr<plan::Executor> partial_gradients_;   // null where tp ranks see the same tokens
+  std::unique_ptr<plan::Executor> partial_gradients_;   // null where none has summands over tp
   std::unique_ptr<Batches> batches_;
   std::unique_ptr<optimizer::AdamW> optimizer_;
   optimizer::LearningRate learning_rate_;
+  shard::Place norm_place_;                             // where this rank stands along the axes over which squares are summed
   plan::Network network_;
   Order order_;
   std::vector<std::unique_ptr<plan::Executor>> own_;

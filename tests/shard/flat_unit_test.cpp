@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "engine/base/check.hpp"
@@ -11,34 +12,40 @@
 namespace shardbook::shard {
 namespace {
 
+const Placement cut{cut_over("tp")}, alike{alike_over("tp")}, summed{summed_over("tp")};
+
+// What a tp rank counts that is not the first: of parameters that are alike it leaves the counting to that one.
+std::vector<Interval> counted_by_others(const FlatUnit& unit) { return unit.counted({{"tp", 1}}); }
+
 // The parameters of one transformer block of width d under tp, as one rank holds them.
 std::vector<FlatParameter> block(std::int64_t d, std::int64_t tp) {
-  return {{"norm1.weight", {d}, true, false},
-          {"norm1.bias", {d}, true, false},
-          {"qkv.weight", {3 * d / tp, d}, false, true},
-          {"qkv.bias", {3 * d / tp}, false, false},
-          {"out.weight", {d, d / tp}, false, true},
-          {"out.bias", {d}, true, false},
-          {"norm2.weight", {d}, true, false},
-          {"norm2.bias", {d}, true, false},
-          {"up.weight", {4 * d / tp, d}, false, true},
-          {"up.bias", {4 * d / tp}, false, false},
-          {"down.weight", {d, 4 * d / tp}, false, true},
-          {"down.bias", {d}, true, false}};
+  return {{"norm1.weight", {d}, alike, false},
+          {"norm1.bias", {d}, alike, false},
+          {"qkv.weight", {3 * d / tp, d}, cut, true},
+          {"qkv.bias", {3 * d / tp}, cut, false},
+          {"out.weight", {d, d / tp}, cut, true},
+          {"out.bias", {d}, alike, false},
+          {"norm2.weight", {d}, alike, false},
+          {"norm2.bias", {d}, alike, false},
+          {"up.weight", {4 * d / tp, d}, cut, true},
+          {"up.bias", {4 * d / tp}, cut, false},
+          {"down.weight", {d, 4 * d / tp}, cut, true},
+          {"down.bias", {d}, alike, false}};
 }
 
 TEST(FlatUnit, OrdersParametersByZone) {
-  const FlatUnit unit("u", {{"bias", {8}, true, false},
-                            {"sharded bias", {8}, false, false},
-                            {"sharded weight", {8}, false, true},
-                            {"table", {8}, true, true}},
+  const FlatUnit unit("u", {{"bias", {8}, summed, false},
+                            {"cut bias", {8}, cut, false},
+                            {"cut weight", {8}, cut, true},
+                            {"table", {8}, summed, true}},
                       1);
   std::vector<std::string> names;
   for (const FlatParameter& parameter : unit.parameters()) names.push_back(parameter.name);
-  EXPECT_EQ(names, (std::vector<std::string>{"table", "sharded weight", "sharded bias", "bias"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"table", "cut weight", "cut bias", "bias"}));
   EXPECT_EQ(unit.decay_end(), 16);
-  EXPECT_EQ(unit.tp_sharded(), (Interval{8, 24}));
-  EXPECT_EQ(unit.replicated_over_tp(), (std::vector<Interval>{{0, 8}, {24, 32}}));
+  EXPECT_EQ(counted_by_others(unit), (std::vector<Interval>{{8, 24}}));
+  EXPECT_EQ(unit.counted({{"tp", 0}}), (std::vector<Interval>{{0, 64}}));
+  EXPECT_EQ(unit.summands_over("tp"), (std::vector<Interval>{{0, 8}, {24, 32}}));
   EXPECT_EQ(unit.elements(), 32);
   EXPECT_EQ(unit.padded(), 64);
 }
@@ -49,28 +56,46 @@ TEST(FlatUnit, HoldsABlockWithoutGapsAtTheSizesThatAreTrained) {
       const FlatUnit unit("blocks.0", block(d, tp), 4);
       EXPECT_EQ(unit.elements(), (12 * d * d + 7 * d) / tp + 6 * d) << d << " under tp " << tp;
       EXPECT_EQ(unit.decay_end(), 12 * d * d / tp);
-      EXPECT_EQ(unit.tp_sharded(), (Interval{0, (12 * d * d + 7 * d) / tp}));
-      EXPECT_EQ(unit.replicated_over_tp(), (std::vector<Interval>{{(12 * d * d + 7 * d) / tp, unit.elements()}}));
+      EXPECT_EQ(counted_by_others(unit), (std::vector<Interval>{{0, (12 * d * d + 7 * d) / tp}}));
+      EXPECT_TRUE(unit.summands_over("tp").empty());
     }
   }
 }
 
-TEST(FlatUnit, BeginsTheTpShardedIntervalAtZeroWhenNothingDecayedIsReplicated) {
-  const FlatUnit unit("u", {{"a", {8}, false, true}, {"b", {8}, false, true}}, 1);
-  EXPECT_EQ(unit.tp_sharded(), (Interval{0, 16}));
-  EXPECT_TRUE(unit.replicated_over_tp().empty());
+TEST(FlatUnit, CountsAllOfItWithItsPaddingWhereEverythingIsCut) {
+  const FlatUnit unit("u", {{"a", {8}, cut, true}, {"b", {8}, cut, true}}, 1);
+  EXPECT_EQ(counted_by_others(unit), (std::vector<Interval>{{0, 64}}));
+  EXPECT_TRUE(unit.summands_over("tp").empty());
   EXPECT_EQ(unit.decay_end(), 16);
 }
 
-TEST(FlatUnit, HasAnEmptyTpShardedIntervalWhenEverythingIsReplicated) {
-  const FlatUnit unit("u", {{"a", {8}, true, true}, {"b", {8}, true, false}}, 2);
-  EXPECT_TRUE(unit.tp_sharded().empty());
-  EXPECT_EQ(unit.replicated_over_tp(), (std::vector<Interval>{{0, 16}}));
+TEST(FlatUnit, LeavesAllCountingToTheFirstRankWhereEverythingIsAlike) {
+  const FlatUnit unit("u", {{"a", {8}, summed, true}, {"b", {8}, summed, false}}, 2);
+  EXPECT_TRUE(counted_by_others(unit).empty());
+  EXPECT_EQ(unit.summands_over("tp"), (std::vector<Interval>{{0, 16}}));
   EXPECT_EQ(unit.decay_end(), 8);
 }
 
+TEST(FlatUnit, GivesEachPlacementAZoneAndThoseWithMorePartsTheMiddle) {
+  const Placement of_expert{cut_over("tp"), cut_over("ep")};
+  const FlatUnit unit("u", {{"bias", {8}, alike, false},
+                            {"expert bias", {8}, of_expert, false},
+                            {"expert", {8}, of_expert, true},
+                            {"weight", {8}, cut, true},
+                            {"row bias", {8}, summed, false},
+                            {"table", {8}, {}, true}},   // of no axis anything is said: alike
+                      1);
+  std::vector<std::string> names;
+  for (const FlatParameter& parameter : unit.parameters()) names.push_back(parameter.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"table", "weight", "expert", "expert bias", "row bias", "bias"}));
+  EXPECT_EQ(unit.decay_end(), 24);
+  EXPECT_EQ(unit.counted({{"tp", 1}, {"ep", 0}}), (std::vector<Interval>{{8, 32}}));
+  EXPECT_EQ(unit.counted({{"tp", 0}, {"ep", 1}}), (std::vector<Interval>{{16, 32}}));
+  EXPECT_EQ(unit.summands_over("tp"), (std::vector<Interval>{{32, 40}}));
+}
+
 TEST(FlatUnit, AlignsParametersTo16BytesAndShardsTo128BytesInBf16) {
-  const FlatUnit unit("u", {{"a", {3}, true, true}, {"b", {5}, true, true}, {"c", {1}, true, false}}, 3);
+  const FlatUnit unit("u", {{"a", {3}, alike, true}, {"b", {5}, alike, true}, {"c", {1}, alike, false}}, 3);
   EXPECT_EQ(unit.range("a"), (Interval{0, 3}));
   EXPECT_EQ(unit.range("b"), (Interval{8, 13}));
   EXPECT_EQ(unit.range("c"), (Interval{16, 17}));
@@ -79,7 +104,7 @@ TEST(FlatUnit, AlignsParametersTo16BytesAndShardsTo128BytesInBf16) {
 }
 
 TEST(FlatUnit, FindsThePiecesOfAnInterval) {
-  const FlatUnit unit("u", {{"a", {10}, true, true}, {"b", {4, 4}, true, true}}, 1);
+  const FlatUnit unit("u", {{"a", {10}, alike, true}, {"b", {4, 4}, alike, true}}, 1);
   const std::vector<Piece> pieces = unit.pieces({6, 20});
   ASSERT_EQ(pieces.size(), 2u);
   EXPECT_EQ(unit.parameters()[static_cast<std::size_t>(pieces[0].parameter)].name, "a");
@@ -116,9 +141,10 @@ TEST(FlatUnit, OwnsEveryGlobalElementExactlyOnceForRandomUnits) {
         const Global& global = globals[i];
         shards.push_back(global.dim < 0 ? replicated(std::to_string(i), global.shape)
                                         : cut_along(std::to_string(i), global.shape, global.dim, tp, tp_index));
-        parameters.push_back({shards.back().name, shards.back().local_shape(), global.dim < 0, global.decay});
+        parameters.push_back({shards.back().name, shards.back().local_shape(), global.dim < 0 ? alike : cut, global.decay});
       }
       const FlatUnit unit("u", parameters, fsdp);
+      const std::vector<Interval> by_others = counted_by_others(unit);
       std::int64_t at = 0;
       for (int index = 0; index < fsdp; ++index) {
         ASSERT_EQ(unit.shard(index).begin, at);
@@ -130,7 +156,7 @@ TEST(FlatUnit, OwnsEveryGlobalElementExactlyOnceForRandomUnits) {
           for (std::int64_t e = piece.elements.begin; e < piece.elements.end; ++e) {
             const std::int64_t flat = piece.flat.begin + e - piece.elements.begin;
             ASSERT_EQ(flat < unit.decay_end(), globals[i].decay);
-            ASSERT_EQ(unit.tp_sharded().contains(flat), globals[i].dim >= 0);
+            ASSERT_EQ(std::any_of(by_others.begin(), by_others.end(), [flat](Interval one) { return one.contains(flat); }), globals[i].dim >= 0);
             ++owners[i].at(static_cast<std::size_t>(shards[i].global_element(e)));
           }
         }
@@ -148,6 +174,7 @@ TEST(FlatUnit, StopsAProgrammersMistake) {
   EXPECT_THROW(FlatUnit("u", {}, 1), base::Failure);
   EXPECT_THROW(FlatUnit("u", {{"a", {4}}, {"a", {4}}}, 1), base::Failure);
   EXPECT_THROW(FlatUnit("u", {{"a", {4}}}, 0), base::Failure);
+  EXPECT_THROW(FlatUnit("u", {{"a", {4}, {{"tp", Held::part, Held::same, Held::part}}}}, 1), base::Failure);
   const FlatUnit unit("u", {{"a", {4}}}, 2);
   EXPECT_THROW(unit.range("b"), base::Failure);
   EXPECT_THROW(unit.shard(2), base::Failure);

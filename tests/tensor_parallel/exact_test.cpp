@@ -140,7 +140,7 @@ void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) 
 void sum_partial_gradients(Bench& bench, const std::vector<model::Parameter*>& parameters) {
   bench.rank.device.synchronize();
   for (model::Parameter* parameter : parameters) {
-    if (parameter->replicated_over_tp) bench.group->all_reduce(bench.stream, parameter->gradient, parameter->gradient);
+    if (shard::along(parameter->placement, "tp").gradient == shard::Held::summand) bench.group->all_reduce(bench.stream, parameter->gradient, parameter->gradient);
   }
   bench.rank.device.synchronize();
 }
