@@ -101,6 +101,7 @@ struct AddBiasResidualArgs {
 // is_dropped()); the others are multiplied by `scale`. Element i of the tensor is element first + (i / run) · stride +
 // i mod run of the whole one: a rank that holds some heads has runs, one that holds some rows has one.
 struct DropoutMask { std::uint64_t key; std::uint32_t threshold; float scale; std::int64_t first, run, stride; };
+constexpr DropoutMask no_dropout{0, 0, 1.0f, 0, 1, 0};
 // y = x · scale, or 0 where dropped. y may be x.
 struct DropoutArgs { const void* x; void* y; std::int64_t elements; DropoutMask mask; DType dtype; };
 // out = residual + (x + bias_D) · scale, or residual where dropped (bias may be null). One run. out may be residual or x.
@@ -162,17 +163,18 @@ struct FlashAttentionSizes {
   std::int64_t row_stride;                                              // elements: (H + 2G)·K in one fused row
 };
 // out_NHK[n, h] = Σ_t p_t v_t over keys t ≤ s, p = softmax(scale · q·k); logsumexp_BHS = log Σ_t e^(scale · q·k), of stat
-// type. Rows of `out` are H·K apart.
+// type. Rows of `out` are H·K apart. What `mask` drops of p, the tensor [B, H, S, S] in runs of H·S·S, does not count in
+// `out`; the logsumexp is that of all.
 struct FlashAttentionForwardArgs {
   const void* q; const void* k; const void* v; void* out_NHK; void* logsumexp_BHS;
-  FlashAttentionSizes sizes; float scale; DType dtype;
+  FlashAttentionSizes sizes; float scale; DType dtype; DropoutMask mask = no_dropout;
 };
 // p is made anew from scores and logsumexp, the row sums Σ_t p·dp as δ_BHS = Σ_k dout·out (stat type, written here).
 // dq, dk and dv lie as q, k and v do, row_stride apart.
 struct FlashAttentionBackwardArgs {
   const void* q; const void* k; const void* v; const void* out_NHK; const void* dout_NHK; const void* logsumexp_BHS;
   void* delta_BHS; void* dq; void* dk; void* dv;
-  FlashAttentionSizes sizes; float scale; DType dtype;
+  FlashAttentionSizes sizes; float scale; DType dtype; DropoutMask mask = no_dropout;
 };
 
 // Cross entropy over a vocabulary that is cut in [vocab_begin, vocab_end) a rank (V local columns).

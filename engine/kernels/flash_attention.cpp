@@ -16,6 +16,11 @@ void expect_heads(const char* op, const GroupedHeads& heads) {
                   " query heads do not divide over ", heads.key_value_heads, " key-value heads");
 }
 
+void expect_mask(const char* op, const GroupedHeads& heads, const DropoutMask& mask) {
+  const std::int64_t run = heads.heads * heads.positions * heads.positions;
+  SHARDBOOK_CHECK(mask.threshold == 0 || mask.run == run, op, ": a mask of runs of ", mask.run, ", not of ", run, ": the squares of all heads");
+}
+
 FlashAttentionSizes sizes_of(const GroupedHeads& heads) {
   return {heads.sequences, heads.heads, heads.key_value_heads, heads.positions, heads.head_dim, heads.width()};
 }
@@ -47,9 +52,10 @@ bool flash_attention_on_cuda(base::DType activation, std::int64_t head_dim) {
 }
 
 void flash_attention_forward(Lane lane, const GroupedHeads& heads, float scale, const Tensor& qkv_NE, const Tensor& out_NI,
-                             const Tensor& logsumexp_BHS) {
-  static constexpr const char* op = "flash_attention_forward";
+                             const Tensor& logsumexp_BHS, const DropoutMask& mask) {
+  const char* const op = mask.threshold == 0 ? "flash_attention_forward" : "flash_attention_dropout_forward";
   expect_heads(op, heads);
+  expect_mask(op, heads, mask);
   expect_shape(op, "qkv_NE", qkv_NE, {heads.tokens(), heads.width()});
   expect_shape(op, "out_NI", out_NI, {heads.tokens(), heads.query_width()});
   expect_same_type(op, "out_NI", out_NI, qkv_NE);
@@ -59,15 +65,16 @@ void flash_attention_forward(Lane lane, const GroupedHeads& heads, float scale, 
   desc.flops(2 * 2 * pairs(heads) * heads.head_dim)  // scores and context
       .reads(qkv_NE.use()).writes(out_NI.use()).writes(logsumexp_BHS.use());
   const Sections at(heads, qkv_NE);
-  const FlashAttentionForwardArgs args{at.q, at.k, at.v, out_NI.data, logsumexp_BHS.data, sizes_of(heads), scale, qkv_NE.storage};
+  const FlashAttentionForwardArgs args{at.q, at.k, at.v, out_NI.data, logsumexp_BHS.data, sizes_of(heads), scale, qkv_NE.storage, mask};
   lane.device().launch(lane, desc, args, &host::flash_attention_forward, &cuda::flash_attention_forward);
 }
 
 void flash_attention_backward(Lane lane, const GroupedHeads& heads, float scale, const Tensor& qkv_NE, const Tensor& out_NI,
                               const Tensor& dout_NI, const Tensor& logsumexp_BHS, const Tensor& delta_BHS,
-                              const Tensor& dqkv_NE) {
-  static constexpr const char* op = "flash_attention_backward";
+                              const Tensor& dqkv_NE, const DropoutMask& mask) {
+  const char* const op = mask.threshold == 0 ? "flash_attention_backward" : "flash_attention_dropout_backward";
   expect_heads(op, heads);
+  expect_mask(op, heads, mask);
   expect_shape(op, "qkv_NE", qkv_NE, {heads.tokens(), heads.width()});
   expect_shape(op, "dqkv_NE", dqkv_NE, qkv_NE.shape);
   expect_shape(op, "out_NI", out_NI, {heads.tokens(), heads.query_width()});
@@ -83,7 +90,7 @@ void flash_attention_backward(Lane lane, const GroupedHeads& heads, float scale,
       .writes(delta_BHS.use()).writes(dqkv_NE.use());
   const Sections at(heads, qkv_NE), to(heads, dqkv_NE);
   const FlashAttentionBackwardArgs args{at.q, at.k, at.v, out_NI.data, dout_NI.data, logsumexp_BHS.data, delta_BHS.data,
-                                        to.q, to.k, to.v, sizes_of(heads), scale, qkv_NE.storage};
+                                        to.q, to.k, to.v, sizes_of(heads), scale, qkv_NE.storage, mask};
   lane.device().launch(lane, desc, args, &host::flash_attention_backward, &cuda::flash_attention_backward);
 }
 

@@ -10,9 +10,13 @@
 //
 // q, k and v are read where the projection left them, tokens first: qkv_NE with E = (H + 2G)·K, heads of q first,
 // then of k, then of v. No op here is a collective; all check shapes.
+//
+// Dropout of the probabilities (dropout.hpp) is drawn tile by tile, each way anew: the same masks as of the unfused form,
+// since an element's fate is a function of its place alone. `mask` is of the tensor [B, H, S, S] in runs of H·S·S.
 #pragma once
 
 #include "engine/device/device.hpp"
+#include "engine/kernels/arguments.hpp"
 #include "engine/tensor/tensor.hpp"
 
 namespace shardbook::kernels {
@@ -33,11 +37,11 @@ bool flash_attention_on_cuda(base::DType activation, std::int64_t head_dim);
 
 // out_NI = softmax over keys t ≤ s of (scale · q·k), times v. logsumexp_BHS (nominal f32, [B·H·S]) is for backward.
 void flash_attention_forward(Lane lane, const GroupedHeads& heads, float scale, const Tensor& qkv_NE, const Tensor& out_NI,
-                             const Tensor& logsumexp_BHS);
+                             const Tensor& logsumexp_BHS, const DropoutMask& mask = no_dropout);
 // dqkv_NE from dout_NI. out and logsumexp are what forward wrote; delta_BHS (nominal f32) is scratch. dqkv may
 // not be qkv.
 void flash_attention_backward(Lane lane, const GroupedHeads& heads, float scale, const Tensor& qkv_NE, const Tensor& out_NI,
                               const Tensor& dout_NI, const Tensor& logsumexp_BHS, const Tensor& delta_BHS,
-                              const Tensor& dqkv_NE);
+                              const Tensor& dqkv_NE, const DropoutMask& mask = no_dropout);
 
 }  // namespace shardbook::kernels

@@ -165,13 +165,13 @@ void FlashAttention::share_workspace(const Attention& other) { delta_BHS_ = dyna
 
 void FlashAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  kernels::flash_attention_forward(ctx.compute, heads(ctx), scale_, qkv_NE, out_NI, kept.tensors[1]);
+  kernels::flash_attention_forward(ctx.compute, heads(ctx), scale_, qkv_NE, out_NI, kept.tensors[1], mask_(ctx));
 }
 
 void FlashAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
   kernels::flash_attention_backward(ctx.compute, heads(ctx), scale_, kept.tensors[0], out_NI, dout_NI, kept.tensors[1], delta_BHS_,
-                                    dqkv_NE);
+                                    dqkv_NE, mask_(ctx));
 }
 
 }  // namespace shardbook::model

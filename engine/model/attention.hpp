@@ -14,6 +14,8 @@
 // Heads do not speak to each other, so a tp rank does its own heads and nothing is exchanged.
 #pragma once
 
+#include <functional>
+
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/flash_attention.hpp"
 #include "engine/model/spec.hpp"
@@ -89,6 +91,8 @@ class RecomputedAttention final : public CausalAttention {
 class FlashAttention final : public Attention {
  public:
   explicit FlashAttention(const AttentionConfig& config);
+  // Which probabilities are dropped, drawn at each call; none, unless it is said.
+  void drop_by(std::function<kernels::DropoutMask(const Context&)> mask) { mask_ = std::move(mask); }
   Kept keep(Context& ctx, const std::string& name) override;  // qkv_NE, logsumexp_BHS
   void allocate_workspace(Context& ctx) override;
   void share_workspace(const Attention& other) override;
@@ -101,6 +105,7 @@ class FlashAttention final : public Attention {
 
   AttentionConfig config_;
   float scale_;
+  std::function<kernels::DropoutMask(const Context&)> mask_ = [](const Context&) { return kernels::no_dropout; };
   Tensor delta_BHS_;  // scratch of backward, shared by all layers
 };
 

@@ -47,12 +47,12 @@ void RowDropout::backward(Context& ctx, const Tensor& dx_RD) {
   kernels::dropout(ctx.compute, "dropout_backward", dx_RD, mask_of_rows(ctx, place_, rate_, dx_RD.shape[1]), dx_RD);
 }
 
-DroppedValues::DroppedValues(const AttentionConfig& config, double rate)
+ProbabilityMask::ProbabilityMask(const AttentionConfig& config, double rate)
     : place_(generator_key(config.name + ".probability")), rate_(rate), heads_(config.heads), first_head_(config.part * config.heads),
       all_heads_(config.parts * config.heads) {}
 
 //@ model.dropout.heads: The heads that are here, as elements of the squares of all heads of the layer: a run a sequence.
-kernels::DropoutMask DroppedValues::mask(const Context& ctx) const {
+kernels::DropoutMask ProbabilityMask::operator()(const Context& ctx) const {
   const std::int64_t square = ctx.batch.positions * ctx.batch.positions;
   const std::int64_t first = (ctx.draw.first_sequence * all_heads_ + first_head_) * square;
   return kernels::dropout_mask(rate_, key_of(ctx, place_), first, heads_ * square, all_heads_ * square);
@@ -60,17 +60,17 @@ kernels::DropoutMask DroppedValues::mask(const Context& ctx) const {
 //@end
 
 void DroppedValues::forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& square_BHSS, const Tensor& out_BHSK) {
-  kernels::dropout(ctx.compute, "dropout_forward", p_BHSS, mask(ctx), square_BHSS);
+  kernels::dropout(ctx.compute, "dropout_forward", p_BHSS, mask_(ctx), square_BHSS);
   kernels::attention_context(ctx.compute, square_BHSS, v_BHSK, out_BHSK);
 }
 
 //@ model.dropout.probability: The dropped probabilities are made again in the place where their gradient will be.
 void DroppedValues::backward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& dout_BHSK, const Tensor& dp_BHSS,
                              const Tensor& dv_BHSK) {
-  kernels::dropout(ctx.compute, "dropout_forward", p_BHSS, mask(ctx), dp_BHSS);
+  kernels::dropout(ctx.compute, "dropout_forward", p_BHSS, mask_(ctx), dp_BHSS);
   kernels::attention_value_gradient(ctx.compute, dp_BHSS, dout_BHSK, dv_BHSK);
   kernels::attention_probability_gradient(ctx.compute, dout_BHSK, v_BHSK, dp_BHSS);
-  kernels::dropout(ctx.compute, "dropout_backward", dp_BHSS, mask(ctx), dp_BHSS);
+  kernels::dropout(ctx.compute, "dropout_backward", dp_BHSS, mask_(ctx), dp_BHSS);
 }
 //@end
 
@@ -82,9 +82,12 @@ ModelSpec with_dropout(ModelSpec spec, const DropoutRates& rates) {
   if (rates.attention > 0) {
     spec.attention = [make = spec.attention, rate = rates.attention](const AttentionConfig& config) {
       std::unique_ptr<Attention> attention = make(config);
-      auto* const unfused = dynamic_cast<CausalAttention*>(attention.get());
-      SHARDBOOK_CHECK(unfused != nullptr, "attention by tiles never has the probabilities that would be dropped");
-      unfused->weigh_values_by(std::make_unique<DroppedValues>(config, rate));
+      const ProbabilityMask mask(config, rate);
+      if (auto* const unfused = dynamic_cast<CausalAttention*>(attention.get())) {
+        unfused->weigh_values_by(std::make_unique<DroppedValues>(mask));
+      } else {
+        dynamic_cast<FlashAttention&>(*attention).drop_by(mask);
+      }
       return attention;
     };
   }

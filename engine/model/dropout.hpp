@@ -28,8 +28,7 @@ struct DropoutRates {
   double attention = 0;   // of probabilities
 };
 
-// `spec` with pieces that drop, where a rate is not 0. REQUIRES: attention has its probabilities as a whole (no tiles), if
-// those are dropped.
+// `spec` with pieces that drop, where a rate is not 0.
 ModelSpec with_dropout(ModelSpec spec, const DropoutRates& rates);
 
 // out = residual + branch + bias: nothing is dropped, so the gradient of the branch is that of out.
@@ -68,20 +67,28 @@ class RowDropout final : public Dropout {
   double rate_;
 };
 
-// Of probabilities: those of the heads that are here, of all heads of the layer.
+// Which probabilities are dropped: those of the heads that are here, as a part of those of all heads of the layer.
+class ProbabilityMask {
+ public:
+  ProbabilityMask(const AttentionConfig& config, double rate);
+  kernels::DropoutMask operator()(const Context& ctx) const;
+
+ private:
+  std::uint32_t place_;
+  double rate_;
+  std::int64_t heads_, first_head_, all_heads_;
+};
+
+// p · v with some of p dropped, where the square of p is whole.
 class DroppedValues final : public WeightedValues {
  public:
-  DroppedValues(const AttentionConfig& config, double rate);
+  explicit DroppedValues(ProbabilityMask mask) : mask_(mask) {}
   void forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& square_BHSS, const Tensor& out_BHSK) override;
   void backward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor& dout_BHSK, const Tensor& dp_BHSS,
                 const Tensor& dv_BHSK) override;
 
  private:
-  kernels::DropoutMask mask(const Context& ctx) const;
-
-  std::uint32_t place_;
-  double rate_;
-  std::int64_t heads_, first_head_, all_heads_;
+  ProbabilityMask mask_;
 };
 
 }  // namespace shardbook::model

@@ -1,4 +1,6 @@
 // Flash attention equals its host reference: within a derived bound, and exactly where sums are exact.
+#include "engine/kernels/dropout.hpp"
+#include "engine/kernels/random.hpp"
 #include "tests/gpu/gpu_test.hpp"
 
 namespace shardbook::gpu_test {
@@ -20,8 +22,8 @@ std::int64_t value_at(const Sizes& s, std::int64_t token, std::int64_t g, std::i
 
 // The numbers of one layer, on both sides.
 struct Layer {
-  Layer(const Sizes& sizes, float scale, std::vector<double> qkv_values, std::vector<double> dout_values)
-      : sizes(sizes), scale(scale), qkv(std::move(qkv_values), DType::bf16), out(unwritten(tokens_of(sizes) * width_of(sizes)), DType::bf16),
+  Layer(const Sizes& sizes, float scale, std::vector<double> qkv_values, std::vector<double> dout_values, const kernels::DropoutMask& mask = kernels::no_dropout)
+      : sizes(sizes), scale(scale), mask(mask), qkv(std::move(qkv_values), DType::bf16), out(unwritten(tokens_of(sizes) * width_of(sizes)), DType::bf16),
         logsumexp(unwritten(statistics_of(sizes)), DType::f32), dout(std::move(dout_values), DType::bf16),
         delta(unwritten(statistics_of(sizes)), DType::f32), dqkv(unwritten(tokens_of(sizes) * sizes.row_stride), DType::bf16) {}
 
@@ -35,7 +37,7 @@ struct Layer {
   void forward() {
     run_both([&](bool gpu) {
       return kernels::FlashAttentionForwardArgs{q(qkv, gpu), k(qkv, gpu), v(qkv, gpu), out.at(gpu), logsumexp.at(gpu), sizes, scale,
-                                                gpu ? DType::bf16 : DType::f64};
+                                                gpu ? DType::bf16 : DType::f64, mask};
     }, &kernels::host::flash_attention_forward, &kernels::cuda::flash_attention_forward);
   }
   // Both sides begin backward from the same context and logsumexp: forward's on the host, as they are stored.
@@ -46,7 +48,7 @@ struct Layer {
     run_both([&](bool gpu) {
       return kernels::FlashAttentionBackwardArgs{q(qkv, gpu), k(qkv, gpu), v(qkv, gpu), out.at(gpu), dout.at(gpu), logsumexp.at(gpu),
                                                  delta.at(gpu), q(dqkv, gpu), k(dqkv, gpu), v(dqkv, gpu), sizes, scale,
-                                                 gpu ? DType::bf16 : DType::f64};
+                                                 gpu ? DType::bf16 : DType::f64, mask};
     }, &kernels::host::flash_attention_backward, &kernels::cuda::flash_attention_backward);
   }
   static std::vector<double> host(const Numbers& numbers) {
@@ -56,7 +58,14 @@ struct Layer {
   }
 
   Sizes sizes;
+  // What p counts for: of what is dropped 0.
+  double kept(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
+    const std::int64_t element = mask.first + b * mask.stride + (h * sizes.positions + s) * sizes.positions + t;
+    return kernels::is_dropped(mask.key, static_cast<std::uint64_t>(element), mask.threshold) ? 0.0 : mask.scale;
+  }
+
   float scale;
+  kernels::DropoutMask mask;
   Numbers qkv, out, logsumexp, dout, delta, dqkv;
 };
 
@@ -116,9 +125,9 @@ void expect_forward(Layer& l) {
     logsumexp_error[static_cast<std::size_t>(statistic)] = sums + 4 * unit_f32 * (largest + std::abs(l.logsumexp[static_cast<std::size_t>(statistic)]));
     for (std::int64_t i = 0; i < sizes.head_dim; ++i) {
       double weighed = 0;
-      for (std::int64_t t = 0; t <= s; ++t) weighed += p[static_cast<std::size_t>(t)] * std::abs(l.qkv[static_cast<std::size_t>(value_at(sizes, n - s + t, g, i))]);
+      for (std::int64_t t = 0; t <= s; ++t) weighed += l.kept(n / sizes.positions, h, s, t) * p[static_cast<std::size_t>(t)] * std::abs(l.qkv[static_cast<std::size_t>(value_at(sizes, n - s + t, g, i))]);
       // Numerator (its p rounded to bf16) and denominator.
-      error[static_cast<std::size_t>(n * width_of(sizes) + h * sizes.head_dim + i)] = 1.01 * weighed * (2 * sums + unit_bf16);
+      error[static_cast<std::size_t>(n * width_of(sizes) + h * sizes.head_dim + i)] = 1.01 * weighed * (2 * sums + unit_bf16 + unit_f32);
     }
   });
   expect_within(l.out, [&](std::size_t i) { return error[i]; });
@@ -138,19 +147,20 @@ void expect_backward(Layer& l) {
     for (std::int64_t t = 0; t <= s; ++t) {
       const std::int64_t key = n - s + t;
       const Dot z = score(l, n, h, key, g);
+      const double kept = l.kept(n / sizes.positions, h, s, t);
       const Dot dp = dot(sizes.head_dim, [&](std::int64_t i) { return number(l.dout, row + i); }, [&](std::int64_t i) { return number(l.qkv, value_at(sizes, key, g, i)); });
       const double p = std::exp(l.scale * z.sum - logsumexp);
       const double p_error = exponential_error(l, z.magnitude, std::abs(l.scale * z.sum) + std::abs(logsumexp));
       // dscore = p (dp − δ), rounded to bf16
-      const double dscore = p * std::abs(dp.sum - delta.sum);
-      const double difference = tensor_gamma(sizes.head_dim) * (dp.magnitude + delta.magnitude);
+      const double dscore = p * std::abs(kept * dp.sum - delta.sum);
+      const double difference = tensor_gamma(sizes.head_dim + 1) * (kept * dp.magnitude + delta.magnitude);
       const double dscore_error = 1.01 * (p * difference + dscore * (p_error + unit_bf16 + 3 * unit_f32));
       for (std::int64_t i = 0; i < sizes.head_dim; ++i) {
         const double q = std::abs(number(l.qkv, query_at(sizes, n, h, i))), k = std::abs(number(l.qkv, key_at(sizes, key, g, i)));
         error[static_cast<std::size_t>(query_at(sizes, n, h, i))] += l.scale * k * (dscore_error + tensor_gamma(terms) * 1.01 * dscore);
         error[static_cast<std::size_t>(key_at(sizes, key, g, i))] += l.scale * q * (dscore_error + tensor_gamma(terms) * 1.01 * dscore);
         error[static_cast<std::size_t>(value_at(sizes, key, g, i))] +=
-            1.01 * p * std::abs(number(l.dout, row + i)) * (p_error + unit_bf16 + tensor_gamma(terms));
+            1.01 * kept * p * std::abs(number(l.dout, row + i)) * (p_error + unit_bf16 + tensor_gamma(terms));
       }
     }
   });
@@ -173,6 +183,28 @@ TEST_F(FlashAttention, EqualsItsHostReference) {
   }
 }
 
+// A rank's heads, of twice as many in each sequence.
+kernels::DropoutMask half_of_the_heads(const Sizes& sizes, double rate) {
+  const std::int64_t square = sizes.positions * sizes.positions;
+  return kernels::dropout_mask(rate, 0x5EED, (6 * sizes.heads + 1) * square, sizes.heads * square, 2 * sizes.heads * square);
+}
+
+TEST_F(FlashAttention, WithDropoutEqualsItsHostReference) {
+  for (const std::int64_t head_dim : {32, 64, 128}) {
+    for (const std::int64_t positions : {1, 64, 130, 257}) {
+      for (const std::int64_t key_value_heads : {4, 2}) {
+        SCOPED_TRACE(testing::Message() << positions << " positions, heads of " << head_dim << ", 4 share " << key_value_heads);
+        Gpu::get().reset();
+        const Sizes sizes = sizes_of(2, 4, key_value_heads, positions, head_dim);
+        Layer layer(sizes, 1 / std::sqrt(static_cast<float>(head_dim)), normal(tokens_of(sizes) * sizes.row_stride, 1.5),
+                    normal(tokens_of(sizes) * width_of(sizes)), half_of_the_heads(sizes, 0.3));
+        expect_forward(layer);
+        expect_backward(layer);
+      }
+    }
+  }
+}
+
 TEST_F(FlashAttention, OfLongSequencesEqualsItsHostReference) {
   const Sizes sizes = sizes_of(1, 2, 1, 1500, 128);
   Layer layer(sizes, 0.1f, normal(tokens_of(sizes) * sizes.row_stride), normal(tokens_of(sizes) * width_of(sizes)));
@@ -181,29 +213,38 @@ TEST_F(FlashAttention, OfLongSequencesEqualsItsHostReference) {
 }
 
 // Query s has a score with key s · 7919 mod (s + 1) that outweighs all others by more than an exponential can hold.
+// Where half is dropped it is twice that value, or nothing.
+void expect_one_key(std::int64_t head_dim, double rate) {
+  SCOPED_TRACE(testing::Message() << head_dim << ", dropout " << rate);
+  Gpu::get().reset();
+  const Sizes sizes = sizes_of(2, 4, 2, 300, head_dim);
+  const kernels::DropoutMask mask = rate == 0 ? kernels::no_dropout : half_of_the_heads(sizes, rate);
+  std::vector<double> qkv = small_integers(tokens_of(sizes) * sizes.row_stride, 4);
+  const auto bit = [](std::int64_t position, std::int64_t i) { return position >> (i % 9) & 1 ? 8.0 : -8.0; };
+  for (std::int64_t n = 0; n < tokens_of(sizes); ++n) {
+    const std::int64_t s = n % sizes.positions;
+    for (std::int64_t i = 0; i < head_dim; ++i) {
+      for (std::int64_t h = 0; h < 4; ++h) qkv[static_cast<std::size_t>(query_at(sizes, n, h, i))] = bit(s * 7919 % (s + 1), i);
+      for (std::int64_t g = 0; g < 2; ++g) qkv[static_cast<std::size_t>(key_at(sizes, n, g, i))] = bit(s, i);
+    }
+  }
+  const float scale = head_dim == 32 ? 0.5f : 0.25f;  // so that others weigh less than the smallest number
+  Layer layer(sizes, scale, qkv, small_integers(tokens_of(sizes) * width_of(sizes), 4), mask);
+  layer.forward();
+  expect_exact(layer.out);
+  // The exponent of the only key is 0 but for the rounding of what is taken off.
+  expect_within(layer.logsumexp, [&](std::size_t i) { return 4 * unit_f32 * layer.logsumexp[i]; });
+  layer.backward();
+  expect_exact(layer.dqkv);
+  EXPECT_EQ(layer.out.from_gpu()[static_cast<std::size_t>(299 * width_of(sizes))],
+            layer.kept(0, 0, 299, 299 * 7919 % 300) * qkv[static_cast<std::size_t>(value_at(sizes, 299 * 7919 % 300, 0, 0))])
+      << "by hand: the last query of the first head";
+}
+
 TEST_F(FlashAttention, OfOneKeyThatOutweighsAllIsThatKeysValueAndGradientsGoThereAlone) {
   for (const std::int64_t head_dim : {32, 64, 128}) {
-    SCOPED_TRACE(head_dim);
-    Gpu::get().reset();
-    const Sizes sizes = sizes_of(2, 4, 2, 300, head_dim);
-    std::vector<double> qkv = small_integers(tokens_of(sizes) * sizes.row_stride, 4);
-    const auto bit = [](std::int64_t position, std::int64_t i) { return position >> (i % 9) & 1 ? 8.0 : -8.0; };
-    for (std::int64_t n = 0; n < tokens_of(sizes); ++n) {
-      const std::int64_t s = n % sizes.positions;
-      for (std::int64_t i = 0; i < head_dim; ++i) {
-        for (std::int64_t h = 0; h < 4; ++h) qkv[static_cast<std::size_t>(query_at(sizes, n, h, i))] = bit(s * 7919 % (s + 1), i);
-        for (std::int64_t g = 0; g < 2; ++g) qkv[static_cast<std::size_t>(key_at(sizes, n, g, i))] = bit(s, i);
-      }
-    }
-    Layer layer(sizes, 0.25f, qkv, small_integers(tokens_of(sizes) * width_of(sizes), 4));
-    layer.forward();
-    expect_exact(layer.out);
-    // The exponent of the only key is 0 but for the rounding of what is taken off.
-    expect_within(layer.logsumexp, [&](std::size_t i) { return 4 * unit_f32 * layer.logsumexp[i]; });
-    layer.backward();
-    expect_exact(layer.dqkv);
-    EXPECT_EQ(layer.out.from_gpu()[static_cast<std::size_t>(299 * width_of(sizes))],
-              qkv[static_cast<std::size_t>(value_at(sizes, 299 * 7919 % 300, 0, 0))]) << "by hand: the last query of the first head";
+    expect_one_key(head_dim, 0);
+    expect_one_key(head_dim, 0.5);
   }
 }
 
@@ -229,7 +270,7 @@ TEST_F(FlashAttention, OfEqualScoresIsTheMeanOfTheValuesRoundedOnce) {
 
 TEST_F(FlashAttention, RepeatsBitForBit) {
   const Sizes sizes = sizes_of(2, 8, 2, 515, 64);
-  Layer layer(sizes, 0.125f, normal(tokens_of(sizes) * sizes.row_stride, 2), normal(tokens_of(sizes) * width_of(sizes)));
+  Layer layer(sizes, 0.125f, normal(tokens_of(sizes) * sizes.row_stride, 2), normal(tokens_of(sizes) * width_of(sizes)), half_of_the_heads(sizes, 0.1));
   layer.forward();
   layer.backward();
   const std::vector<double> dqkv = layer.dqkv.from_gpu();

@@ -4,6 +4,7 @@
 // multiplies zeros draws less power and runs faster. Each op is issued 20 times after 3, back to back,
 // over as many different places as make 512 MiB, so that the cache does not stand in for memory. Time is the whole
 // run's on the GPU divided by 20; "span" is the median of what the device's own timing says of one op.
+// `kernel_bench flash` times those whose names have that word.
 // GB/s counts what must be moved once; "copy" is what the memory can do.
 #include <algorithm>
 #include <cstdio>
@@ -30,7 +31,7 @@ constexpr int warm_ups = 3, repeats = 20;
 
 class Bench {
  public:
-  Bench() {
+  explicit Bench(std::string only) : only_(std::move(only)) {
     auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
     if (!made) throw base::Failure(made.error());
     device_ = std::move(made).value();
@@ -53,6 +54,7 @@ class Bench {
   template <class Args, class Make>
   void time(const char* name, Bytes footprint, double bytes, double flops, void (*host)(const Args&),
             void (*cuda)(const Args&, const device::CudaQueue&), Make make) {
+    if (std::string(name).find(only_) == std::string::npos) return;
     const Bytes stride = (footprint + 255) / 256 * 256;
     const Bytes places = std::clamp<Bytes>((Bytes{512} << 20) / stride, 1, std::min<Bytes>(repeats, (pool_bytes - 2 * part_bytes) / stride));
     const auto run = [&](int count) {
@@ -119,6 +121,7 @@ class Bench {
     return best;
   }
 
+  std::string only_;
   std::unique_ptr<device::Device> device_;
   device::Stream* stream_ = nullptr;
   char* pool_ = nullptr;
@@ -201,23 +204,30 @@ void layers(Bench& bench) {
     const std::int64_t heads = D / head_dim;
     const FlashAttentionSizes sizes{B, heads, heads, S, head_dim, 3 * D};
     const FlashAttentionSizes grouped{B / 4, 2 * heads, heads / 2, 4 * S, head_dim, 3 * D};  // Llama's proportions
-    for (const FlashAttentionSizes& s : {sizes, grouped}) {
+    const auto shape = [&](std::int64_t sequences, std::int64_t longer) {
+      return FlashAttentionSizes{sequences, longer * heads, longer * heads, longer * S, head_dim, 3 * longer * D};
+    };
+    for (const FlashAttentionSizes& s : {shape(1, 1), shape(4, 1), sizes, shape(2, 2), grouped}) {
       const double product = 2.0 * static_cast<double>(s.sequences * s.heads * s.positions * (s.positions + 1) / 2 * s.head_dim);
       const Bytes out = s.sequences * s.positions * s.heads * s.head_dim * 2, rows = s.sequences * s.positions * s.row_stride * 2;
-      const std::string name = " S " + std::to_string(s.positions) + " H " + std::to_string(s.heads) + "/" + std::to_string(s.key_value_heads) +
+      const std::string name = " B " + std::to_string(s.sequences) + " S " + std::to_string(s.positions) + " H " + std::to_string(s.heads) + "/" + std::to_string(s.key_value_heads) +
                                " K " + std::to_string(s.head_dim);
       const float scale = 0.088f;
       const auto section = [s](char* rows, int which) {
         return rows + (which == 0 ? 0 : s.heads + (which - 1) * s.key_value_heads) * s.head_dim * 2;
       };
-      bench.time<FlashAttentionForwardArgs>(("flash forward" + name).c_str(), rows + out, static_cast<double>(rows + out), 2 * product,
-          &host::flash_attention_forward, &cuda::flash_attention_forward, [=](char* p) {
-            return FlashAttentionForwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, stats, s, scale, DType::bf16}; });
-      bench.time<FlashAttentionBackwardArgs>(("flash backward" + name).c_str(), 2 * (rows + out), static_cast<double>(2 * (rows + out)), 5 * product,
-          &host::flash_attention_backward, &cuda::flash_attention_backward, [=](char* p) {
-            char* const dqkv = p + rows + 2 * out;
-            return FlashAttentionBackwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, p + rows + out, stats, stats + N * H * 4,
-                                              section(dqkv, 0), section(dqkv, 1), section(dqkv, 2), s, scale, DType::bf16}; });
+      const DropoutMask tenth{1, 429496730u, 1 / 0.9f, 0, s.heads * s.positions * s.positions, s.heads * s.positions * s.positions};
+      for (const DropoutMask& dropped : {no_dropout, tenth}) {
+        const std::string of = dropped.threshold == 0 ? "flash " : "flash dropout ";
+        bench.time<FlashAttentionForwardArgs>((of + "forward" + name).c_str(), rows + out, static_cast<double>(rows + out), 2 * product,
+            &host::flash_attention_forward, &cuda::flash_attention_forward, [=](char* p) {
+              return FlashAttentionForwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, stats, s, scale, DType::bf16, dropped}; });
+        bench.time<FlashAttentionBackwardArgs>((of + "backward" + name).c_str(), 2 * (rows + out), static_cast<double>(2 * (rows + out)), 5 * product,
+            &host::flash_attention_backward, &cuda::flash_attention_backward, [=](char* p) {
+              char* const dqkv = p + rows + 2 * out;
+              return FlashAttentionBackwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, p + rows + out, stats, stats + N * H * 4,
+                                                section(dqkv, 0), section(dqkv, 1), section(dqkv, 2), s, scale, DType::bf16, dropped}; });
+      }
     }
   }
   // Half of the scores lie after the diagonal and are not read.
@@ -279,9 +289,9 @@ void ends(Bench& bench) {
 }  // namespace
 }  // namespace shardbook
 
-int main() {
+int main(int count, char** words) {
   try {
-    shardbook::Bench bench;
+    shardbook::Bench bench(count > 1 ? words[1] : "");
     shardbook::layers(bench);
     shardbook::products(bench);
     shardbook::ends(bench);

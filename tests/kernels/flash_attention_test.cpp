@@ -1,5 +1,8 @@
 #include "engine/kernels/flash_attention.hpp"
 
+#include "engine/kernels/dropout.hpp"
+#include "engine/kernels/random.hpp"
+
 #include "tests/kernels/host_bench.hpp"
 
 namespace shardbook::kernels::testing {
@@ -8,16 +11,18 @@ namespace {
 // One layer's fused rows, and what forward and backward make of them.
 template <class T>
 struct Layer {
-  Layer(const GroupedHeads& heads, float scale, const Numbers& qkv) : heads(heads), scale(scale), qkv_NE(bench.tensor({heads.tokens(), heads.width()}, qkv)) {}
+  Layer(const GroupedHeads& heads, float scale, const Numbers& qkv, const DropoutMask& mask = no_dropout)
+      : heads(heads), scale(scale), mask(mask), qkv_NE(bench.tensor({heads.tokens(), heads.width()}, qkv)) {}
 
-  void forward() { flash_attention_forward(bench.stream(), heads, scale, qkv_NE, out_NI, logsumexp_BHS); }
+  void forward() { flash_attention_forward(bench.stream(), heads, scale, qkv_NE, out_NI, logsumexp_BHS, mask); }
   void backward(const Numbers& dout) {
-    flash_attention_backward(bench.stream(), heads, scale, qkv_NE, out_NI, bench.tensor(out_NI.shape, dout), logsumexp_BHS, delta_BHS, dqkv_NE);
+    flash_attention_backward(bench.stream(), heads, scale, qkv_NE, out_NI, bench.tensor(out_NI.shape, dout), logsumexp_BHS, delta_BHS, dqkv_NE, mask);
   }
 
   HostBench<T> bench;
   GroupedHeads heads;
   float scale;
+  DropoutMask mask;
   Tensor qkv_NE;
   Tensor out_NI = bench.tensor({heads.tokens(), heads.query_width()});
   Tensor logsumexp_BHS = bench.tensor({heads.tokens() * heads.heads});
@@ -108,6 +113,38 @@ TYPED_TEST(FlashAttention, BackwardOfOneKeyThatOutweighsAllSendsEachGradientToIt
     }
   }
   EXPECT_EQ(layer.bench.values(layer.dqkv_NE), expected);
+}
+
+// One key outweighs all: its value counts twice, or not at all, as the draw of (sequence, head, query, key) says. This
+// rank has heads 4 to 7 of 8, so its squares lie apart in the whole.
+TYPED_TEST(FlashAttention, DropsByPlaceInTheSquaresOfAllHeadsAndSendsNoGradientWhereItDropped) {
+  const GroupedHeads heads{2, 4, 2, 200, bits};
+  Numbers qkv = integers(1, heads.tokens() * heads.width());
+  choose_one_key(heads, qkv);
+  const Numbers dout = integers(3, heads.tokens() * heads.query_width());
+  const std::int64_t square = heads.positions * heads.positions;
+  Layer<TypeParam> layer(heads, 1, qkv, dropout_mask(0.5, 77, 4 * square, 4 * square, 8 * square));
+  layer.forward();
+  layer.backward(dout);
+  Numbers out, dqkv(qkv.size(), 0.0);
+  std::int64_t dropped = 0;
+  for (std::int64_t n = 0; n < heads.tokens(); ++n) {
+    const std::int64_t b = n / heads.positions, s = n % heads.positions, t = chosen(s);
+    for (std::int64_t h = 0; h < heads.heads; ++h) {
+      const std::int64_t element = ((b * 8 + 4 + h) * heads.positions + s) * heads.positions + t;
+      const bool gone = is_dropped(77, static_cast<std::uint64_t>(element), 1u << 31);
+      dropped += gone;
+      for (std::int64_t i = 0; i < heads.head_dim; ++i) {
+        const std::size_t value = static_cast<std::size_t>(value_at(heads, n - s + t, h / 2, i));
+        out.push_back(gone ? 0 : 2 * qkv[value]);
+        dqkv[value] += gone ? 0 : 2 * dout[static_cast<std::size_t>(n * heads.query_width() + h * heads.head_dim + i)];
+      }
+    }
+  }
+  EXPECT_EQ(layer.bench.values(layer.out_NI), out);
+  EXPECT_EQ(layer.bench.values(layer.dqkv_NE), dqkv);
+  EXPECT_GT(dropped, 700);
+  EXPECT_LT(dropped, 900);
 }
 
 TYPED_TEST(FlashAttention, LiesWithinRoundingOfTheFormulaWhereverTheLargestScoreIs) {

@@ -20,27 +20,46 @@ namespace shardbook::kernels::cuda {
 
 template <int Rows, int K>
 struct Tile {
+  static constexpr int row_bytes = 2 * K;
   static constexpr int chunks = K / 8;  // of 16 bytes, in a row
-  static constexpr int elements = Rows * K;
-  static_assert(chunks == 4 || chunks % 8 == 0);
+  static constexpr int bytes = Rows * row_bytes;
+  static_assert(chunks == 4 || chunks == 8 || chunks == 16);
 
-  Bf16* data;
+  std::uint32_t begin;  // in shared memory; a multiple of 256
 
   __device__ std::uint32_t address(int row, int chunk) const {
     constexpr int rows_in_128_bytes = chunks < 8 ? 8 / chunks : 1;
     constexpr int mask = chunks < 8 ? chunks - 1 : 7;
-    const int place = row * chunks + (chunk ^ (row / rows_in_128_bytes & mask));
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(data + place * 8));
+    return begin + row * row_bytes + (chunk ^ (row / rows_in_128_bytes & mask)) * 16;
   }
 
-  // Begins to copy rows [0, count) of a matrix of `stride` elements a row; rows beyond become 0. All threads of
-  // the block call it. REQUIRES: rows are aligned to 16 bytes.
+  // Where this lane's row of a fragment begins. Eight rows further the permutation is the same, and columns
+  // [16k, 16k + 16) are an exclusive or away: see fragment().
+  __device__ std::uint32_t lane_of_left(int row) const {  // left operands, and right ones by columns
+    const int lane = threadIdx.x % warp_size;
+    return address(row + lane % 16, lane / 16);
+  }
+  __device__ std::uint32_t lane_of_rows() const {  // right operands by rows
+    const int lane = threadIdx.x % warp_size;
+    return address(lane % 8 + lane / 16 * 8, lane / 8 % 2);
+  }
+  // Rows [16r, 16r + 16) from the lane's on and columns [16k, 16k + 16).
+  __device__ static std::uint32_t fragment(std::uint32_t lane, int r, int k) { return (lane ^ 32 * k) + r * 16 * row_bytes; }
+
+  // Begins to copy rows [0, count) of a matrix of `stride` elements a row; rows beyond become 0. All `Threads` threads
+  // of the block call it. REQUIRES: rows are aligned to 16 bytes.
+  template <int Threads>
   __device__ void begin_copy(const Bf16* from, std::int64_t stride, int count) const {
-    for (int at = threadIdx.x; at < Rows * chunks; at += blockDim.x) {
-      const int row = at / chunks, chunk = at % chunks;
-      const Bf16* source = row < count ? from + row * stride + chunk * 8 : from;
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address(row, chunk)), "l"(source),
-                   "r"(row < count ? 16 : 0));
+    constexpr int rows = Threads / chunks;  // at once
+    static_assert(Rows % rows == 0 && rows % 8 == 0);
+    const int row = threadIdx.x / chunks, chunk = threadIdx.x % chunks;
+    const std::uint32_t to = address(row, chunk);
+    const Bf16* source = from + row * stride + chunk * 8;
+#pragma unroll
+    for (int i = 0; i < Rows / rows; ++i) {
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + i * rows * row_bytes), "l"(source),
+                   "r"(row + i * rows < count ? 16 : 0));
+      source += rows * stride;
     }
   }
 };
@@ -98,11 +117,16 @@ __device__ inline std::uint32_t pack(float low, float high) {
   return *reinterpret_cast<const std::uint32_t*>(&pair);
 }
 
-// Columns [16k, 16k + 16) of an accumulator, rounded to bf16, as a left operand.
+// Columns [16k, 16k + 16) of an accumulator, each number through f and rounded to bf16, as a left operand.
+template <int N, class F>
+__device__ inline Left as_left(const Accumulator<N>& from, int k, F f) {
+  const auto& low = from.c[2 * k];
+  const auto& high = from.c[2 * k + 1];
+  return {pack(f(low[0]), f(low[1])), pack(f(low[2]), f(low[3])), pack(f(high[0]), f(high[1])), pack(f(high[2]), f(high[3]))};
+}
 template <int N>
 __device__ inline Left as_left(const Accumulator<N>& from, int k) {
-  return {pack(from.c[2 * k][0], from.c[2 * k][1]), pack(from.c[2 * k][2], from.c[2 * k][3]),
-          pack(from.c[2 * k + 1][0], from.c[2 * k + 1][1]), pack(from.c[2 * k + 1][2], from.c[2 * k + 1][3])};
+  return as_left(from, k, [](float value) { return value; });
 }
 
 __device__ inline void load_four(std::uint32_t (&to)[4], std::uint32_t address) {
@@ -114,26 +138,25 @@ __device__ inline void load_four_transposed(std::uint32_t (&to)[4], std::uint32_
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(address));
 }
 
-// Rows [row, row + 16) and columns [16k, 16k + 16) of a tile as a left operand.
-template <int Rows, int K>
-__device__ inline Left load_left(const Tile<Rows, K>& tile, int row, int k) {
-  const int lane = threadIdx.x % warp_size;
+// Rows [16r, 16r + 16) from where `lane` is of a tile, and columns [16k, 16k + 16), as a left operand.
+template <class T>
+__device__ inline Left load_left(std::uint32_t lane, int r, int k) {
   Left left;
-  load_four(left.pair, tile.address(row + lane % 16, 2 * k + lane / 16));
+  load_four(left.pair, T::fragment(lane, r, k));
   return left;
 }
 
 __device__ inline void multiply_add(float (&c)[4], const Left& a, std::uint32_t b0, std::uint32_t b1) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-               : "r"(a.pair[0]), "r"(a.pair[1]), "r"(a.pair[2]), "r"(a.pair[3]), "r"(b0), "r"(b1));
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a.pair[0]), "r"(a.pair[1]), "r"(a.pair[2]), "r"(a.pair[3]), "r"(b0), "r"(b1));
 }
 
 // c[m][i, r] += Σ_k a_m[i, k] · tile[r, k], for M left operands of 16 rows each; left(m, k) gives columns
 // [16k, 16k + 16) of the m-th. Each part of the tile is read once for all M.
 template <int M, int Rows, int K, class LeftOf>
 __device__ inline void multiply_by_rows(Accumulator<Rows> (&c)[M], LeftOf left, const Tile<Rows, K>& tile) {
-  const int lane = threadIdx.x % warp_size;
+  const std::uint32_t lane = tile.lane_of_rows();
 #pragma unroll
   for (int k = 0; k < K / 16; ++k) {
     Left a[M];
@@ -142,7 +165,7 @@ __device__ inline void multiply_by_rows(Accumulator<Rows> (&c)[M], LeftOf left, 
 #pragma unroll
     for (int r = 0; r < Rows / 16; ++r) {
       std::uint32_t b[4];
-      load_four(b, tile.address(16 * r + lane % 8 + lane / 16 * 8, 2 * k + lane / 8 % 2));
+      load_four(b, tile.fragment(lane, r, k));
 #pragma unroll
       for (int m = 0; m < M; ++m) {
         multiply_add(c[m].c[2 * r], a[m], b[0], b[1]);
@@ -155,7 +178,7 @@ __device__ inline void multiply_by_rows(Accumulator<Rows> (&c)[M], LeftOf left, 
 // c[m][i, k] += Σ_r a_m[i, r] · tile[r, k], likewise.
 template <int M, int Rows, int K, class LeftOf>
 __device__ inline void multiply_by_columns(Accumulator<K> (&c)[M], LeftOf left, const Tile<Rows, K>& tile) {
-  const int lane = threadIdx.x % warp_size;
+  const std::uint32_t lane = tile.lane_of_left(0);
 #pragma unroll
   for (int r = 0; r < Rows / 16; ++r) {
     Left a[M];
@@ -164,7 +187,7 @@ __device__ inline void multiply_by_columns(Accumulator<K> (&c)[M], LeftOf left, 
 #pragma unroll
     for (int k = 0; k < K / 16; ++k) {
       std::uint32_t b[4];
-      load_four_transposed(b, tile.address(16 * r + lane % 16, 2 * k + lane / 16));
+      load_four_transposed(b, tile.fragment(lane, r, k));
 #pragma unroll
       for (int m = 0; m < M; ++m) {
         multiply_add(c[m].c[2 * k], a[m], b[0], b[1]);

@@ -12,6 +12,7 @@
 #include "engine/kernels/host/dispatch.hpp"
 #include "engine/kernels/host/exponential.hpp"
 #include "engine/kernels/host/references.hpp"
+#include "engine/kernels/random.hpp"
 
 namespace shardbook::kernels::host {
 namespace {
@@ -40,6 +41,19 @@ struct Query {
   std::int64_t token, first_key, keys, stat, own, out, shared;
 };
 
+// Which of a query's probabilities are dropped.
+template <class T>
+struct Drops {
+  Drops(const DropoutMask& mask, const FlashAttentionSizes& sizes, const Query<T>& query) : mask(mask) {
+    const std::int64_t b = query.stat / (sizes.heads * sizes.positions), row = query.stat % (sizes.heads * sizes.positions);
+    first = mask.first + b * mask.stride + row * sizes.positions;
+  }
+  bool operator()(std::int64_t t) const { return mask.threshold > 0 && is_dropped(mask.key, static_cast<std::uint64_t>(first + t), mask.threshold); }
+
+  const DropoutMask& mask;
+  std::int64_t first;
+};
+
 template <class T, class Body>
 void for_each_query(const FlashAttentionSizes& sizes, Body body) {
   for (std::int64_t b = 0; b < sizes.sequences; ++b) {
@@ -57,6 +71,7 @@ void forward(const FlashAttentionForwardArgs& args) {
   const T scale = T(args.scale);
   for_each_query<T>(sizes, [&](const Query<T>& query) {
     const T* q = as<T>(args.q) + query.own;
+    const Drops<T> drops(args.mask, sizes, query);
     T* out = as<T>(args.out_NHK) + query.out;
     std::fill(out, out + width, T(0));
     T largest = -std::numeric_limits<T>::infinity(), sum = T(0);
@@ -74,14 +89,15 @@ void forward(const FlashAttentionForwardArgs& args) {
       for (std::int64_t t = 0; t < count; ++t) p[t] = exponential(p[t] - largest);
       sum = sum * shrink + lane_sum<T>(count, [&](std::int64_t t) { return p[t]; });
 
-      // Values, each by its weight
+      // Values, each by its weight, but for those that are dropped
       for (std::int64_t i = 0; i < width; ++i) out[i] *= shrink;
       for (std::int64_t t = 0; t < count; ++t) {
+        if (drops(begin + t)) continue;
         const T* v = as<T>(args.v) + query.key(sizes, begin + t);
         for (std::int64_t i = 0; i < width; ++i) out[i] += p[t] * v[i];
       }
     }
-    for (std::int64_t i = 0; i < width; ++i) out[i] /= sum;
+    for (std::int64_t i = 0; i < width; ++i) out[i] = out[i] * T(args.mask.scale) / sum;
     as<T>(args.logsumexp_BHS)[query.stat] = largest + std::log(sum);
   });
 }
@@ -104,6 +120,7 @@ void backward(const FlashAttentionBackwardArgs& args) {
     const T* q = as<T>(args.q) + query.own;
     const T* dout = as<T>(args.dout_NHK) + query.out;
     T* dq = as<T>(args.dq) + query.own;
+    const Drops<T> drops(args.mask, sizes, query);
     std::fill(dq, dq + width, T(0));
     // Σ_t p·dp, without p
     const T delta = dot(dout, as<T>(args.out_NHK) + query.out, width);
@@ -113,11 +130,12 @@ void backward(const FlashAttentionBackwardArgs& args) {
     for (std::int64_t t = 0; t < query.keys; ++t) {
       const std::int64_t key = query.key(sizes, t);
       const T* k = as<T>(args.k) + key;
-      // The probability again, and through p · v
+      // The probability again, and through p · v; what was dropped had no part in it
       const T p = exponential(scale * dot(q, k, width) - logsumexp);
-      const T dp = dot(dout, as<T>(args.v) + key, width);
+      const T kept = drops(t) ? T(0) : T(args.mask.scale);
+      const T dp = kept * dot(dout, as<T>(args.v) + key, width);
       T* dv = as<T>(args.dv) + key;
-      for (std::int64_t i = 0; i < width; ++i) dv[i] += p * dout[i];
+      for (std::int64_t i = 0; i < width; ++i) dv[i] += kept * p * dout[i];
 
       // Through the softmax and its scale, to q and k
       const T dscore = scale * p * (dp - delta);
