@@ -135,7 +135,9 @@ class Calibration {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       say(text("kernel ", i + 1, " of ", cases.size()));
       const program::OpDesc desc = described(cases[i]);
-      plan_.kernels.push_back({cases[i].kind.empty() ? desc.name : cases[i].kind, desc.bytes_read + desc.bytes_written,
+      // Attention by tiles takes as long as its flops do
+      const Bytes size = desc.kind == OpKind::attention ? desc.flop_count : desc.bytes_read + desc.bytes_written;
+      plan_.kernels.push_back({cases[i].kind.empty() ? desc.name : cases[i].kind, size,
                                watch_->period_ns(cases[i].issue)});
     }
   }

@@ -5,7 +5,9 @@
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/cross_entropy.hpp"
+#include "engine/kernels/dropout.hpp"
 #include "engine/kernels/embedding.hpp"
+#include "engine/kernels/flash_attention.hpp"
 #include "engine/kernels/gemm.hpp"
 #include "engine/kernels/initialize.hpp"
 #include "engine/kernels/layer_norm.hpp"
@@ -166,6 +168,26 @@ std::vector<KernelCase> Benches::of_attention(std::int64_t sequences, std::int64
   };
 }
 
+std::vector<KernelCase> Benches::of_flash_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions,
+                                                    std::int64_t head_dim) const {
+  const kernels::GroupedHeads sizes{sequences, heads, heads, positions, head_dim};
+  const std::int64_t statistics = sizes.tokens() * heads, width = sizes.query_width();
+  if (!fits16(sizes.tokens() * (sizes.width() + width)) || !fits32(statistics)) return {};
+  const Shape rows{sizes.tokens(), sizes.width()}, row{sizes.tokens(), width};
+  const Tensor qkv = view16(0, rows), out = slabs16_[0].slice(sizes.tokens() * sizes.width(), row), dout = view16(1, row), dqkv = view16(2, rows);
+  const Tensor logsumexp = view32(0, {statistics}), delta = view32(1, {statistics});
+  const std::int64_t square = heads * positions * positions;
+  const kernels::DropoutMask tenth = kernels::dropout_mask(0.1, 1, 0, square, square);
+  const float scale = 0.1f;
+  device::Stream& s = stream_;
+  std::vector<KernelCase> cases;
+  for (const kernels::DropoutMask& mask : {kernels::no_dropout, tenth}) {
+    cases.push_back({"", [=, &s] { kernels::flash_attention_forward(s, sizes, scale, qkv, out, logsumexp, mask); }});
+    cases.push_back({"", [=, &s] { kernels::flash_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, mask); }});
+  }
+  return cases;
+}
+
 std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
   if (!fits32(elements) || !fits16(elements)) return {};
   const Tensor gradient = view32(0, {elements}), master = view32(1, {elements}), first = view32(2, {elements}), second = view32(3, {elements});
@@ -196,6 +218,7 @@ std::vector<KernelCase> Benches::by_name(Bytes most) {
   }
   for (std::int64_t sequences : {1, 4, 16}) {
     if (sequences * 16 * 1024 * 1024 * 2 <= most) add(of_attention(sequences, 16, 1024, 128));
+    if (sequences * 16 * 1024 * 1024 * 2 <= most) add(of_flash_attention(sequences, 16, 1024, 128));
   }
   for (std::int64_t elements = 1 << 16; elements <= 1 << 26; elements *= 8) {
     if (elements * 16 <= most) add(of_shards(elements));

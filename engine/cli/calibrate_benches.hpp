@@ -46,6 +46,7 @@ class Benches {
   std::vector<KernelCase> of_tokens(std::int64_t tokens, std::int64_t width) const;
   std::vector<KernelCase> of_vocabulary(std::int64_t tokens, std::int64_t vocab) const;
   std::vector<KernelCase> of_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
+  std::vector<KernelCase> of_flash_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
   std::vector<KernelCase> of_shards(std::int64_t elements) const;
 
   device::Device& device_;

@@ -225,7 +225,7 @@ std::vector<Option> make_table() {
       real("hidden-dropout", "0", 0, 1, FIELD(hidden_dropout),
            "Part of the embedding, and of each branch that joins the residual, that is dropped in training."),
       real("attention-dropout", "0", 0, 1, FIELD(attention_dropout),
-           "Part of attention's probabilities that is dropped in training; not with attention by tiles."),
+           "Part of attention's probabilities that is dropped in training."),
 
       // The layout.
       integer("tp", "1", 1, 1024, FIELD(tp), "Ranks that share each matmul (tensor parallel)."),

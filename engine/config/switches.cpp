@@ -57,6 +57,16 @@ std::vector<Switch> make_table() {
        // not: 0.54 % is the least that was found (gpt-6.9b, --fsdp 2, 64 tokens), for it delays the last of them
        .still = {"--model gpt-1.3b --fsdp 2 --sequences 16 --sequence 64", "selective", 0.5}});
 
+  row({.key = "attention.kernel", .values = {"unfused", "flash"}, .default_value = "unfused", .option = "attention",
+       .sentence = "Whether attention is six matmuls and a softmax with the square of positions in memory, or one kernel each way that goes over it by tiles and keeps a number a query.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {},
+       .originals = {in_megatron("transformer/enums.py", 51, 58, "AttnBackend"),
+                     in_megatron("models/common/language_module/language_module.py", 108, 148, "_set_attention_backend"),
+                     in_megatron("transformer/dot_product_attention.py", 26, 41, "DotProductAttention: the unfused form")},
+       .megatron = "--attention-backend flash; --use-flash-attn", .pytorch = "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)", .note = "05_flash_attention#measured",
+       .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16", "flash", 5},
+       .still = {"--model gpt-6.9b --fsdp 8 --sequences 8 --sequence 256", "flash", 0.5}});
+
   row({.key = "data_parallel.bucket_mib", .least = 1, .most = 4096, .default_value = "25",
        .sentence = "How large a bucket of gradients is, in MiB, before its all-reduce begins; a unit's gradients stay together, so a smaller one does nothing.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"dp > 1", "data_parallel.reduce = bucketed"}, .excludes = {},

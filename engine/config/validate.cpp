@@ -222,12 +222,6 @@ Status check_units(const RunConfig& config) {
   return Error{text("--set fsdp.blocks_a_unit=", each, ": ", layers, " blocks do not make units of ", each, ": choose from ", sizes)};
 }
 
-// Attention by tiles never holds the probabilities that would be dropped.
-Status check_dropout(const RunConfig& config) {
-  if (config.attention_dropout == 0 || config.attention != AttentionKind::flash) return Done{};
-  return Error{text("--attention-dropout ", config.attention_dropout, " drops probabilities, and --attention flash has no place where they are whole: take --attention unfused, or --attention-dropout 0")};
-}
-
 Status settle_steps(RunConfig& config) {
   if (!config.was_asked("warmup-steps")) config.warmup_steps = std::min(config.warmup_steps, config.steps / 4);
   if (config.warmup_steps > config.steps) {
@@ -274,7 +268,6 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_batch(config); !status) return status.as_error();
   if (Status status = check_rows(config); !status) return status.as_error();
   if (Status status = check_units(config); !status) return status.as_error();
-  if (Status status = check_dropout(config); !status) return status.as_error();
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();

@@ -173,11 +173,15 @@ double CostModel::kernel_ns(const program::OpDesc& desc) const {
 }
 
 double CostModel::attention_ns(const program::OpDesc& desc) const {
-  if (auto curve = profile_.kernels.find(desc.name); curve != profile_.kernels.end()) return at(curve->second, desc.flop_count);
+  const auto curve = profile_.kernels.find(desc.name);
+  const bool measured = curve != profile_.kernels.end();
+  if (measured && desc.flop_count >= curve->second.front().bytes) return at(curve->second, desc.flop_count);
   const GemmTable& table = gemm_table(desc.dtype).second;
   const double flops_ns = static_cast<double>(desc.flop_count) / (attention_part_of_peak * table.peak_flops_per_ns);
   const double memory_ns = static_cast<double>(desc.bytes_read + desc.bytes_written) / profile_.device.memory_bytes_per_ns;
-  return table.fixed_ns + std::max(flops_ns, memory_ns);
+  const double assumed_ns = table.fixed_ns + std::max(flops_ns, memory_ns);
+  // Of less than what was measured: as assumed, but no longer than the least of that took
+  return measured ? std::min(assumed_ns, curve->second.front().ns) : assumed_ns;
 }
 
 double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks) const {

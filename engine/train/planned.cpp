@@ -24,7 +24,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.positions = sizes.positions;
   shapes.tied = sizes.tied;
   shapes.llama = config.model.architecture == config::Architecture::llama;
-  shapes.flash = config.attention == config::AttentionKind::flash;
+  shapes.flash = choices.flash_attention;
   shapes.sequences = config.sequences_per_micro_batch();
   shapes.micro_batches = config.micro_batches;
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;

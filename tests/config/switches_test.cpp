@@ -152,17 +152,14 @@ TEST(UnitsOfBlocks, AreAlikeOrOne) {
   EXPECT_EQ(refused.error(), "--set fsdp.blocks_a_unit=4: 6 blocks do not make units of 4: choose from 1, 2, 3, 6");
 }
 
-TEST(AttentionDropout, CannotGoWithAttentionByTiles) {
+TEST(AttentionDropout, GoesWithEitherKernel) {
   RunConfig config;
   ASSERT_TRUE(ask(config, "attention-dropout", {"0.1"}));
-  EXPECT_TRUE(validate(config, 0));
-  config.attention = AttentionKind::flash;
-  const auto refused = validate(config, 0);
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().find("take --attention unfused"), std::string::npos) << refused.error();
-  config.attention_dropout = 0;
-  config.hidden_dropout = 0.1;
-  EXPECT_TRUE(validate(config, 0));
+  for (const char* kernel : {"unfused", "flash"}) {
+    ASSERT_TRUE(set_switch(config, std::string("attention.kernel=") + kernel));
+    EXPECT_TRUE(validate(config, 0)) << kernel;
+  }
+  EXPECT_EQ(config.attention, AttentionKind::flash) << "the switch is another name of the option";
   EXPECT_FALSE(ask(config, "hidden-dropout", {"1"})) << "nothing would be left";
 }
 

@@ -87,6 +87,20 @@ TEST(CostModel, PrefersAKernelsNameToItsKind) {
   EXPECT_DOUBLE_EQ(costs.kernel_ns(unnamed), profile.kernels.at("pointwise").front().ns);
 }
 
+TEST(CostModel, TimesAttentionByTilesByItsFlopsAndLessOfItThanWasMeasuredByTheMatmulsPeak) {
+  Profile profile = model().profile();
+  OpDesc desc("flash_attention_forward", OpKind::attention, DType::bf16);
+  const auto ns = [&](std::int64_t flops) { return CostModel(profile).attention_ns(desc.flops(flops)); };
+  const double assumed = ns(1'000'000'000);
+  profile.kernels["flash_attention_forward"] = {{4'000'000'000, 1e6}, {16'000'000'000, 3e6}};
+  EXPECT_DOUBLE_EQ(ns(4'000'000'000), 1e6);
+  EXPECT_DOUBLE_EQ(ns(16'000'000'000), 3e6);
+  EXPECT_DOUBLE_EQ(ns(160'000'000'000), 3e7);
+  EXPECT_DOUBLE_EQ(ns(1'000'000'000), assumed) << "it is less than the least that was measured";
+  profile.kernels["flash_attention_forward"][0].ns = assumed / 2;
+  EXPECT_DOUBLE_EQ(ns(1'000'000'000), assumed / 2) << "and takes no longer than that took";
+}
+
 TEST(CostModel, PutsUnmeasuredNumbersOfRanksBetweenAndBeyondTheMeasuredOnes) {
   const CostModel costs = model();
   const base::Bytes bytes = 64 << 20;

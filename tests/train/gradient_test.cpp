@@ -89,6 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, FiniteDifferences,
                                          Network{"Llama", false, true, config::AttentionKind::unfused},
                                          Network{"LlamaWithFlashAttention", false, true, config::AttentionKind::flash},
                                          Network{"GptWithDropout", true, false, config::AttentionKind::unfused, 0.2},
+                                         Network{"GptWithFlashAttentionAndDropout", true, false, config::AttentionKind::flash, 0.2},
                                          Network{"LlamaWithDropout", false, true, config::AttentionKind::unfused, 0.2}),
                          [](const auto& info) { return info.param.name; });
 

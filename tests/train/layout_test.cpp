@@ -290,7 +290,10 @@ TEST(Dropout, DropsInEveryLayoutWhatOneRankDrops) {
       {2, 2, 1, 2, false, ""}, {1, 2, 2, 2, false, ""}, {2, 1, 1, 1, true, ""}, {4, 1, 1, 1, true, ""}, {2, 2, 2, 2, true, ""}, {4, 2, 1, 1, true, ""},
       {2, 2, 1, 2, false, "activations.recompute=full"}, {2, 2, 1, 2, true, "activations.recompute=full"}, {2, 1, 2, 1, false, "activations.recompute=selective"},
       {4, 1, 1, 2, true, "activations.recompute=selective"}, {2, 1, 1, 1, false, "tensor_parallel.input_gradient_sum=awaited"},
-      {2, 2, 1, 2, false, "", true}, {4, 1, 1, 1, true, "activations.recompute=full", true}};
+      {2, 2, 1, 2, false, "", true}, {4, 1, 1, 1, true, "activations.recompute=full", true},
+      // By tiles the same probabilities are dropped as in the square
+      {1, 1, 1, 1, false, "attention.kernel=flash"}, {2, 2, 1, 2, false, "attention.kernel=flash"}, {4, 1, 2, 1, true, "attention.kernel=flash"},
+      {2, 2, 1, 1, false, "attention.kernel=flash", true}};
   const auto dropping = [](config::RunConfig config) {
     config.steps = 2;
     config.hidden_dropout = 0.1;

@@ -130,16 +130,16 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
 
 // A mask is made anew where it is needed, from its counter: dropout holds not a byte.
 TEST(Memory, OfDropoutIsNone) {
-  for (const char* recompute : {"none", "selective", "full"}) {
+  for (const char* set : {"activations.recompute=none", "activations.recompute=selective", "activations.recompute=full", "attention.kernel=flash"}) {
     for (const bool cut : {false, true}) {
       config::RunConfig config = small_config(2, 2);
       config.micro_batches = 2;
-      ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
+      ASSERT_TRUE(config::set_switch(config, set));
       if (cut) config = with_tokens_cut(config);
       const base::Bytes without = set_up_on_host(config).allocated;
       config.hidden_dropout = config.attention_dropout = 0.1;
-      EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << recompute;
-      EXPECT_EQ(set_up_on_host(config).allocated, without) << recompute;
+      EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << set;
+      EXPECT_EQ(set_up_on_host(config).allocated, without) << set;
     }
   }
 }
