@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/cli/plan_parameters.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/launch/rank.hpp"
@@ -260,6 +261,7 @@ nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config,
                     {"micro_batches_in_flight", rank.needs.in_flight}, {"activation_bytes", set_aside(rank, program::MemoryKind::activation)}}},
           {"buffers_bytes", std::move(buffers)},
           {"memory", derivation_json(rank)},
+          {"parameters", parameters_json(rank)},
           {"problem", verdict.problem.empty() ? nlohmann::json() : nlohmann::json(verdict.problem)}};
 }
 
@@ -273,6 +275,7 @@ std::string heading(const char* what, const config::RunConfig& config, int numbe
 std::vector<Switch> plan_switches() {
   std::vector<Switch> switches = {{"rank", "N", "The rank whose plan is printed.", "0"},
                                   {"all", "", "Print every action; else stretches that repeat are folded.", ""},
+                                  {"parameters", "", "Print what the rank holds of each parameter, and what the others do, instead of the actions.", ""},
                                   {"memory", "", "Print what the rank sets aside, by formula, instead of the actions.", ""}};
   const std::vector<Switch> training = training_switches();
   switches.insert(switches.end(), training.begin(), training.end());
@@ -310,6 +313,8 @@ int plan_of(const Line& line, Console& console) {
   if (line.has("memory")) {
     console.out << heading("Memory", config, number) << "\n" << derivation_text(shown) << "\n";
     if (verdict.problem.empty()) last = agreement(shown);
+  } else if (line.has("parameters")) {
+    console.out << heading("Parameters", config, number) << "\n" << parameters_text(shown, line.has("all")) << "\n";
   } else {
     console.out << heading("A step", config, number) << count_text(static_cast<long long>(shown.plan.actions.size()), "action") << "\n\n"
                 << row("", "action", "of", "batch", "buffer", "planned at") << Folded(shown, line.has("all")).list(0, shown.plan.actions.size())

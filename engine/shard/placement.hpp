@@ -28,7 +28,7 @@
 // (the same three, and which collective leads from one to the other); pytorch/torchtitan @379cc8ae,
 // torchtitan/distributed/SPMD_TYPES.md (the gradient follows from the type of the value: Invariant has the same, Replicate a
 // Partial one, Shard a part). What one gets without: a mark for each case, NVIDIA/Megatron-LM @d98e8a64,
-// megatron/core/distributed/finalize_model_grads.py L421-L478, and megatron/core/tensor_parallel/layers.py L95-L110 for the
+// megatron/core/distributed/finalize_model_grads.py L416-L484, and megatron/core/tensor_parallel/layers.py L95-L110 for the
 // norm.
 #pragma once
 

@@ -83,13 +83,37 @@ std::map<Held, base::Bytes> held_in(const program::Catalogue& catalogue) {
   return held;
 }
 
+namespace {
+
+std::vector<PlannedParameter> parameters_of(Trainer& trainer, const mesh::Mesh& mesh) {
+  std::map<std::string, std::pair<int, const model::Parameter*>> known;   // by name: its unit, and it
+  const std::vector<model::Unit*>& units = trainer.model().units();
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (const model::Parameter* parameter : units[unit]->parameters) known[parameter->name] = {static_cast<int>(unit), parameter};
+  }
+  std::vector<PlannedParameter> all;
+  for (const optimizer::ShardState& state : trainer.shards()) {
+    const std::vector<shard::FlatParameter>& flat = state.layout->parameters();
+    for (std::size_t at = 0; at < flat.size(); ++at) {
+      const auto& [unit, parameter] = known.at(flat[at].name);
+      const shard::Interval lies = state.layout->range(static_cast<int>(at));
+      all.push_back({flat[at].name, unit, flat[at].weight_decay, parameter->global_shape, parameter->boxes, flat[at].placement, lies.size(),
+                     shard::intersect(lies, state.flat).size()});
+      std::erase_if(all.back().placement, [&](const shard::Along& one) { return mesh.size(one.axis) == 1; });
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 base::Result<PlannedRank> planned(const config::RunConfig& config, const mesh::Mesh& mesh, base::Rank rank, const PlanMaker& make_plan) {
   device::MetaDevice device(rank);
   const std::unique_ptr<comm::Backend> backend = comm::make_meta_backend();
   try {
-    const Trainer trainer(config, device, *backend, mesh, rank, nullptr, make_plan);
+    Trainer trainer(config, device, *backend, mesh, rank, nullptr, make_plan);
     PlannedRank planned{trainer.network(), trainer.plan(), plan::needs_of(trainer.plan(), trainer.network()), {},
-                        plan::holding_of(shapes_of(config)), held_in(device.recorder().catalogue())};
+                        plan::holding_of(shapes_of(config)), held_in(device.recorder().catalogue()), parameters_of(trainer, mesh)};
     for (const program::BufferInfo& buffer : device.recorder().catalogue().buffers) planned.buffers[buffer.kind] += buffer.bytes;
     return planned;
   } catch (const base::Failure& failure) {

@@ -13,6 +13,17 @@
 
 namespace shardbook::train {
 
+// A parameter, in the order in which it lies in its unit.
+struct PlannedParameter {
+  std::string name;
+  int unit = 0;                          // a place in Network::units
+  bool weight_decay = false;
+  base::Shape shape;                     // whole
+  std::vector<shard::Box> boxes;         // what of it is here while it is used
+  shard::Placement placement;            // over the axes along which there are other ranks
+  std::int64_t here = 0, kept = 0;       // elements of these boxes, and those that lie in this rank's shard
+};
+
 struct PlannedRank {
   plan::Network network;
   plan::Plan plan;
@@ -20,6 +31,7 @@ struct PlannedRank {
   std::map<program::MemoryKind, base::Bytes> buffers;   // nominal bytes set aside, by kind
   plan::Holding holding;                                // ... as the formulas have them for the config's order
   std::map<plan::Held, base::Bytes> laid_out;           // ... and as they lie there, by line of the formulas
+  std::vector<PlannedParameter> parameters;             // by unit
 };
 
 // What the formulas must know of a run. `config` is validated.

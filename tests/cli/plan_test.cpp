@@ -1,6 +1,9 @@
 // A plan on the command line.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/spoken.hpp"
@@ -101,6 +104,49 @@ TEST(Plan, DerivesWhatARankHoldsBesideWhatIsLaidOut) {
   const Spoken odd = shardbook({"plan", "--device", "meta", "--width", "100", "--heads", "4", "--ffn-width", "203", "--memory"});
   ASSERT_EQ(odd.code, 0) << odd.err;
   EXPECT_NE(odd.out.find("agree within 1 %"), std::string::npos) << odd.out;
+}
+
+// The block of text that stands below `command` in a page.
+std::string shown_below(const std::string& page, const std::string& command) {
+  std::ifstream file(std::string(SHARDBOOK_SOURCE_DIR) + "/notes/" + page);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string fence = "```text\n";
+  const std::size_t begin = text.find(fence, text.find(command)) + fence.size();
+  return text.substr(begin, text.find("```\n", begin) - begin);
+}
+
+TEST(Plan, SaysOfEachParameterWhatThisRankHoldsAndWhatTheOthersDo) {
+  const std::vector<std::string> words = {"plan", "--device", "meta", "--tp", "2", "--fsdp", "2", "--rank", "1", "--parameters"};
+  const Spoken spoken = shardbook(words);
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  const std::string note = shown_below("04_fsdp.md", "./shardbook plan --tp 2 --fsdp 2 --rank 1 --parameters");
+  ASSERT_GT(note.size(), 1000u);
+  EXPECT_NE(spoken.out.find(note), std::string::npos) << spoken.out;
+  std::istringstream lines(spoken.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), 80) << line;
+
+  // The kept parts of the two shards are the whole of what is here; q, k and v are cut each by itself
+  const nlohmann::json one = json_of(words)["parameters"];
+  const nlohmann::json three = json_of({"plan", "--device", "meta", "--tp", "2", "--fsdp", "2", "--rank", "3"})["parameters"];
+  ASSERT_EQ(one.size(), 4u + 4 * 12);
+  for (std::size_t at = 0; at < one.size(); ++at) {
+    EXPECT_EQ(one[at]["elements_kept"].get<int>() + three[at]["elements_kept"].get<int>(), one[at]["elements_here"].get<int>()) << one[at]["name"];
+    EXPECT_EQ(one[at]["placement"]["dp_shard"]["after_backward"], "reduce-scatter");
+  }
+  const auto qkv = std::find_if(one.begin(), one.end(), [](const nlohmann::json& parameter) { return parameter["name"] == "blocks.2.attention.qkv.weight"; });
+  ASSERT_NE(qkv, one.end());
+  EXPECT_EQ((*qkv)["boxes"].dump(), "[[[64,128],[0,128]],[[192,256],[0,128]],[[320,384],[0,128]]]");
+}
+
+TEST(Plan, SaysThatNormsHaveSummandsOverTpWhereTokensAreCut) {
+  std::vector<std::string> words = {"plan", "--device", "meta", "--tp", "2", "--fsdp", "1", "--parameters"};
+  EXPECT_NE(shardbook(words).out.find("  not decayed, alike over tp\n    norm_1.weight "), std::string::npos);
+  words.insert(words.end(), {"--set", "tensor_parallel.sequence=cut"});
+  const std::string cut = shardbook(words).out;
+  EXPECT_NE(cut.find("  not decayed, summed over tp\n    norm_1.weight "), std::string::npos);
+  EXPECT_NE(cut.find("\nsummed   alike in use; each has a summand of the gradient (all-reduce)\n"), std::string::npos) << cut;
+  // Over an axis of one rank there is nobody to hold anything, also where micro-batches are added up
+  EXPECT_NE(shardbook({"plan", "--device", "meta", "--tp", "1", "--fsdp", "1", "--micro-batches", "2", "--parameters"}).out.find("There are no other ranks."), std::string::npos);
 }
 
 TEST(Plan, StandsInTheHelp) {
