@@ -117,15 +117,34 @@ class Machines {
     const simulate::Step& step = without_.study().replay.steps().front().steps.back();
     std::map<std::string, Nanoseconds> of_line;
     Cause cause;
+    Nanoseconds all_ns = 0, crossing_ns = 0;
+    std::int64_t crossings = 0;
+    base::Bytes crossing = 0;
     for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
-      if (!is(step.program->ops[op], OpClass::memory)) continue;
+      const program::Op& one = step.program->ops[op];
+      if (!is(one, OpClass::memory)) continue;
       ++cause.count;
-      of_line[line_of(step.program->ops[op].where)] += step.costs->op_ns[op];
+      of_line[line_of(one.where)] += step.costs->op_ns[op];
+      all_ns += step.costs->op_ns[op];
+      if (!simulate::crosses_to_host(one.desc)) continue;
+      ++crossings;
+      crossing_ns += step.costs->op_ns[op];
+      crossing += one.desc.bytes_read + one.desc.bytes_written;
     }
     if (cause.count == 0) return;
     cause.regime = Regime::memory;
     cause.gain_ns = found_.memory_ns;
     cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", " that nothing hides");
+    // Mostly states that are kept in host memory
+    if (2 * crossing_ns > all_ns) {
+      char size[32];
+      std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(crossing) / 1e9);
+      cause.count = crossings;
+      cause.what = text(crossings, " copies between host memory and the device that nothing hides");
+      cause.because = text("optimizer states lie in host memory, and ", size, " of them cross the bus each step, there and back");
+      cause.remedy = "--set fsdp.offload=none, if they fit; more ranks share them, or more tokens a step hide them";
+      cause.note = "06";
+    }
     cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
     causes_.push_back(std::move(cause));
   }

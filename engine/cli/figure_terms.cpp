@@ -96,7 +96,7 @@ Result<double> collectives(std::string_view arguments) {
   return static_cast<double>(run.value()->collectives);
 }
 
-// "memory gradient --fsdp 8": what rank 0 sets aside of a kind, or of "all", in bytes.
+// "memory gradient --fsdp 8": what rank 0 sets aside of a kind, of "all", or in "host" memory, in bytes.
 Result<double> memory(std::vector<std::string> words) {
   const std::string kind = words.empty() ? "" : words.front();
   if (!words.empty()) words.erase(words.begin());
@@ -104,6 +104,7 @@ Result<double> memory(std::vector<std::string> words) {
   if (!config) return config.as_error();
   const Result<train::PlannedRank> planned = train::planned(config.value(), launch::mesh_of(config.value()), 0);
   if (!planned) return planned.as_error();
+  if (kind == "host") return static_cast<double>(planned.value().on_host);
   bool known = kind == "all";
   double bytes = 0;
   for (const program::MemoryKind one : {program::MemoryKind::parameter, program::MemoryKind::gathered, program::MemoryKind::gradient, program::MemoryKind::optimizer,
@@ -113,7 +114,7 @@ Result<double> memory(std::vector<std::string> words) {
     const auto found = planned.value().buffers.find(one);
     bytes += found == planned.value().buffers.end() ? 0 : static_cast<double>(found->second);
   }
-  if (!known) return Error{text("`memory` takes a kind of memory or `all`, then options of a run, not '", kind, "'")};
+  if (!known) return Error{text("`memory` takes a kind of memory, `all` or `host`, then options of a run, not '", kind, "'")};
   return bytes;
 }
 

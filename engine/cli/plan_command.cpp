@@ -138,7 +138,8 @@ std::string memory_text(const PlannedRank& rank) {
     out += line(program::name_of(kind), bytes, whys.at(kind));
     all += bytes;
   }
-  return out + line("in all", all, "");
+  out += line("in all", all, "");
+  return rank.on_host == 0 ? out : out + line("and in host memory", rank.on_host, "masters and moments of its shards");
 }
 
 // ---- Memory by formula -------------------------------------------------------------------------
@@ -152,7 +153,7 @@ base::Bytes laid_out(const PlannedRank& rank, plan::Held held) {
 base::Bytes forgotten(const PlannedRank& rank) {
   base::Bytes bytes = 0;
   for (const auto& [kind, set_aside] : rank.buffers) bytes += set_aside;
-  for (const plan::HeldLine& line : rank.holding.lines) bytes -= laid_out(rank, line.held);
+  for (const plan::HeldLine& line : rank.holding.lines) bytes -= line.on_host ? 0 : laid_out(rank, line.held);
   return bytes;
 }
 
@@ -183,13 +184,19 @@ std::string derivation_text(const PlannedRank& rank) {
   out += "\n" + text(pad_right("", 44), pad_left("by formula", 14), pad_left("laid out", 14), "\n");
   const program::MemoryKind* before = nullptr;
   for (const plan::HeldLine& held : rank.holding.lines) {
+    if (held.on_host) continue;
     if (before == nullptr || *before != held.kind) out += line(program::name_of(held.kind), rank.holding.bytes(held.kind), set_aside(rank, held.kind));
     before = &held.kind;
     out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula);
   }
   base::Bytes lies = 0;
   for (const auto& [kind, bytes] : rank.buffers) lies += bytes;
-  return out + line("in all", rank.holding.all(), lies);
+  out += line("in all", rank.holding.all(), lies);
+  if (rank.on_host != 0) out += line("and in host memory", rank.holding.on_host(), rank.on_host);
+  for (const plan::HeldLine& held : rank.holding.lines) {
+    if (held.on_host) out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula);
+  }
+  return out;
 }
 
 // Whether the formulas and the layout agree, in a sentence.
@@ -211,9 +218,9 @@ nlohmann::json derivation_json(const PlannedRank& rank) {
   nlohmann::json letters = nlohmann::json::array(), lines = nlohmann::json::array();
   for (const plan::Letter& letter : rank.holding.letters) letters.push_back({{"letter", letter.letter}, {"value", letter.value}, {"meaning", letter.meaning}});
   for (const plan::HeldLine& line : rank.holding.lines) {
-    lines.push_back({{"kind", program::name_of(line.kind)}, {"what", plan::name_of(line.held)}, {"formula", line.formula}, {"bytes", line.bytes}, {"laid_out_bytes", laid_out(rank, line.held)}});
+    lines.push_back({{"kind", program::name_of(line.kind)}, {"what", plan::name_of(line.held)}, {"formula", line.formula}, {"bytes", line.bytes}, {"laid_out_bytes", laid_out(rank, line.held)}, {"in_host_memory", line.on_host}});
   }
-  return {{"letters", std::move(letters)}, {"lines", std::move(lines)}, {"bytes", rank.holding.all()}, {"forgotten_bytes", forgotten(rank)}};
+  return {{"letters", std::move(letters)}, {"lines", std::move(lines)}, {"bytes", rank.holding.all()}, {"host_bytes", rank.holding.on_host()}, {"forgotten_bytes", forgotten(rank)}};
 }
 
 // ---- Verdict -----------------------------------------------------------------------------------
@@ -259,7 +266,7 @@ nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config,
           {"peak", {{"gathered_bytes", rank.needs.gathered_bytes}, {"gathered_in_shared_buffers", rank.needs.gathered},
                     {"gradient_bytes", rank.needs.gradient_bytes}, {"gradients_in_shared_buffers", rank.needs.gradient},
                     {"micro_batches_in_flight", rank.needs.in_flight}, {"activation_bytes", set_aside(rank, program::MemoryKind::activation)}}},
-          {"buffers_bytes", std::move(buffers)},
+          {"buffers_bytes", std::move(buffers)}, {"host_bytes", rank.on_host},
           {"memory", derivation_json(rank)},
           {"parameters", parameters_json(rank)},
           {"problem", verdict.problem.empty() ? nlohmann::json() : nlohmann::json(verdict.problem)}};

@@ -106,7 +106,9 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
       optimizer::ShardState& state = shards_.emplace_back();
       state.layout = flat.layout.get();
       state.flat = flat.layout->shard(group_.index());
-      state.master = tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
+      // A kernel that draws into host memory writes through the bus: once, at set-up
+      state.master = config_.masters_on_host ? optimizer::on_host(device_, shape[0], name + ".master")
+                                             : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
       state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape)
                                             : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, name + ".gradient_shard");
       state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, name + ".parameter_shard");

@@ -29,6 +29,7 @@ struct StoreConfig {
   int micro_batches = 1;     // of a step
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
   base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
+  bool masters_on_host = false;  // masters lie in host memory (optimizer/offload.hpp)
 };
 
 class ShardedParameters final : public plan::Executor, public optimizer::Store {

@@ -8,9 +8,11 @@
 // torch/optim/adamw.py, torch/nn/utils/clip_grad.py.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "engine/kernels/optimizer.hpp"
+#include "engine/optimizer/offload.hpp"
 #include "engine/shard/flat_unit.hpp"
 
 namespace shardbook::optimizer {
@@ -21,7 +23,7 @@ using tensor::Tensor;
 struct ShardState {
   const shard::FlatUnit* layout = nullptr;
   shard::Interval flat;    // this shard, in flat indices of the layout
-  Tensor master;
+  Tensor master;           // in host memory where states are offloaded, as are both moments
   Tensor gradient;         // summed over micro-batches and fsdp ranks
   Tensor parameter;        // the copy that is gathered and computed with
   Tensor first_moment, second_moment;
@@ -30,6 +32,7 @@ struct ShardState {
 struct AdamWConfig {
   float beta1 = 0.9f, beta2 = 0.95f, epsilon = 1e-8f, weight_decay = 0.1f;
   float clip = 1.0f;  // largest global norm; 0 = off
+  OffloadConfig offload;
 };
 
 // Linear warm-up to `peak` over `warmup` steps, then a cosine to `floor` at step `steps`. Steps count from 0.
@@ -43,9 +46,11 @@ class AdamW {
  public:
   // Set-up: allocates the moments. `shards` must outlive the optimizer. `scalars` is f32 [3], the caller's:
   // the sum of squares, the clip factor, the norm. `place`: where this rank stands along the axes over which squares
-  // will be summed.
+  // will be summed. REQUIRES: masters lie where config.offload says.
   AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars, const shard::Place& place);
 
+  // Sends for states that are offloaded. Before anything else of a step.
+  void begin_step();
   // squares()[0] = Σ of gradient² over what this rank counts (shard::counts), so that a plain sum over ranks is the square
   // of the global norm.
   void sum_squares(device::Lane lane);
@@ -59,6 +64,7 @@ class AdamW {
   AdamWConfig config_;
   std::vector<ShardState>& shards_;
   std::vector<std::vector<shard::Interval>> counted_;   // of each shard's layout; one interval at least
+  std::unique_ptr<Offload> offload_;   // null: states lie on the device
   Tensor squares_, factor_, norm_, scratch_;
 };
 

@@ -11,7 +11,7 @@ using Q = Quantity;
 const char* name_of(Held held) {
   static constexpr const char* names[] = {
       "shards of parameters", "blocks, whole", "embedding and head, whole", "sums of gradients", "gradients of blocks", "gradients of the ends",
-      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "slots for masters and moments", "masters in host memory", "two moments in host memory", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
       "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
   return names[static_cast<int>(held)];
 }
@@ -28,6 +28,7 @@ class Writer {
     gradients();
     activations();
     rest();
+    host();
     return std::move(holding_);
   }
 
@@ -140,8 +141,22 @@ class Writer {
       const std::int64_t widest = std::max({E_.value(), I_.value(), U_.value(), F_.value(), V_.value()});
       holds(Held::gradient_apart, MemoryKind::gradient, D_ * letter("O", widest, "rows of the weight that has most") * four);
     }
+    if (s_.states_on_host) return slots();
     holds(Held::masters, MemoryKind::optimizer, P_ / n_ * four);
     holds(Held::moments, MemoryKind::optimizer, P_ / n_ * bytes(8));
+  }
+
+  // Where masters and moments are while they are moved: a shard comes in pieces, and three of them are here at once.
+  void slots() {
+    constexpr std::int64_t most = std::int64_t{1} << 24;
+    const Q Z = letter("Z", std::min(largest_.value() / n_.value(), most), "numbers that cross at once: the largest shard, at most 2²⁴");
+    // Three shards have three pieces at least; where all blocks are one unit and both ends another, there are two shards
+    std::int64_t slots = 3;
+    if (s_.tied && units_.value() == 1 && !(s_.each_parameter && s_.fsdp > 1)) {
+      const auto pieces = [this](const Q& unit) { return (unit.value() / n_.value() + most - 1) / most; };
+      slots = std::min(slots, pieces(P_unit_) + pieces(P_ends_));
+    }
+    holds(Held::state_slots, MemoryKind::optimizer, letter("z", slots, "slots: one piece comes, one is moved, one goes") * Z * bytes(12));
   }
   //@end
 
@@ -177,6 +192,13 @@ class Writer {
     holds(Held::tokens, MemoryKind::input, micro_batches * (3 * N_ + least(N_, V_) + V_ + 2) * bytes(4));
   }
 
+  void host() {
+    if (!s_.states_on_host) return;
+    const auto lies = [this](Held held, const Q& of) { holding_.lines.push_back({held, MemoryKind::optimizer, of.text(), of.value(), true}); };
+    lies(Held::host_masters, P_ / n_ * bytes(4));
+    lies(Held::host_moments, P_ / n_ * bytes(8));
+  }
+
   const Shapes& s_;
   Holding holding_;
   Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
@@ -188,13 +210,19 @@ class Writer {
 
 base::Bytes Holding::bytes(MemoryKind kind) const {
   base::Bytes sum = 0;
-  for (const HeldLine& line : lines) sum += line.kind == kind ? line.bytes : 0;
+  for (const HeldLine& line : lines) sum += line.kind == kind && !line.on_host ? line.bytes : 0;
   return sum;
 }
 
 base::Bytes Holding::all() const {
   base::Bytes sum = 0;
-  for (const HeldLine& line : lines) sum += line.bytes;
+  for (const HeldLine& line : lines) sum += line.on_host ? 0 : line.bytes;
+  return sum;
+}
+
+base::Bytes Holding::on_host() const {
+  base::Bytes sum = 0;
+  for (const HeldLine& line : lines) sum += line.on_host ? line.bytes : 0;
   return sum;
 }
 

@@ -42,11 +42,12 @@ struct Shapes {
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
   bool recompute = false;          // blocks keep their inputs only
   bool recompute_attention = false;   // blocks keep no square
+  bool states_on_host = false;        // masters and moments lie in host memory, and pass through slots
 };
 
 // A line of what is held.
 enum class Held : std::uint8_t {
-  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments,
+  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments, state_slots, host_masters, host_moments,
   layer_inputs, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
 };
 const char* name_of(Held held);   // "shards of parameters"
@@ -56,6 +57,7 @@ struct HeldLine {
   program::MemoryKind kind = program::MemoryKind::input;
   std::string formula;            // "P / n · 2 B"
   base::Bytes bytes = 0;
+  bool on_host = false;           // lies in host memory, not on the device
 };
 struct Letter {
   std::string letter;
@@ -65,9 +67,11 @@ struct Letter {
 
 struct Holding {
   std::vector<Letter> letters;    // what the formulas are made of, each after those that it needs
-  std::vector<HeldLine> lines;    // by kind; without lines of nothing
+  std::vector<HeldLine> lines;    // by kind, those of host memory last; without lines of nothing
+  // Of the device; and of host memory, all of it.
   base::Bytes bytes(program::MemoryKind kind) const;
   base::Bytes all() const;
+  base::Bytes on_host() const;
 };
 // What a rank sets aside for a run of these shapes. All ranks hold alike.
 Holding holding_of(const Shapes& shapes);

@@ -103,6 +103,10 @@ double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const D
   return best_tiling(size, table, device).blocks;
 }
 
+bool crosses_to_host(const program::OpDesc& desc) {
+  return desc.kind == OpKind::copy && desc.use_count == 2 && (desc.bytes_read == 0) != (desc.bytes_written == 0);
+}
+
 CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::move(profile)), conditions_(conditions) {
   // How far the small model is off at each measured matmul.
   for (const auto& [dtype, table] : profile_.gemm) {

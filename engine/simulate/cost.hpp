@@ -65,6 +65,10 @@ double gemm_model_ns(program::GemmSize size, base::DType dtype, const GemmTable&
 // How many blocks it has by that model; those of one wave hold their multiprocessors until the matmul ends.
 double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const DeviceCosts& device);
 
+// Does it carry a buffer between the device and host memory? A copy engine does that: it takes nothing from kernels and
+// collectives beside it. (Tokens and scalars, whose host side is in no record, are small and count as kernels do.)
+bool crosses_to_host(const program::OpDesc& desc);
+
 // What a lab's machine has otherwise than the profile's. ns.
 struct Conditions {
   bool ideal_network = false;     // collectives take no time, and cost the host no more than recording an event

@@ -313,7 +313,9 @@ void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step,
   ++stream.work.version;
   const std::uint32_t collective = plans_[rank][step]->collective_of_op[op];
   if (collective != none) return arrive(rank, at, step, collective);
-  stream.is_gemm = ranks_[rank].steps[step].program->ops[op].desc.kind == OpKind::gemm;
+  const program::OpDesc& desc = ranks_[rank].steps[step].program->ops[op].desc;
+  stream.is_gemm = desc.kind == OpKind::gemm;
+  stream.crosses = crosses_to_host(desc);
   stream.work.remaining_ns = static_cast<double>(costs.op_ns[op]);
   stream.work.slowdown = 0;
   stream.work.since = now_;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <map>
 
+#include "engine/program/host_memory.hpp"
+
 namespace shardbook::timeline {
 namespace {
 
@@ -150,6 +152,7 @@ void add_memory(TimelineBuilder& builder, Rank rank, const program::Catalogue& c
 
   // What is live all the time; of the rest a point at the begin, so that each counter covers all steps.
   for (const program::BufferInfo& buffer : catalogue.buffers) {
+    if (program::in_host_memory(buffer)) continue;
     const auto kind = static_cast<std::size_t>(buffer.kind);
     known[kind] = true;
     levels[kind].rise(bounds[0].start, always_live(buffer.kind) ? buffer.bytes : 0);
@@ -160,7 +163,7 @@ void add_memory(TimelineBuilder& builder, Rank rank, const program::Catalogue& c
     const Nanoseconds next_start = i + 1 < steps.size() ? bounds[i + 1].start : for_good;
     for (const auto& [buffer, accesses] : accesses_of(steps[i])) {
       const MemoryKind kind = catalogue.buffers[buffer].kind;
-      if (always_live(kind)) continue;
+      if (always_live(kind) || program::in_host_memory(catalogue.buffers[buffer])) continue;
       add_buffer(accesses, *steps[i].times, bounds[i].start, next_start, levels[static_cast<std::size_t>(kind)]);
     }
   }

@@ -11,6 +11,7 @@
 //   - A byte that a step reads before it writes it holds a value from before: it is live from the step's
 //     begin, and its last value of the step on to the next step (after the last one for good).
 //   - Parameters and optimizer state are live all the time, all of their buffers.
+//   - What lies in host memory (program/host_memory.hpp) counts nowhere: no device holds it.
 //
 // This is what the schedule needs, derived from its record: not what an allocator gave, and nothing that a
 // device measured. Memory of libraries (NCCL, cuBLAS) is not in the record. Bytes are nominal; times

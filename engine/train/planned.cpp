@@ -4,6 +4,7 @@
 
 #include "engine/comm/meta/meta.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "engine/program/host_memory.hpp"
 
 namespace shardbook::train {
 
@@ -41,6 +42,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.recompute = choices.recompute;
   shapes.recompute_attention = choices.recompute_attention;
   shapes.fused = !choices.gradients_apart;
+  shapes.states_on_host = choices.store.masters_on_host;
   return shapes;
 }
 
@@ -61,7 +63,10 @@ Held held_as(const program::BufferInfo& buffer) {
       if (name == "fsdp.gradient_rounded") return Held::rounded_gradient;
       if (name == "fsdp.gradient_staging") return Held::staged_gradient;
       return begins("fsdp.gradient.") ? Held::block_gradients : Held::end_gradients;
-    case MemoryKind::optimizer: return ends(".master") ? Held::masters : Held::moments;
+    case MemoryKind::optimizer:
+      if (program::in_host_memory(buffer)) return name.find(".master in") != name.npos ? Held::host_masters : Held::host_moments;
+      if (begins("optimizer.slot.")) return Held::state_slots;
+      return ends(".master") ? Held::masters : Held::moments;
     case MemoryKind::activation:
       if (begins("x.")) return Held::layer_inputs;
       if (of_block) return name.find(".attention.") != name.npos ? Held::attention_kept : Held::block_kept;
@@ -113,8 +118,10 @@ base::Result<PlannedRank> planned(const config::RunConfig& config, const mesh::M
   try {
     Trainer trainer(config, device, *backend, mesh, rank, nullptr, make_plan);
     PlannedRank planned{trainer.network(), trainer.plan(), plan::needs_of(trainer.plan(), trainer.network()), {},
-                        plan::holding_of(shapes_of(config)), held_in(device.recorder().catalogue()), parameters_of(trainer, mesh)};
-    for (const program::BufferInfo& buffer : device.recorder().catalogue().buffers) planned.buffers[buffer.kind] += buffer.bytes;
+                        0, plan::holding_of(shapes_of(config)), held_in(device.recorder().catalogue()), parameters_of(trainer, mesh)};
+    for (const program::BufferInfo& buffer : device.recorder().catalogue().buffers) {
+      (program::in_host_memory(buffer) ? planned.on_host : planned.buffers[buffer.kind]) += buffer.bytes;
+    }
     return planned;
   } catch (const base::Failure& failure) {
     return base::Error{failure.what()};

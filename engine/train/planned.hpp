@@ -28,7 +28,8 @@ struct PlannedRank {
   plan::Network network;
   plan::Plan plan;
   plan::Needs needs;
-  std::map<program::MemoryKind, base::Bytes> buffers;   // nominal bytes set aside, by kind
+  std::map<program::MemoryKind, base::Bytes> buffers;   // nominal bytes set aside on the device, by kind
+  base::Bytes on_host = 0;                              // ... and of host memory
   plan::Holding holding;                                // ... as the formulas have them for the config's order
   std::map<plan::Held, base::Bytes> laid_out;           // ... and as they lie there, by line of the formulas
   std::vector<PlannedParameter> parameters;             // by unit

@@ -56,6 +56,7 @@ struct Trainer::Computes final : plan::Executor {
 //@ train.ends: The two ends of a step: its tokens, and its update.
 struct Trainer::Ends final : plan::Executor {
   explicit Ends(Trainer& trainer) : trainer(trainer) {}
+  void begin_step() override { trainer.optimizer_->begin_step(); }
   void run(const plan::Action& action) override {
     Trainer& t = trainer;
     switch (action.kind) {
@@ -134,8 +135,9 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
 
   // Optimizer, input, activations.
   scalars_ = tensor::allocate(device, {4}, base::DType::f32, MemoryKind::workspace, "scalars");
-  const optimizer::AdamWConfig adamw{static_cast<float>(config.beta1), static_cast<float>(config.beta2), static_cast<float>(config.eps),
-                                     static_cast<float>(config.weight_decay), static_cast<float>(config.clip)};
+  optimizer::AdamWConfig adamw{static_cast<float>(config.beta1), static_cast<float>(config.beta2), static_cast<float>(config.eps),
+                               static_cast<float>(config.weight_decay), static_cast<float>(config.clip), {}};
+  adamw.offload.states = choices.store.masters_on_host;
   place_in_norm();
   optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}), norm_place_);
   divisor_ = config.global_tokens() / (mistakes.own_tokens ? config.data_ranks() : 1);

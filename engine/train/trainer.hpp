@@ -71,6 +71,7 @@ class Trainer {
   StepResult await(std::int64_t step);
 
   model::Model& model() { return *model_; }
+  // What they hold in host memory is of the last step once the device has been synchronized.
   std::vector<optimizer::ShardState>& shards() { return parameters_->shards(); }
   const plan::Plan& plan() const { return order_.plan; }
   const plan::Network& network() const { return network_; }

@@ -289,6 +289,19 @@ TEST(Planted, CopiesAreNamed) {
   expect_near(static_cast<double>(why.causes.front().gain_ns), step_of(run) - mended_ns, "no copies");
 }
 
+// States in host memory: what the step waits for is named as that, and what it would gain is what it loses by them.
+TEST(Planted, StatesThatCrossTheBusAreNamed) {
+  const Options here = {{"model", "gpt-1.3b"}, {"fsdp", "2"}, {"sequences", "16"}};
+  Options there = here;
+  there.emplace_back("set", "fsdp.offload=optimizer");
+  const PlantedRun run = run_of(there);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::memory, "copies between host memory and the device");
+  EXPECT_TRUE(why.causes.front().line.starts_with("engine/optimizer/offload.cpp:")) << why.causes.front().line;
+  EXPECT_NE(why.causes.front().remedy.find("fsdp.offload=none"), std::string::npos);
+  EXPECT_NEAR(static_cast<double>(why.causes.front().gain_ns), step_of(run) - step_of(run_of(here)), 0.01 * step_of(run));
+}
+
 // --- No problem -----------------------------------------------------------------------------------------
 
 TEST(Planted, ARunWithoutAProblemSaysSo) {

@@ -100,6 +100,17 @@ TEST(Plan, DerivesWhatARankHoldsBesideWhatIsLaidOut) {
   }
   EXPECT_EQ(memory["bytes"], all);
   EXPECT_EQ(memory["forgotten_bytes"], 0);
+  EXPECT_EQ(memory["host_bytes"], 0);
+  // With masters and moments in host memory their lines stand apart, and the sum is the device's
+  std::vector<std::string> offloaded = words;
+  offloaded.insert(offloaded.end(), {"--set", "fsdp.offload=optimizer"});
+  const std::string said = shardbook(offloaded).out;
+  EXPECT_NE(said.find("\nand in host memory "), std::string::npos) << said;
+  EXPECT_NE(said.find("Formulas and layout agree to the byte.\n"), std::string::npos) << said;
+  const nlohmann::json there = json_of(offloaded)["memory"];
+  EXPECT_GT(there["host_bytes"], 0);
+  EXPECT_LT(there["bytes"], all);
+  EXPECT_EQ(there["forgotten_bytes"], 0);
   // Widths that are no multiple of 8 leave gaps, which the formulas leave out
   const Spoken odd = shardbook({"plan", "--device", "meta", "--width", "100", "--heads", "4", "--ffn-width", "203", "--memory"});
   ASSERT_EQ(odd.code, 0) << odd.err;

@@ -152,6 +152,58 @@ TEST(GradientsInBf16, OfEqualMicroBatchesAreThoseOfF32RoundedOnce) {
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
 
+// ---- States in host memory ----------------------------------------------------------------------
+
+// Losses, and this rank's masters and moments after the last step, all end to end.
+std::vector<double> trained(world::World& world, config::RunConfig config, const TestTokens& tokens, const std::string& offload) {
+  config.switches["fsdp.offload"] = offload;
+  auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
+  if (!device) throw base::Failure(device.error());
+  device::Stream& stream = device.value()->create_stream("test");
+  const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
+  const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
+  device.value()->set_watch([&world] { world.throw_if_failed(); });
+  train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), world.rank(), &tokens);
+  std::vector<double> all;
+  for (int step = 0; step < config.steps; ++step) {
+    trainer.issue(step, step == 2);
+    EXPECT_EQ(device.value()->recorder().host_waits(), 0);
+    all.push_back(trainer.await(step).loss);
+  }
+  EXPECT_EQ(device.value()->recorder().programs().size(), 1u);
+  const program::Recorder& recorder = device.value()->recorder();
+  device::MetaDevice nowhere(world.rank());
+  const std::unique_ptr<comm::Backend> without = comm::make_meta_backend();
+  train::Trainer on_meta(config, nowhere, *without, mesh_of(config), world.rank(), nullptr);
+  on_meta.issue(0, true);
+  EXPECT_EQ(program::structure_hash(*recorder.programs().back(), recorder.catalogue()), program::structure_hash(*nowhere.recorder().programs()[0], nowhere.recorder().catalogue()));
+  device.value()->synchronize();
+  for (const optimizer::ShardState& shard : trainer.shards()) {
+    for (const tensor::Tensor* state : {&shard.master, &shard.first_moment, &shard.second_moment}) {
+      std::vector<float> values(static_cast<std::size_t>(state->elements()));
+      device.value()->download(stream, "read", tensor::memory_of(*state), values.data());
+      device.value()->synchronize();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+  return all;
+}
+
+TEST(StatesInHostMemory, OfTwoGpusBecomeTheSameBits) {
+  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
+    config::RunConfig config = small_config(1, 2);
+    config.model.layers = 6;   // seven pieces, so that slots are used again
+    config.steps = 8;
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const std::vector<double> here = trained(world, config, tokens, "none"), there = trained(world, config, tokens, "optimizer");
+    EXPECT_GT(here.size(), 1000u);
+    EXPECT_LT(here[7], here[0]);
+    EXPECT_EQ(there, here);
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
 INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, OnGpus, testing::Values(std::tuple(1, 1, false, 0.0), std::tuple(2, 1, false, 0.0), std::tuple(1, 2, false, 0.0), std::tuple(2, 2, false, 0.0)));
 INSTANTIATE_TEST_SUITE_P(WithTokensCut, OnGpus, testing::Values(std::tuple(2, 1, true, 0.0), std::tuple(2, 2, true, 0.0)));
 INSTANTIATE_TEST_SUITE_P(WithDropout, OnGpus, testing::Values(std::tuple(1, 1, false, 0.1), std::tuple(2, 1, false, 0.1), std::tuple(2, 1, true, 0.1)));

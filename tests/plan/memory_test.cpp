@@ -82,6 +82,29 @@ TEST(Holding, OfGradientsThatCrossInBf16IsOneRoundedUnitAndItsShardBesideWhatIsS
   }
 }
 
+TEST(Holding, OfStatesInHostMemoryIsThreePiecesOnTheDevice) {
+  Shapes shapes = small();
+  const Holding here = holding_of(shapes);
+  shapes.states_on_host = true;
+  const Holding there = holding_of(shapes);
+  EXPECT_EQ(there.on_host(), here.bytes(program::MemoryKind::optimizer));
+  EXPECT_EQ(bytes_of(there, Held::host_moments), 2 * bytes_of(there, Held::host_masters));
+  EXPECT_EQ(there.bytes(program::MemoryKind::optimizer), 3 * 12 * padded_block / 4);   // the largest shard of the three
+  EXPECT_EQ(here.on_host(), 0);
+  EXPECT_EQ(here.all() - there.all(), here.bytes(program::MemoryKind::optimizer) - there.bytes(program::MemoryKind::optimizer));
+  // What is large crosses in pieces of 2²⁴ numbers
+  shapes.width = 4096;
+  shapes.heads = shapes.key_value_heads = 32;
+  shapes.head_dim = 128;
+  shapes.ffn_width = 16384;
+  EXPECT_EQ(holding_of(shapes).bytes(program::MemoryKind::optimizer), std::int64_t{36} << 24);
+  // Two units of one piece each
+  shapes = small();
+  shapes.states_on_host = shapes.tied = true;
+  shapes.blocks_a_unit = 2;
+  EXPECT_EQ(holding_of(shapes).bytes(program::MemoryKind::optimizer), 2 * 12 * (2 * block + 256 - 2 * block % 256) / 4);
+}
+
 TEST(Holding, OfUnitsOfSeveralBlocksIsMoreAtOnce) {
   Shapes shapes = small();
   shapes.layers = 4;

@@ -20,6 +20,25 @@ TEST(Contention, LetsOpsOfOneDeviceTakeTurns) {
   expect_span(out.ranks[0].steps[0].ran[1], 0, 400);   // 100 ns' worth by then, the rest alone
 }
 
+// Copy engines carry it, over a bus of its own: it slows nothing and is slowed by nothing
+TEST(Contention, LeavesCopiesToAndFromHostMemoryAlone) {
+  TestRank ranks[2] = {TestRank(0, 4), TestRank(1, 4)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 1000);
+    rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
+    rank.crossing(2, 500);
+    rank.crossing(3, 700);
+  }
+  Machine machine;
+  machine.shares = true;
+  machine.contention = {{2, 1.25, 2.0, 4, 4}};
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, machine);
+  expect_span(out.ranks[0].steps[0].ran[1], 0, 200);           // as without the copies
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 200 + 1000 - 160);
+  expect_span(out.ranks[0].steps[0].ran[2], 0, 500);
+  expect_span(out.ranks[0].steps[0].ran[3], 0, 700);
+}
+
 TEST(Contention, DoesNotStretchWhatIsLatency) {
   TestRank rank(0);
   rank.op(0, 100, 0, OpKind::pointwise, 0);

@@ -44,6 +44,15 @@ class TestRank {
     costs_->fills.push_back(fills);
     costs_->issue_ns.push_back(issue_ns);
   }
+  // A copy between host memory and the device.
+  void crossing(StreamId stream, base::Nanoseconds ns) {
+    const program::BufferId here = recorder_->add_buffer({"here", program::MemoryKind::optimizer, 64}), there = recorder_->add_buffer({"there", program::MemoryKind::optimizer, 64});
+    recorder_->op(stream, OpDesc("to_device", OpKind::copy, base::DType::f32).reads({there, 0, 64, 0}, 0).writes({here, 0, 64, 0}), {"test.cpp", ++line_});
+    costs_->op_ns.push_back(ns);
+    costs_->shared_part.push_back(1);
+    costs_->fills.push_back(false);
+    costs_->issue_ns.push_back(0);
+  }
   void collective(StreamId stream, program::GroupId group, base::Nanoseconds ns, base::Nanoseconds issue_ns = 0,
                   OpKind kind = OpKind::all_gather, base::Bytes bytes = 1024, base::Rank peer = -1) {
     OpDesc desc("collective", kind, base::DType::bf16);

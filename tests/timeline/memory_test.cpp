@@ -36,7 +36,7 @@ class Memory : public ::testing::Test {
     Nanoseconds start, end;
   };
 
-  BufferId buffer(MemoryKind kind, Bytes bytes) { return recorder_.add_buffer({"b", kind, bytes}); }
+  BufferId buffer(MemoryKind kind, Bytes bytes, const char* name = "b") { return recorder_.add_buffer({name, kind, bytes}); }
   static OpDesc op() { return OpDesc("op", OpKind::pointwise, base::DType::bf16); }
   // The next step: its window is 1000 long, and these ops ran in it.
   void step(Nanoseconds start, const std::vector<Ran>& ran) {
@@ -71,6 +71,14 @@ TEST_F(Memory, OfAValueIsLiveFromItsWriteToItsLastReader) {
            {op().reads({a, 0, 100}), 50, 60},
            {op().writes({a, 0, 100}), 70, 80}});            // a second value, which nobody reads
   EXPECT_EQ(level("activation"), (Points{{0, 0}, {10, 100}, {60, 0}, {70, 100}, {80, 0}}));
+}
+
+TEST_F(Memory, OfTheHostCountsNowhere) {
+  const BufferId slot = buffer(MemoryKind::optimizer, 40), master = buffer(MemoryKind::optimizer, 1000, "blocks.0.master in host memory");
+  const BufferId other = buffer(MemoryKind::gradient, 1000, "blocks.0.gradient in host memory");
+  step(0, {{op().reads({master, 0, 40}, 0).writes({slot, 0, 40}), 10, 20}, {op().writes({other, 0, 1000}), 20, 30}});
+  EXPECT_EQ(level("optimizer"), (Points{{0, 40}}));
+  EXPECT_EQ(level("gradient"), (Points{}));
 }
 
 TEST_F(Memory, IsCountedByTheValueNotByTheBuffer) {

@@ -177,6 +177,7 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
       }
       if (step == 0) collect(trainer, &optimizer::ShardState::gradient, run.gradients);
     }
+    rank.device.synchronize();   // a step's loss is there before its states are back in host memory
     std::lock_guard lock(mutex);
     collect(trainer, &optimizer::ShardState::master, run.masters);
     const program::Recorder& recorder = rank.device.recorder();

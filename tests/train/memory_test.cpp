@@ -1,6 +1,9 @@
 // What a rank holds: as the formulas say, to the byte, and what is kept for backward.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <set>
+
 #include "engine/train/planned.hpp"
 #include "tests/train/meta_step.hpp"
 #include "tests/train/ways.hpp"
@@ -88,7 +91,7 @@ const std::vector<int> numbers_of_ranks{1, 2, 4};
 #endif
 
 TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
-  int tried = 0, cut = 0, sharded = 0;
+  int tried = 0, cut = 0, sharded = 0, laid = 0;
   for (const config::RunConfig& model : models()) {
     for (const Way& way : {ddp, zero_1, zero_2, zero_3}) {
       for (int tp : {1, 2}) {
@@ -113,6 +116,10 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
               const std::string where = base::text(way.name, ", tp ", tp, ", ", ranks, " ranks, ", micro_batches, " micro-batches, recompute ", recompute, rounded ? ", gradients in bf16" : "", joined ? ", one unit" : "", each ? ", one by one" : "");
               if (each) {
                 ASSERT_TRUE(config::set_switch(config, "fsdp.sharding=per_parameter"));
+              }
+              // Of one in three, masters and moments lie in host memory
+              if (++laid % 3 == 0) {
+                ASSERT_TRUE(config::set_switch(config, "fsdp.offload=optimizer"));
               }
               // What would be held in bf16, line by line; and in fp32, which the host stores as it is, in all
               EXPECT_EQ(lines_of(plan::holding_of(train::shapes_of(config))), set_up_on_host(config).held) << where;
@@ -147,7 +154,7 @@ TEST(Memory, OfDropoutIsNone) {
 // Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter", "fsdp.offload=optimizer"}) {
     for (int dp : {1, 2}) {
       for (const char* units : {"1", "2", "4", "100"}) {
         config::RunConfig config = small_config(1, 2, dp);
@@ -193,6 +200,149 @@ TEST(Memory, OfOddWidthsIsWithinAPercentOfTheFormulas) {
     apart += lines_of(planned.value().holding) != planned.value().laid_out;
   }
   EXPECT_GE(apart, 1);   // a shard's own padding may swallow them
+}
+
+// ---- States in host memory ----------------------------------------------------------------------
+
+// What leaves the device is masters and moments, 12 bytes a number of this rank's shards; what comes is three slots of the largest shard.
+TEST(Memory, OfOffloadedStatesIsInTheHostButForThreeSlots) {
+  for (int fsdp : {1, 2, 4}) {
+    config::RunConfig config = small_config(2, fsdp);
+    const base::Bytes without = set_up_on_host(config).allocated;
+    const auto planned = train::planned(config, mesh_of(config), 0);
+    ASSERT_TRUE(planned);
+    EXPECT_EQ(planned.value().on_host, 0);
+    const base::Bytes states = planned.value().buffers.at(program::MemoryKind::optimizer);
+    ASSERT_TRUE(config::set_switch(config, "fsdp.offload=optimizer"));
+    const auto offloaded = train::planned(config, mesh_of(config), 0);
+    ASSERT_TRUE(offloaded);
+    EXPECT_EQ(offloaded.value().on_host, states);
+    std::int64_t numbers = 0, largest = 0;
+    MetaStep step(config, 0);
+    for (const program::BufferInfo& buffer : step.catalogue().buffers) {
+      if (buffer.kind != program::MemoryKind::parameter) continue;   // a shard of bf16 each
+      numbers += buffer.bytes / 2;
+      largest = std::max(largest, buffer.bytes / 2);
+    }
+    EXPECT_EQ(states, 12 * numbers);
+    EXPECT_EQ(offloaded.value().buffers.at(program::MemoryKind::optimizer), 3 * 12 * largest);
+    EXPECT_EQ(without - set_up_on_host(config).allocated, 12 * numbers - 36 * largest) << "fsdp " << fsdp;
+  }
+}
+
+// 12 bytes a number of this rank's shards cross each way once a step, however many micro-batches it has; three copies a piece.
+// The first three pieces are sent for before anything is computed, each other one once its slot is free.
+TEST(Bytes, OfOffloadedStatesCrossOnceEachWayAStep) {
+  for (int fsdp : {1, 2, 4}) {
+    for (int micro_batches : {1, 2}) {
+      config::RunConfig config = small_config(1, fsdp);
+      config.micro_batches = micro_batches;
+      ASSERT_TRUE(config::set_switch(config, "fsdp.offload=optimizer"));
+      MetaStep step(config, 0);
+      base::Bytes shards = 0, up = 0, down = 0;
+      for (const program::BufferInfo& buffer : step.catalogue().buffers) shards += buffer.kind == program::MemoryKind::parameter ? buffer.bytes / 2 : 0;
+      int loads = 0, stores = 0, ahead = 0;
+      bool computes = false;
+      std::set<std::string> streams;
+      for (const program::Op& op : step.program().ops) {
+        computes = computes || op.key.phase == program::Phase::forward;
+        const std::string_view name = op.desc.name;
+        if (name != "to_device" && name != "to_host") continue;
+        EXPECT_EQ(op.key.phase, program::Phase::update);
+        EXPECT_EQ(step.catalogue().streams[op.stream].name, name);
+        (name == "to_device" ? up : down) += op.desc.bytes_read + op.desc.bytes_written;
+        ++(name == "to_device" ? loads : stores);
+        ahead += !computes;
+      }
+      EXPECT_EQ(up, 12 * shards);
+      EXPECT_EQ(down, 12 * shards);
+      EXPECT_EQ(loads, 3 * 3);   // a root that is embedding and head, and two blocks
+      EXPECT_EQ(stores, 3 * 3);
+      EXPECT_EQ(ahead, 3 * 3);
+    }
+  }
+}
+
+// One wait left out, and nothing orders what is then a race.
+TEST(Races, OfOffloadedStatesAreFoundWhereAWaitIsLeftOut) {
+  config::RunConfig config = small_config(1, 2);
+  config.model.layers = 5;   // six pieces, so that slots are used again
+  ASSERT_TRUE(config::set_switch(config, "fsdp.offload=optimizer"));
+  const std::map<std::string, std::string> named{
+      {"", ""},
+      {".loaded", "compute overwrites optimizer.slot.0.master"},
+      {".updated", "to_host reads optimizer.slot.0.master"},
+      {".stored", "to_device reads root.master in host memory"}};
+  for (const auto& [left_out, said] : named) {
+    device::MetaDevice device(0);
+    const std::unique_ptr<comm::Backend> backend = comm::make_meta_backend();
+    train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
+    device.leave_out_waits(left_out);
+    for (std::int64_t step = 0; step < 2; ++step) trainer.issue(step, false);
+    const Recorded recorded = recorded_by(device.recorder());
+    const check::Steps issued{&recorded.programs[0]}, steps = check::steps_to_check(issued);
+    const std::vector<check::Race> races = check::races(recorded.catalogue, steps);
+    std::string all;
+    bool found = false;
+    for (const check::Race& race : races) {
+      const std::string sentence = check::sentence(race, recorded.catalogue, steps);
+      found = found || sentence.starts_with(said);
+      all += sentence + "\n";
+    }
+    EXPECT_EQ(found, !said.empty()) << "without " << left_out << ": " << all;
+  }
+}
+
+// A shard that is larger than a piece crosses in several, and moves as it does whole: the same bits, in any order of the queues.
+TEST(Offload, OfShardsInPiecesMovesThemAsIfTheyHadNeverLeft) {
+  for (const optimizer::OffloadConfig& offload : {optimizer::OffloadConfig{true, 64, 3}, optimizer::OffloadConfig{true, 64, 2}, optimizer::OffloadConfig{true, 128, 1}, optimizer::OffloadConfig{true, 1 << 24, 3}}) {
+    for (std::uint64_t seed : {0, 1, 2, 3}) {
+      const std::string error = on_host_ranks(1, [&](HostRank& rank) {
+        device::Device& device = rank.device;
+        device::Stream& compute = device.create_stream("compute");
+        const shard::FlatUnit large("large", {{"w", {20, 16}, {}, true}, {"b", {40}, {}, false}}, 1), small("small", {{"w", {8, 8}, {}, true}}, 1);
+        std::vector<optimizer::ShardState> here, there;
+        for (std::vector<optimizer::ShardState>* states : {&here, &there}) {
+          for (const shard::FlatUnit* unit : {&large, &small}) {
+            optimizer::ShardState& state = states->emplace_back();
+            state.layout = unit;
+            state.flat = unit->shard(0);
+            const base::Shape shape{state.flat.size()};
+            const auto make = [&](const char* name) { return tensor::allocate(device, shape, base::DType::f32, program::MemoryKind::parameter, name); };
+            state.master = states == &here ? make("master") : optimizer::on_host(device, shape[0], unit->name() + ".master");
+            state.gradient = make("gradient");
+            state.parameter = make("parameter");
+            for (std::int64_t at = 0; at < shape[0]; ++at) set(state.master, at, std::sin(static_cast<double>(at)));
+            for (std::int64_t at = 0; at < shape[0]; ++at) set(state.gradient, at, std::cos(static_cast<double>(3 * at)));
+          }
+        }
+        const tensor::Tensor scalars = tensor::allocate(device, {6}, base::DType::f32, program::MemoryKind::workspace, "scalars");
+        optimizer::AdamWConfig config;
+        optimizer::AdamW stays(device, config, here, scalars.slice(0, {3}), {});
+        config.offload = offload;
+        optimizer::AdamW moves(device, config, there, scalars.slice(3, {3}), {});
+        device.seal();
+        for (int step = 0; step < 3; ++step) {
+          device.begin_step(step, false);
+          for (optimizer::AdamW* adamw : {&stays, &moves}) {
+            adamw->begin_step();
+            adamw->sum_squares(compute);
+            adamw->step(compute, step, 0.01f);
+          }
+          device.end_step();
+        }
+        device.synchronize();
+        EXPECT_EQ(problem_of({recorded_by(device.recorder())}), "");
+        for (std::size_t shard = 0; shard < here.size(); ++shard) {
+          for (auto which : {&optimizer::ShardState::master, &optimizer::ShardState::first_moment, &optimizer::ShardState::second_moment, &optimizer::ShardState::parameter}) {
+            for (std::int64_t at = 0; at < here[shard].flat.size(); ++at) ASSERT_EQ(get(here[shard].*which, at), get(there[shard].*which, at)) << shard << " " << at;
+          }
+          EXPECT_NE(get(there[shard].master, 1), static_cast<float>(std::sin(1.0)));
+        }
+      }, seed);
+      EXPECT_EQ(error, "");
+    }
+  }
 }
 
 }  // namespace
