@@ -19,6 +19,9 @@ std::string Remedies::more_sequences() const {
   return sequences > 0 ? text("--sequences ", 2 * sequences) : "a larger batch";
 }
 
+// All ranks that shard, or those near that keep a unit between them.
+bool of_shards(std::string_view axis) { return axis == "dp_shard" || axis == "dp_shard_near"; }
+
 // The same ranks, cut by half as much tensor parallelism.
 std::string Remedies::another_cut() const {
   const int tp = recorded_.number("tp", 0), fsdp = recorded_.number("fsdp", 0);
@@ -27,7 +30,7 @@ std::string Remedies::another_cut() const {
 
 std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
   const int prefetch = recorded_.number("prefetch", -1);
-  const bool gathers = kind == OpKind::all_gather && axis == "dp_shard";
+  const bool gathers = kind == OpKind::all_gather && of_shards(axis);
   // One block ahead is of no use to a backward that gathers none ahead.
   if (gathers && recorded_.switch_value("fsdp.backward_prefetch") == "none") return "--set fsdp.backward_prefetch=pre";
   if (gathers && prefetch >= 0) return text("--prefetch ", prefetch + 1);
@@ -37,7 +40,7 @@ std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
 std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regime) const {
   const std::string other = another_cut();
   if (axis == "tp") return other.empty() ? "a smaller tensor-parallel group" : other;
-  if (axis != "dp_shard") return regime == Regime::latency ? "fewer, larger ones" : "";
+  if (!of_shards(axis)) return regime == Regime::latency ? "fewer, larger ones" : "";
   const bool summed_each = kind == OpKind::reduce_scatter && recorded_.number("micro-batches", 1) > 1 && recorded_.switch_value("accumulate.reduce") != "last";
   if (summed_each) return "--set accumulate.reduce=last (once a step, more memory)";
   std::string remedy = more_sequences() + " (more to hide behind)";

@@ -126,13 +126,14 @@ std::string memory_text(const PlannedRank& rank) {
   };
   std::string out = "\nAt its fullest, this rank holds\n";
   out += line("parameters, whole", needs.gathered_bytes, needs.gathered > 0 ? text("with ", count_text(needs.gathered, "unit"), " at once in shared buffers") : "none in shared buffers");
+  if (needs.kept_bytes > 0) out += line("parameters, parts kept", needs.kept_bytes, "of units, from their forward on, to be gathered among ranks near each other");
   out += line("gradients, whole", needs.gradient_bytes, needs.gradient > 0 ? text("with ", count_text(needs.gradient, "unit"), " at once in shared buffers") : "none in shared buffers");
   out += line("activations", set_aside(rank, MemoryKind::activation), text("of ", needs.in_flight == 1 ? "1 micro-batch" : text(needs.in_flight, " micro-batches"), " between forward and backward"));
   out += "and it sets aside\n";
   base::Bytes all = 0;
   for (const auto& [kind, bytes] : rank.buffers) {
     static const std::map<MemoryKind, const char*> whys = {
-        {MemoryKind::parameter, "the shards that it computes with"}, {MemoryKind::gathered, "buffers for units that are whole"},
+        {MemoryKind::parameter, "the shards that it computes with"}, {MemoryKind::gathered, "buffers for units that are whole, or kept in part"},
         {MemoryKind::gradient, "buffers for whole gradients, and shards of their sums"}, {MemoryKind::optimizer, "masters and moments of its shards"},
         {MemoryKind::activation, ""}, {MemoryKind::workspace, ""}, {MemoryKind::input, "tokens"}};
     out += line(program::name_of(kind), bytes, whys.at(kind));
@@ -263,7 +264,7 @@ nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config,
   for (const auto& [kind, bytes] : rank.buffers) buffers[program::name_of(kind)] = bytes;
   return {{"rank", number}, {"ranks", config.ranks}, {"tp", config.tp}, {"fsdp", config.fsdp}, {"dp", config.dp}, {"micro_batches", config.micro_batches},
           {"actions", std::move(actions)},
-          {"peak", {{"gathered_bytes", rank.needs.gathered_bytes}, {"gathered_in_shared_buffers", rank.needs.gathered},
+          {"peak", {{"gathered_bytes", rank.needs.gathered_bytes}, {"gathered_in_shared_buffers", rank.needs.gathered}, {"kept_bytes", rank.needs.kept_bytes},
                     {"gradient_bytes", rank.needs.gradient_bytes}, {"gradients_in_shared_buffers", rank.needs.gradient},
                     {"micro_batches_in_flight", rank.needs.in_flight}, {"activation_bytes", set_aside(rank, program::MemoryKind::activation)}}},
           {"buffers_bytes", std::move(buffers)}, {"host_bytes", rank.on_host},

@@ -176,6 +176,17 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
 
+  row({.key = "fsdp.reshard_group", .least = 0, .most = 4096, .default_value = "0",
+       .sentence = "Over how many ranks in a row a block stays sharded between its forward and its backward, which gathers it among these alone; 0: over all. More memory, and gathers that cross no slower link. (1 would be fsdp.reshard=false.)",
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 2", "reshard = true"}, .excludes = {},
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param_group.py", 332, 342, "reshard: to the post-forward mesh, and an event for the next unshard"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param.py", 544, 576, "to_sharded_post_forward: a rank's part is copied, and the whole freed"),
+                     {pytorch, "0140b62d8bab203e4699faeba802b5204fa51d26", "torch/distributed/fsdp/_fully_shard/_fsdp_init.py", 15, 53, "_get_post_forward_mesh_info: ranks in a row"}},
+       .megatron = "", .pytorch = "fully_shard(module, reshard_after_forward=8); DeepSpeed: zero_hpz_partition_size (ZeRO++)", .note = "04_fsdp#near",
+       // Two nodes, of which each has two ranks of a group. With all eight of a node the assumed network is as good as NVLink
+       .moves = {"--model gpt-6.9b --layers 8 --tp 4 --fsdp 4 --sequences 8 --micro-batches 2 --set accumulate.reduce=last", "2", 5},
+       .still = {"--model gpt-124m --fsdp 16 --sequences 128 --micro-batches 1", "8", 0.5}});
+
   row({.key = "fsdp.sharding", .values = {"flat", "per_parameter"}, .default_value = "flat",
        .sentence = "Whether a unit's parameters are laid flat, cut and gathered as one, or each is cut and gathered by itself: as many bytes, and a collective for each bias. (FSDP2 cuts each as well, but copies a unit's together to gather them at once.)",
        .promise = Promise::bounded, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {"per_parameter: data_parallel.reduce = naive"},

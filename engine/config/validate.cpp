@@ -222,6 +222,20 @@ Status check_units(const RunConfig& config) {
   return Error{text("--set fsdp.blocks_a_unit=", each, ": ", layers, " blocks do not make units of ", each, ": choose from ", sizes)};
 }
 
+// A part of a block is kept by runs of equally many ranks.
+Status check_reshard_group(const RunConfig& config) {
+  const int near = std::stoi(switch_value(config, "fsdp.reshard_group"));
+  if (near == 0 || config.fsdp <= 2) return Done{};
+  if (near == 1) return Error{"--set fsdp.reshard_group=1: a rank that keeps a block by itself keeps all of it, which is --reshard false"};
+  if (near < config.fsdp && config.fsdp % near == 0) return Done{};
+  std::string sizes;
+  for (int size = 2; size < config.fsdp; ++size) {
+    if (config.fsdp % size == 0) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  }
+  return Error{text("--set fsdp.reshard_group=", near, ": the ", config.fsdp, " ranks of --fsdp are not cut into runs of ", near,
+                    sizes.empty() ? ", nor of any other size" : ": choose from " + sizes + ", or 0 for all of them")};
+}
+
 Status settle_steps(RunConfig& config) {
   if (!config.was_asked("warmup-steps")) config.warmup_steps = std::min(config.warmup_steps, config.steps / 4);
   if (config.warmup_steps > config.steps) {
@@ -268,6 +282,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_batch(config); !status) return status.as_error();
   if (Status status = check_rows(config); !status) return status.as_error();
   if (Status status = check_units(config); !status) return status.as_error();
+  if (Status status = check_reshard_group(config); !status) return status.as_error();
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();

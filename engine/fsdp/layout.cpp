@@ -23,8 +23,8 @@ const char* part_of(const model::Unit& unit) {
 }  // namespace
 
 ShardedParameters::ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute,
-                                     device::Stream& stream, comm::Communicator& group, const StoreConfig& config)
-    : device_(device), compute_(compute), stream_(stream), group_(group), config_(config),
+                                     device::Stream& stream, comm::Communicator& group, const StoreConfig& config, comm::Communicator* near)
+    : device_(device), compute_(compute), stream_(stream), group_(group), near_(near), config_(config),
       updated_(device.create_event("fsdp.updated")) {
   // Blocks are alike and use each other's memory in turn; embedding and head, needed at both ends, have their own.
   std::int64_t shared = 0;
@@ -65,6 +65,7 @@ std::vector<plan::Unit> ShardedParameters::units() const {
     known.gathered = unit.padded() * base::size_of(config_.parameter);
     known.gradient = unit.padded() * base::size_of(base::DType::f32);
     for (std::string_view axis : shard::summed_axes(unit.placements())) known.sums.emplace_back(axis);
+    if (near_ != nullptr && !unit.resident) known.kept = known.gathered / near_->size();
     all.push_back(std::move(known));
   }
   return all;
@@ -152,6 +153,10 @@ void ShardedParameters::make_slots(const plan::Slots& slots) {
       unit.own_slot->full = state.parameter;
     } else if (unit.resident) {
       unit.own_slot = std::make_unique<GatherSlot>(make_gather_slot(unit.padded(), unit.unit->name + ".gathered"));
+    }
+    if (near_ != nullptr && !unit.resident) {
+      unit.kept = tensor::allocate(device_, {unit.padded() / near_->size()}, config_.parameter, MemoryKind::gathered, unit.unit->name + ".kept");
+      unit.kept_there = device_.create_event(unit.unit->name + ".kept");
     }
     if (gradient_in_place()) {
       unit.own_gradient_slot = std::make_unique<GradientSlot>();

@@ -17,14 +17,15 @@ void ShardedParameters::begin_step() {
     unit.slot = nullptr;
     unit.gradient_slot = nullptr;
     unit.summed = false;
-    if (alone()) gather(unit, -1);
+    if (alone()) gather(unit, -1, false);
   }
 }
 
 void ShardedParameters::run(const Action& action) {
   ShardedUnit& of = unit(action.unit);
   switch (action.kind) {
-    case Kind::gather: return gather(of, action.slot);
+    case Kind::gather: return gather(of, action.slot, *action.axis != 0);
+    case Kind::keep: return keep(of);
     case Kind::release: return release(of);
     case Kind::limit: return limit(of);
     case Kind::reduce: return reduce(of);
@@ -43,15 +44,32 @@ void ShardedParameters::await(const Action& action) {
 }
 
 //@ fsdp.gather: All-gather one unit into a slot, once the slot's last user is done with it.
-void ShardedParameters::gather(ShardedUnit& unit, int slot) {
+void ShardedParameters::gather(ShardedUnit& unit, int slot, bool near) {
   unit.slot = slot < 0 ? unit.own_slot.get() : &gather_slots_[static_cast<std::size_t>(slot)];
   unit.awaited = false;
   view_values(unit, unit.slot->full);
   if (alone()) return;
   program::Part part(device_.recorder(), unit.part);
   if (slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
-  for (const Flat& flat : unit.flats) group_.all_gather(stream_, shards_[flat.state].parameter, flat.in(unit.slot->full));
+  if (near) {
+    device_.wait(stream_, unit.kept_there);
+    for (const Flat& flat : unit.flats) near_->all_gather(stream_, flat.part_in(unit.kept, near_->size()), flat.in(unit.slot->full));
+  } else {
+    for (const Flat& flat : unit.flats) group_.all_gather(stream_, shards_[flat.state].parameter, flat.in(unit.slot->full));
+  }
   device_.record(stream_, unit.slot->gathered);
+}
+//@end
+
+//@ fsdp.keep: Before a unit is freed, each rank copies the part of it that it keeps for those near.
+void ShardedParameters::keep(ShardedUnit& unit) {
+  await_parameters(unit);
+  program::Part part(device_.recorder(), unit.part);
+  for (const Flat& flat : unit.flats) {
+    const Tensor whole = flat.in(unit.slot->full), mine = flat.part_in(unit.kept, near_->size());
+    kernels::copy(compute_, whole.slice(near_->index() * mine.elements(), mine.shape), mine);
+  }
+  device_.record(compute_, unit.kept_there);
 }
 //@end
 

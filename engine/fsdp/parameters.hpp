@@ -25,6 +25,7 @@ namespace shardbook::fsdp {
 struct StoreConfig {
   bool each_parameter = false;   // is cut and gathered by itself; else a unit as one
   bool reshard = true;       // blocks are freed after forward, and gathered again for backward
+  int near = 0;              // so many ranks in a row keep a block between them after forward, and gather it there; 0: none do
   int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
   int micro_batches = 1;     // of a step
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
@@ -34,9 +35,9 @@ struct StoreConfig {
 
 class ShardedParameters final : public plan::Executor, public optimizer::Store {
  public:
-  // Lays out every unit; allocates nothing. All ranks of the group call alike.
+  // Lays out every unit; allocates nothing. All ranks of the group call alike. `near`: those of config.near, if it asks for any.
   ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute, device::Stream& stream,
-                    comm::Communicator& group, const StoreConfig& config);
+                    comm::Communicator& group, const StoreConfig& config, comm::Communicator* near = nullptr);
 
   // What a plan must know of the units, in the order of forward.
   std::vector<plan::Unit> units() const;
@@ -67,7 +68,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   bool rounds() const { return !alone() && config_.reduce != base::DType::f32; }
   ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
 
-  void gather(ShardedUnit& unit, int slot);
+  void gather(ShardedUnit& unit, int slot, bool near);
+  void keep(ShardedUnit& unit);
   void release(ShardedUnit& unit);
   void limit(ShardedUnit& unit);
   void reduce(ShardedUnit& unit);
@@ -80,6 +82,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   device::Stream& compute_;
   device::Stream& stream_;
   comm::Communicator& group_;
+  comm::Communicator* near_;   // null where no part is kept
   StoreConfig config_;
 
   std::vector<ShardedUnit> units_;

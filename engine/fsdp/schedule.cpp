@@ -7,6 +7,16 @@ namespace shardbook::fsdp {
 using plan::Plan;
 using plan::Use;
 
+namespace {
+
+// Over which ranks a unit is gathered for a use: all that shard it, or for backward those near, where a part was kept.
+const char* over(const Use& use, const plan::Network& network) {
+  const bool kept = network.units[static_cast<std::size_t>(use.unit)].kept > 0;
+  return kept && use.phase == plan::Phase::backward ? plan::near_axis : "";
+}
+
+}  // namespace
+
 //@ fsdp.use: Make the unit whole for each use, begin on the next ones while it computes, and free it after.
 Plan gather_and_release(const Plan& compute, const plan::Network& network, const Schedule& schedule) {
   const plan::Uses uses(compute, network);
@@ -16,11 +26,11 @@ Plan gather_and_release(const Plan& compute, const plan::Network& network, const
   for (std::size_t at = 0; at < compute.actions.size(); ++at) {
     // Before its first action a unit must be whole
     if (const Use* use = uses.beginning(at)) {
-      if (whole.make(use->unit)) plan.add(plan::gather(use->unit));
+      if (whole.make(use->unit)) plan.add(plan::gather(use->unit, over(*use, network)));
 
       //@ fsdp.prefetch: Gather the units of the next uses while this one computes.
       for (const Use* next : uses.ahead(at, schedule.of(use->phase).at_begin, schedule.across_micro_batches)) {
-        if (whole.make(next->unit)) plan.add(plan::gather(next->unit));
+        if (whole.make(next->unit)) plan.add(plan::gather(next->unit, over(*next, network)));
       }
       //@end
     }
@@ -29,11 +39,15 @@ Plan gather_and_release(const Plan& compute, const plan::Network& network, const
 
     // After its last action it may be overwritten
     if (const Use* use = uses.ending(at)) {
-      if (whole.drop(use->unit)) plan.add(plan::release(use->unit));
+      const bool keeps = use->phase == plan::Phase::forward && network.units[static_cast<std::size_t>(use->unit)].kept > 0;
+      if (whole.drop(use->unit)) {
+        if (keeps) plan.add(plan::keep(use->unit));
+        plan.add(plan::release(use->unit));
+      }
 
       //@ fsdp.prefetch_late: The same once the unit is done: less memory, and less time to hide in.
       for (const Use* next : uses.ahead(at, schedule.of(use->phase).at_end, schedule.across_micro_batches)) {
-        if (whole.make(next->unit)) plan.add(plan::gather(next->unit));
+        if (whole.make(next->unit)) plan.add(plan::gather(next->unit, over(*next, network)));
       }
       //@end
     }

@@ -39,6 +39,8 @@ struct Flat {
   std::size_t state = 0;     // index of its ShardState
   std::int64_t begin = 0;    // where it lies in the whole unit
   Tensor in(const Tensor& whole) const { return whole.slice(begin, {layout->padded()}); }
+  // Likewise in what one of `ranks` keeps of the unit: an equal part of each flat
+  Tensor part_in(const Tensor& kept, int ranks) const { return kept.slice(begin / ranks, {layout->padded() / ranks}); }
 };
 
 // A unit of the model, sharded.
@@ -52,6 +54,8 @@ struct ShardedUnit {
   bool resident = false;
   GatherSlot* slot = nullptr;             // where it is whole now, or null
   bool awaited = false;                   // compute has already been told to wait for it
+  Tensor kept;                            // this rank's part of it after forward, flat after flat; none where nothing is kept
+  device::Event kept_there;               // on compute: the part has been copied
   GatherSlot* freed = nullptr;            // where it was whole before its last release
   std::unique_ptr<GatherSlot> own_slot;   // of a resident unit
   GradientSlot* gradient_slot = nullptr;  // where its gradient is being made, or null

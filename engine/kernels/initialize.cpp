@@ -1,5 +1,6 @@
 #include "engine/kernels/initialize.hpp"
 
+#include "engine/device/copy.hpp"
 #include "engine/kernels/cuda/launchers.hpp"
 #include "engine/kernels/expect.hpp"
 #include "engine/kernels/host/references.hpp"
@@ -14,6 +15,15 @@ void fill(Lane lane, const Tensor& to, float value) {
   desc.writes(to.use());
   const FillArgs args{to.data, to.elements(), value, to.storage};
   lane.device().launch(lane, desc, args, &host::fill, &cuda::fill);
+}
+
+void copy(Lane lane, const Tensor& from, const Tensor& to) {
+  static constexpr const char* op = "copy";
+  expect_nominal(op, "to", to, from.nominal);
+  expect_elements(op, "to", to, from.elements());
+  OpDesc desc(op, OpKind::copy, from.nominal);
+  desc.reads(from.use()).writes(to.use());
+  lane.device().launch(lane, desc, device::CopyArgs{from.data, to.data, from.storage_bytes()}, &device::host::copy, &device::cuda::copy);
 }
 
 void cast(Lane lane, const Tensor& from, const Tensor& to) {

@@ -15,6 +15,9 @@ using tensor::Tensor;
 // Every element becomes `value`.
 void fill(Lane lane, const Tensor& to, float value);
 
+// to = from, of one type: a copy on the device, by no kernel.
+void copy(Lane lane, const Tensor& from, const Tensor& to);
+
 // to = from (nominal f32), rounded to the type of `to`.
 void cast(Lane lane, const Tensor& from, const Tensor& to);
 

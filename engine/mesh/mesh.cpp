@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/base/check.hpp"
+#include "engine/mesh/near.hpp"
 
 namespace shardbook::mesh {
 
@@ -190,6 +191,13 @@ Group Mesh::joined_group(base::Rank me, const std::vector<std::string>& axes) co
   }
   joined.number = static_cast<int>(before_mine.size());
   return joined;
+}
+
+Group near_group(const Group& group, int size) {
+  SHARDBOOK_CHECK(size >= 1 && group.size() % size == 0, group.size(), " ranks of ", group.axis, " in runs of ", size);
+  const int run = group.index_of_me / size;
+  const auto first = group.ranks.begin() + run * size;
+  return Group{group.axis + "_near", {first, first + size}, group.index_of_me - run * size, group.number * (group.size() / size) + run};
 }
 
 Group Mesh::world(base::Rank me) const {

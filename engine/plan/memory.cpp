@@ -10,8 +10,9 @@ using Q = Quantity;
 
 const char* name_of(Held held) {
   static constexpr const char* names[] = {
-      "shards of parameters", "blocks, whole", "embedding and head, whole", "sums of gradients", "gradients of blocks", "gradients of the ends",
-      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "slots for masters and moments", "masters in host memory", "two moments in host memory", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "shards of parameters", "blocks, whole", "embedding and head, whole", "parts of blocks, kept", "sums of gradients", "gradients of blocks", "gradients of the ends",
+      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "slots for masters and moments",
+      "masters in host memory", "two moments in host memory", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
       "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
   return names[static_cast<int>(held)];
 }
@@ -117,6 +118,10 @@ class Writer {
     const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, units_) : units_;
     holds(Held::whole_blocks, MemoryKind::gathered, whole * P_unit_ * bytes(s_.parameter));
     holds(Held::whole_ends, MemoryKind::gathered, P_ends_ * bytes(s_.parameter));
+    if (s_.near > 0 && s_.reshard) {
+      const Q m = letter("m", s_.near, "ranks that keep a block between them after its forward");
+      holds(Held::kept_parts, MemoryKind::gathered, units_ * P_unit_ / m * bytes(s_.parameter));
+    }
   }
   //@end
 

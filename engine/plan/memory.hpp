@@ -37,6 +37,7 @@ struct Shapes {
   std::int64_t blocks_a_unit = 1;  // that are gathered and reduced together; divides layers
   bool each_parameter = false;     // is padded and cut by itself; else a unit as one
   bool reshard = true;             // blocks are whole only while they are used
+  std::int64_t near = 0;           // ranks that keep a unit of blocks between them from its forward on; 0: none do
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool fused = true;               // a matmul adds to the sum of a weight's gradients itself
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
@@ -47,7 +48,7 @@ struct Shapes {
 
 // A line of what is held.
 enum class Held : std::uint8_t {
-  parameter_shards, whole_blocks, whole_ends, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments, state_slots, host_masters, host_moments,
+  parameter_shards, whole_blocks, whole_ends, kept_parts, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments, state_slots, host_masters, host_moments,
   layer_inputs, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
 };
 const char* name_of(Held held);   // "shards of parameters"

@@ -8,7 +8,7 @@ namespace shardbook::plan {
 
 Needs needs_of(const Plan& plan, const Network& network) {
   Needs most, now;
-  std::set<int> whole, gradients;      // units
+  std::set<int> whole, gradients, kept;   // units
   std::set<int> in_flight;             // micro-batches
   std::map<int, int> backwards_left;   // by micro-batch
   for (const Action& action : plan.actions) {
@@ -24,6 +24,9 @@ Needs needs_of(const Plan& plan, const Network& network) {
         if (!whole.insert(number).second) break;
         now.gathered_bytes += unit->gathered;
         now.gathered += unit->shares_gathered;
+        break;
+      case Kind::keep:
+        if (kept.insert(number).second) most.kept_bytes += unit->kept;
         break;
       case Kind::release:
         if (whole.erase(number) == 0) break;

@@ -13,6 +13,7 @@ struct Needs {
   int gradient = 0;          // gradients whole at once, likewise
   int in_flight = 0;         // micro-batches between their first forward and their last backward
   base::Bytes gathered_bytes = 0, gradient_bytes = 0;  // whole parameters, whole gradients; each at its fullest
+  base::Bytes kept_bytes = 0;                          // parts of units, from their first keep to the end of the step
 };
 Needs needs_of(const Plan& plan, const Network& network);
 

@@ -8,7 +8,7 @@
 namespace shardbook::plan {
 
 const char* name_of(Kind kind) {
-  static constexpr const char* names[] = {"load", "gather", "release", "limit", "synchronize", "forward", "recompute", "backward", "reduce", "norm", "update"};
+  static constexpr const char* names[] = {"load", "gather", "keep", "release", "limit", "synchronize", "forward", "recompute", "backward", "reduce", "norm", "update"};
   return names[static_cast<int>(kind)];
 }
 
@@ -66,7 +66,12 @@ Action of_unit(Kind kind, Phase phase, int unit, Where where) {
 }  // namespace
 
 Action load(int micro_batch, Where where) { return of_layer(Kind::load, Phase::forward, -1, micro_batch, where); }
-Action gather(int unit, Where where) { return of_unit(Kind::gather, Phase::forward, unit, where); }
+Action gather(int unit, const char* axis, Where where) {
+  Action made = of_unit(Kind::gather, Phase::forward, unit, where);
+  made.axis = axis;
+  return made;
+}
+Action keep(int unit, Where where) { return of_unit(Kind::keep, Phase::forward, unit, where); }
 Action release(int unit, Where where) { return of_unit(Kind::release, Phase::forward, unit, where); }
 Action limit(int unit, Where where) { return of_unit(Kind::limit, Phase::forward, unit, where); }
 Action synchronize(Where where) { return action(Kind::synchronize, Phase::forward, where); }

@@ -31,6 +31,7 @@ using program::Phase;
 enum class Kind : std::uint8_t {
   load,       // a micro-batch's tokens go to the device
   gather,     // a unit's parameters become whole
+  keep,       // of a unit that is whole, a part stays: a run of ranks near each other has all of it between them
   release,    // ... and their memory may be overwritten
   limit,      // the host waits until what a unit's release freed is free
   synchronize,  // the host waits until all that was issued to compute so far has run: a planted mistake
@@ -55,7 +56,7 @@ struct Action {
   int unit = -1;          // of what concerns parameters: a place in Network::units
   int units = 1;          // of reduce: so many units from `unit` on, whose gradients lie end to end (a bucket)
   int slot = -1;          // which of the shared buffers; -1: its own. finish() gives them out
-  const char* axis = "";  // of reduce: "tp", "dp_shard", "dp_replicate"; a literal
+  const char* axis = "";  // of reduce: "tp", "dp_shard", "dp_replicate"; of gather: near_axis, or all that shard; a literal
   program::SourceLine where;
 
   bool operator==(const Action& other) const;  // but for `where`
@@ -75,6 +76,7 @@ struct Unit {
   bool resident = false;   // once gathered it stays whole until the update
   bool shares_gathered = true, shares_gradient = true;   // in buffers that units use in turn, not in its own
   base::Bytes gathered = 0, gradient = 0;                // nominal bytes of each, whole
+  base::Bytes kept = 0;    // of the part that stays after forward, to be gathered over near_axis; 0: none
   // Over which axes the gradient is a summand when backward leaves it, in the order in which it must be summed. Over tp
   // it is a part of the gradient, where it lies; the first reduction over another axis empties its buffer.
   std::vector<std::string> sums;
@@ -96,10 +98,14 @@ struct Plan {
   Plan& add(const Action& action) { actions.push_back(action); return *this; }
 };
 
+// The run of ranks that keep a unit between them: mesh::near_group of dp_shard.
+inline constexpr const char* near_axis = "dp_shard_near";
+
 // One action each, with the line of the caller: plan.add(gather(3)).
 using Where = std::source_location;
 Action load(int micro_batch, Where where = Where::current());
-Action gather(int unit, Where where = Where::current());
+Action gather(int unit, const char* axis = "", Where where = Where::current());
+Action keep(int unit, Where where = Where::current());
 Action release(int unit, Where where = Where::current());
 Action limit(int unit, Where where = Where::current());
 Action synchronize(Where where = Where::current());

@@ -18,7 +18,7 @@ std::string names_what_there_is(const Action& action, const Network& network) {
   const int layers = static_cast<int>(network.layers.size()), units = static_cast<int>(network.units.size());
   const bool of_layer = computes(action.kind);
   const bool of_micro_batch = of_layer || action.kind == Kind::load;
-  const bool of_unit = communicates(action.kind) || action.kind == Kind::release || action.kind == Kind::limit;
+  const bool of_unit = communicates(action.kind) || action.kind == Kind::keep || action.kind == Kind::release || action.kind == Kind::limit;
   if (of_layer && (action.layer < 0 || action.layer >= layers)) return text(name_of(action.kind), " names layer ", action.layer, ", and there are layers 0 to ", layers - 1);
   if (of_unit && action.unit >= 0 && action.units < 1) return text(name_of(action.kind), " names ", action.units, " units from unit ", action.unit, " on; it takes at least one");
   if (of_unit && (action.unit < 0 || action.unit + action.units > units)) return text(name_of(action.kind), " names unit ", action.unit + action.units - 1, ", and there are units 0 to ", units - 1);
@@ -51,6 +51,7 @@ class Walk {
  private:
   struct OfUnit {
     int gathered = -1, released = -1;   // the actions that did so last
+    bool kept = false;                  // a part of it stayed
     bool whole = false;
     int slot = -1;                      // where it is whole
     int freed = 0;                      // releases that no limit has awaited
@@ -77,6 +78,7 @@ class Walk {
     switch (action.kind) {
       case Kind::load: return loaded_.insert(action.micro_batch).second ? "" : text("the tokens of micro-batch ", action.micro_batch, " are loaded twice");
       case Kind::gather: return gather(action);
+      case Kind::keep: return keep(action);
       case Kind::release: return release(action);
       case Kind::limit: return limit(action);
       case Kind::synchronize: return {};
@@ -105,6 +107,9 @@ class Walk {
     OfUnit& now = state(action.unit);
     if (!unit(action.unit).sharded) return text(unit(action.unit).name, " is gathered, and it is not sharded: this rank has all of it anyway");
     if (now.whole) return text(unit(action.unit).name, " is gathered although it is whole since ", at(now.gathered));
+    const bool near = std::string_view(action.axis) == near_axis;
+    if (!near && *action.axis != 0) return text(unit(action.unit).name, " is gathered over ", action.axis, "; it can be over all ranks that shard it, which has no name here, or over ", near_axis);
+    if (near && !now.kept) return text(unit(action.unit).name, " is gathered over ", near_axis, ", and nothing of it was kept there");
     if (unit(action.unit).shares_gathered) {
       const std::vector<std::string> others = holders([this](int number) { return state(number).whole && unit(number).shares_gathered; });
       if (action.slot < 0 && others.empty()) return text("there is no buffer in which ", unit(action.unit).name, " could be whole");
@@ -117,6 +122,14 @@ class Walk {
     now.whole = true;
     now.slot = action.slot;
     now.gathered = static_cast<int>(at_);
+    return {};
+  }
+
+  std::string keep(const Action& action) {
+    OfUnit& now = state(action.unit);
+    if (unit(action.unit).kept == 0) return text("a part of ", unit(action.unit).name, " is kept, and no memory is set aside for it");
+    if (!now.whole) return text("a part of ", unit(action.unit).name, " is kept, and it is not whole then");
+    now.kept = true;
     return {};
   }
 

@@ -13,7 +13,7 @@ namespace {
 // What an action calls together with others, in words that are equal where the calls match.
 std::string call_of(const Action& action, const Network& network) {
   const std::string& name = network.units[static_cast<std::size_t>(action.unit)].name;
-  if (action.kind == Kind::gather) return text("gather of ", name);
+  if (action.kind == Kind::gather) return text("gather of ", name, *action.axis != 0 ? text(" over ", action.axis) : "");
   return text("reduction of ", name, action.units > 1 ? text(" and ", action.units - 1, " more") : "", " over ", action.axis);
 }
 

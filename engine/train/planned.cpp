@@ -37,6 +37,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.blocks_a_unit = std::min<std::int64_t>(choices.blocks_a_unit, shapes.layers);
   shapes.each_parameter = choices.store.each_parameter;
   shapes.reshard = choices.store.reshard;
+  shapes.near = choices.store.near;
   shapes.ahead = std::max({choices.gathers.forward.at_begin, choices.gathers.backward.at_begin, choices.gathers.backward.at_end - 1});
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
   shapes.recompute = choices.recompute;
@@ -56,7 +57,9 @@ Held held_as(const program::BufferInfo& buffer) {
   const bool of_block = begins("blocks.");
   switch (buffer.kind) {
     case MemoryKind::parameter: return Held::parameter_shards;
-    case MemoryKind::gathered: return begins("fsdp.gathered.") || of_block ? Held::whole_blocks : Held::whole_ends;
+    case MemoryKind::gathered:
+      if (ends(".kept")) return Held::kept_parts;
+      return begins("fsdp.gathered.") || of_block ? Held::whole_blocks : Held::whole_ends;
     case MemoryKind::gradient:
       if (name == "gradients" || ends(".gradient_shard")) return Held::gradient_sums;
       if (name == "gradient_apart") return Held::gradient_apart;

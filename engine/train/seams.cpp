@@ -61,6 +61,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reduce_dtype", [](Choices& c, const std::string& v) { c.store.reduce = v == "bf16" ? base::DType::bf16 : base::DType::f32; }},
       {"fsdp.reshard", [](Choices& c, const std::string& v) { c.store.reshard = v == "true"; }},
+      {"fsdp.reshard_group", [](Choices& c, const std::string& v) { c.store.near = number_in(v); }},
       {"fsdp.sharding", [](Choices& c, const std::string& v) { c.store.each_parameter = v == "per_parameter"; }},
       {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
       {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},

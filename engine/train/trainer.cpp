@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/mesh/near.hpp"
 #include "engine/model/accumulate.hpp"
 #include "engine/model/dropout.hpp"
 #include "engine/plan/verify.hpp"
@@ -93,6 +94,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   tp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "tp"));
   fsdp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_shard"));
   dp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_replicate"));
+  if (choices.store.near > 0 && config.fsdp > 1) near_group_ = backend.communicator(device, mesh::near_group(mesh.group(rank, "dp_shard"), choices.store.near));
   take_machine(choices.machine);
   device.leave_out_waits(mistakes.unawaited);
 
@@ -105,7 +107,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.blocks_a_unit);
   for (const auto& mistake : mistakes.model) mistake(*model_);
   draw_otherwise_ = mistakes.draw;
-  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store);
+  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store, near_group_.get());
 
   // The order of a step, and the memory that it needs.
   network_ = network_of(*model_, parameters_->units(), config.micro_batches);
@@ -170,8 +172,8 @@ bool Trainer::squares_sum_over(std::string_view axis) const {
 
 // A lab's machine. Under a modelled clock nobody need wait for what is slower: the model adds it.
 void Trainer::take_machine(const LabMachine& machine) {
-  for (const auto* group : {&tp_group_, &fsdp_group_, &dp_group_}) {
-    if (machine.ideal_network) (*group)->move_nothing();
+  for (const auto* group : {&tp_group_, &fsdp_group_, &dp_group_, &near_group_}) {
+    if (machine.ideal_network && *group != nullptr) (*group)->move_nothing();
   }
   constexpr base::Nanoseconds us = 1000;
   if (config_.clock != config::Clock::modelled) device_.make_slower({us * machine.call_us, machine.slow_rank == rank_ ? us * machine.kernel_us : 0});
@@ -192,7 +194,7 @@ void Trainer::choose_executors() {
   auto does = [this](plan::Executor* room, std::initializer_list<Kind> of) {
     for (Kind kind : of) room_of_[static_cast<std::size_t>(kind)] = room;
   };
-  does(parameters_.get(), {Kind::gather, Kind::release, Kind::limit, Kind::reduce});
+  does(parameters_.get(), {Kind::gather, Kind::keep, Kind::release, Kind::limit, Kind::reduce});
   does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::backward});
   does(own_[1].get(), {Kind::load, Kind::synchronize, Kind::norm, Kind::update});
 }

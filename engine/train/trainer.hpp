@@ -99,7 +99,7 @@ class Trainer {
   device::Stream& fsdp_stream_;
   device::Stream& tp_stream_;
   device::Stream& dp_stream_;
-  std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_, dp_group_;
+  std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_, dp_group_, near_group_;   // near: null where no part of a unit is kept
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::Context> ctx_;
   std::unique_ptr<fsdp::ShardedParameters> parameters_;

@@ -152,6 +152,27 @@ TEST(UnitsOfBlocks, AreAlikeOrOne) {
   EXPECT_EQ(refused.error(), "--set fsdp.blocks_a_unit=4: 6 blocks do not make units of 4: choose from 1, 2, 3, 6");
 }
 
+TEST(ReshardGroup, CutsTheRanksThatShard) {
+  RunConfig config;
+  config.device = DeviceKind::meta;
+  config.fsdp = 12;
+  const auto said = [&](const std::string& value) {
+    EXPECT_TRUE(set_switch(config, "fsdp.reshard_group=" + value));
+    config.sequences = config.fsdp;
+    const auto valid = validate(config, 0);
+    return valid ? "" : valid.error();
+  };
+  for (const char* near : {"0", "2", "3", "4", "6"}) EXPECT_EQ(said(near), "") << near;
+  for (const char* near : {"5", "8", "12", "24"}) {
+    EXPECT_EQ(said(near), base::text("--set fsdp.reshard_group=", near, ": the 12 ranks of --fsdp are not cut into runs of ", near, ": choose from 2, 3, 4, 6, or 0 for all of them"));
+  }
+  EXPECT_EQ(said("1"), "--set fsdp.reshard_group=1: a rank that keeps a block by itself keeps all of it, which is --reshard false");
+  config.fsdp = 7;
+  EXPECT_EQ(said("2"), "--set fsdp.reshard_group=2: the 7 ranks of --fsdp are not cut into runs of 2, nor of any other size");
+  config.fsdp = 2;
+  EXPECT_EQ(said("2"), "--set fsdp.reshard_group=2 does nothing here: it needs fsdp > 2, and fsdp is 2");
+}
+
 TEST(AttentionDropout, GoesWithEitherKernel) {
   RunConfig config;
   ASSERT_TRUE(ask(config, "attention-dropout", {"0.1"}));

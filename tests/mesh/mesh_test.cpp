@@ -1,9 +1,10 @@
 // Who am I among the ranks: regular meshes, joined axes, and groups given one by one.
-#include "engine/mesh/mesh.hpp"
+#include "engine/mesh/near.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "engine/base/check.hpp"
 
@@ -39,6 +40,23 @@ TEST(DenseMesh, TellsEachRankItsGroupAndItsPlaceInIt) {
   EXPECT_EQ(fsdp.ranks, (Ranks{1, 3, 5, 7}));
   EXPECT_EQ(fsdp.index_of_me, 2);
   EXPECT_EQ(fsdp.number, 1);
+}
+
+// Two nodes of eight: runs of four of eight that shard, beside each other on their node.
+TEST(NearGroup, IsARunOfNeighboursOfAGroup) {
+  const Mesh mesh = Mesh::dense({.dp_shard = 8, .tp = 2});
+  const Group near = near_group(mesh.group(11, "dp_shard"), 4);
+  EXPECT_EQ(near.axis, "dp_shard_near");
+  EXPECT_EQ(near.ranks, (Ranks{9, 11, 13, 15}));
+  EXPECT_EQ(near.index_of_me, 1);
+  // Numbers tell all runs of the axis apart, as a split of communicators asks
+  std::map<int, Ranks> by_number;
+  for (base::Rank rank = 0; rank < 16; ++rank) {
+    const Group of = near_group(mesh.group(rank, "dp_shard"), 4);
+    EXPECT_EQ(of.ranks[static_cast<std::size_t>(of.index_of_me)], rank);
+    EXPECT_EQ(by_number.try_emplace(of.number, of.ranks).first->second, of.ranks);
+  }
+  EXPECT_EQ(by_number, (std::map<int, Ranks>{{0, {0, 2, 4, 6}}, {1, {8, 10, 12, 14}}, {2, {1, 3, 5, 7}}, {3, {9, 11, 13, 15}}}));
 }
 
 TEST(DenseMesh, IsOneRankWhenNothingIsCut) {

@@ -28,6 +28,7 @@ struct Drawn {
         unit.shares_gathered = false;
       }
       if (!sharded) unit.shares_gradient = false;
+      if (sharded && !unit.resident && chance.once_in(2)) unit.kept = 64;
     }
     liberties = {chance.once_in(3), chance.once_in(3), 1 + chance.below(micro_batches)};
   }

@@ -125,6 +125,19 @@ TEST(Holding, OfUnitsOfSeveralBlocksIsMoreAtOnce) {
   EXPECT_EQ(bytes_of(holding_of(shapes), Held::block_gradients), 4 * 4 * block);
 }
 
+// Whatever is whole at a time: of each unit a part more.
+TEST(Holding, OfPartsThatAreKeptIsAPartOfAllBlocks) {
+  Shapes shapes = small();
+  const Holding all = holding_of(shapes);
+  EXPECT_EQ(bytes_of(all, Held::kept_parts), 0);
+  shapes.near = 2;
+  const Holding near = holding_of(shapes);
+  EXPECT_EQ(bytes_of(near, Held::kept_parts), 2 * 2 * padded_block / 2);
+  EXPECT_EQ(near.all() - all.all(), 2 * 2 * padded_block / 2);
+  shapes.reshard = false;   // kept whole
+  EXPECT_EQ(bytes_of(holding_of(shapes), Held::kept_parts), 0);
+}
+
 // Korthikanti et al. 2022, §4.1: 34 s b h + 5 a s² b bytes a layer, of which dropout, which here keeps nothing, has two masks of
 // s b h and, of the square, a mask of one byte and an output of two. Norms here keep two numbers a token besides.
 TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {

@@ -8,13 +8,13 @@
 namespace shardbook::tests {
 namespace {
 
-// A plan in short: L load, G gather, R release, W limit (the host waits), F forward, C recompute, B backward, S sum over
+// A plan in short: L load, G gather, K keep, R release, W limit (the host waits), F forward, C recompute, B backward, S sum over
 // ranks, N norm, U update, Y synchronize; unit, or layer.micro-batch; =n: in the shared buffer n.
 std::string in_short(const Plan& plan) {
   std::string all;
   for (const Action& action : plan.actions) {
     if (!all.empty()) all += ' ';
-    all += "LGRWYFCBSNU"[static_cast<int>(action.kind)];
+    all += "LGKRWYFCBSNU"[static_cast<int>(action.kind)];
     if (action.kind == Kind::load) all += std::to_string(action.micro_batch);
     else if (computes(action.kind)) all += base::text(action.layer, ".", action.micro_batch);
     else if (action.unit >= 0) all += std::to_string(action.unit);

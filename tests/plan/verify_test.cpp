@@ -58,6 +58,23 @@ TEST(AWrongPlan, NeverFreesAUnit) {
   EXPECT_EQ(said(right.without(19)), "rank 0, action 23 (my_plan.cpp:23): blocks.0 is still whole: action 17 (my_plan.cpp:17) gathered it and nothing released it");
 }
 
+TEST(AWrongPlan, GathersNearWhatNobodyKeptThere) {
+  Network network = network_of_blocks(2, false, 1);
+  for (int block : {1, 2}) network.units[static_cast<std::size_t>(block)].kept = 2048;
+  // Kept before its release, a block may be gathered near, or as before
+  const Changed kept = right.with(6, keep(1));
+  EXPECT_EQ(said(kept.actions, network), "nothing");
+  Changed near = kept;
+  near.actions[18] = gather(1, near_axis);
+  EXPECT_EQ(said(near.actions, network), "nothing");
+  // Never kept, not whole when it is kept, nowhere to be kept, or elsewhere
+  EXPECT_EQ(said(near.without(6).actions, network), "rank 0, action 17 (my_plan.cpp:17): blocks.0 is gathered over dp_shard_near, and nothing of it was kept there");
+  EXPECT_EQ(said(near.swapped(6, 7).actions, network), "rank 0, action 7 (my_plan.cpp:7): a part of blocks.0 is kept, and it is not whole then");
+  EXPECT_EQ(said(kept), "rank 0, action 6 (my_plan.cpp:6): a part of blocks.0 is kept, and no memory is set aside for it");
+  near.actions[18] = gather(1, "tp");
+  EXPECT_EQ(said(near.actions, network), "rank 0, action 18 (my_plan.cpp:18): blocks.0 is gathered over tp; it can be over all ranks that shard it, which has no name here, or over dp_shard_near");
+}
+
 TEST(AWrongPlan, HasTooFewBuffers) {
   EXPECT_EQ(said(right.with(4, gather(2))), "rank 0, action 5 (my_plan.cpp:5): no buffer is free for blocks.0: blocks.1 is still whole");
   EXPECT_EQ(said(right.actions, network_of_blocks(2, false, 1), {0, 1}), "rank 0, action 4 (my_plan.cpp:4): there is no buffer in which blocks.0 could be whole");

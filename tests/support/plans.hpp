@@ -150,12 +150,19 @@ class LegalPlan {
     double whole = chance_.between(-1, uses.front());
     placed_.push_back({whole, plan::gather(unit)});
     if (network_.units[static_cast<std::size_t>(unit)].resident) return;
-    // Between any two uses it may be freed and gathered anew
+    const bool keeps = network_.units[static_cast<std::size_t>(unit)].kept > 0;
+    bool kept = false;
+    // Between any two uses it may be freed and gathered anew: where a part of it was kept, or over all
     for (std::size_t use = 0; use + 1 < uses.size(); ++use) {
       if (chance_.once_in(3)) continue;
       const double freed = chance_.between(uses[use], uses[use + 1]);
+      if (keeps && chance_.once_in(2)) {
+        placed_.push_back({chance_.between(whole, freed), plan::keep(unit)});
+        kept = true;
+      }
       release(unit, freed);
-      placed_.push_back({chance_.between(freed, uses[use + 1]), plan::gather(unit)});
+      whole = chance_.between(freed, uses[use + 1]);
+      placed_.push_back({whole, plan::gather(unit, kept && chance_.once_in(2) ? plan::near_axis : "")});
     }
     release(unit, chance_.between(uses.back(), norm_ + 1));
   }

@@ -170,6 +170,25 @@ TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   }
 }
 
+TEST(Memory, OfPartsThatAreKeptIsWhatTheFormulasSay) {
+  for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "accumulate.reduce=last", "fsdp.reduce_dtype=bf16", "fsdp.sharding=per_parameter", "fsdp.blocks_a_unit=2"}) {
+    for (int near : {2, 3}) {
+      for (int tp : {1, 2}) {
+        config::RunConfig config = small_config(tp, 6, 2);
+        config.model.layers = 4;
+        config.micro_batches = 2;
+        config.sequences = 24;
+        ASSERT_TRUE(config::set_switch(config, set));
+        ASSERT_TRUE(config::set_switch(config, base::text("fsdp.reshard_group=", near)));
+        const auto planned = train::planned(config, mesh_of(config), 7);
+        ASSERT_TRUE(planned);
+        EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << set << ", near " << near << ", tp " << tp;
+        EXPECT_EQ(planned.value().needs.kept_bytes, planned.value().laid_out.at(plan::Held::kept_parts));
+      }
+    }
+  }
+}
+
 // At its fullest a step has as much whole as is set aside for it, but for the one gradient that may be made meanwhile.
 TEST(Memory, ThatIsSetAsideIsFullAtTheFullestMomentOfAStep) {
   for (const Way& way : {zero_1, zero_2, zero_3}) {

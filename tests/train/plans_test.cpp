@@ -44,6 +44,7 @@ config::RunConfig drawn_config(Chance& chance) {
   if (chance.once_in(4)) config.switches["activations.recompute"] = "selective";
   if (fsdp > 1 && chance.once_in(3)) config.switches["fsdp.blocks_a_unit"] = config.model.layers % 2 == 0 && chance.once_in(2) ? "2" : "4";   // or all
   if (fsdp > 1 && chance.once_in(4)) config.switches["fsdp.sharding"] = "per_parameter";
+  if (fsdp > 2 && config.reshard && chance.once_in(2)) config.switches["fsdp.reshard_group"] = "2";
   return tp > 1 && chance.once_in(2) ? with_tokens_cut(config) : config;
 }
 

@@ -201,6 +201,39 @@ TEST(Bytes, OfEachStageOfZeroAreThoseOfThePaper) {
   }
 }
 
+// Kept over runs of m ranks: as many collectives, but those of backward are over m, and each forward ends with a copy of an
+// m-th.
+TEST(Bytes, OfBlocksKeptInASmallerGroupAreGatheredThereInBackward) {
+  const int L = 3, n = 8;
+  config::RunConfig small = small_config(1, 1);
+  small.model.layers = L;
+  const std::int64_t d = 32, f = 64, block = 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d, root = (64 + 8) * d + 2 * d;
+  auto padded = [](std::int64_t numbers) { return (numbers + 64 * n - 1) / (64 * n) * (64 * n); };
+  const std::int64_t blocks = L * padded(block), all = blocks + padded(root);
+  for (int M : {1, 2}) {
+    for (int m : {2, 4}) {
+      config::RunConfig config = cut_over(small, zero_3, 1, n, M);
+      ASSERT_TRUE(config::set_switch(config, base::text("fsdp.reshard_group=", m)));
+      const std::int64_t over_all = 2 * (padded(root) + M * blocks) + M * 4 * all;
+      EXPECT_EQ(moved_by(config), (Moved{2 * M * L + 1, M * (L + 1), 0, (n - 1) * over_all / n + (m - 1) * M * 2 * blocks / m})) << M << ", " << m;
+      MetaStep step(config, 5);
+      for (int layer = 0; layer < L; ++layer) {
+        EXPECT_EQ(step.collectives(OpKind::all_gather, "dp_shard", Phase::forward, layer), std::vector<base::Bytes>(static_cast<std::size_t>(M), 2 * padded(block)));
+        EXPECT_EQ(step.collectives(OpKind::all_gather, "dp_shard_near", Phase::backward, layer), std::vector<base::Bytes>(static_cast<std::size_t>(M), 2 * padded(block)));
+      }
+      int copies = 0;
+      for (const program::Op& op : step.program().ops) {
+        if (op.desc.name != std::string_view("copy")) continue;
+        EXPECT_EQ(op.desc.bytes_written, 2 * padded(block) / m);
+        EXPECT_EQ(op.key.phase, Phase::forward);
+        EXPECT_EQ(op.key.part, std::string_view("fsdp_unit"));
+        ++copies;
+      }
+      EXPECT_EQ(copies, M * L);
+    }
+  }
+}
+
 // Units of g blocks: a g-th of the collectives of blocks, and the same bytes but for less padding.
 TEST(Bytes, OfUnitsOfSeveralBlocksAreThoseOfFewerAndLargerCollectives) {
   const int L = 4, n = 4;

@@ -11,6 +11,7 @@ namespace shardbook::tests {
 // Values to try, other than the default.
 inline std::vector<std::string> other_values(const config::Switch& row) {
   if (!row.form.empty()) return {"0:3", "1:20"};
+  if (row.key == "fsdp.reshard_group") return {"2"};   // a divisor of the ranks that shard, 4
   if (row.values.empty()) {
     std::vector<std::string> some;
     for (int value : {row.least, row.least + 1, row.most}) {
@@ -27,6 +28,7 @@ inline std::vector<std::string> other_values(const config::Switch& row) {
 inline std::optional<config::RunConfig> meeting_needs(const config::Switch& row, config::RunConfig config) {
   for (const std::string& need : row.needs) {
     if (need == "micro-batches > 1") config.micro_batches = 2;
+    if (need == "fsdp > 2" && config.fsdp == 2) config.ranks *= 2, config.fsdp = 4;
     if (need.starts_with("dp > 1") && config.ranks <= 4) config.ranks *= config.dp = 2;
     if (need == "attention-dropout > 0") config.attention_dropout = 0.1;
     if (need == "hidden-dropout > 0") config.hidden_dropout = 0.1;
