@@ -107,13 +107,13 @@ std::vector<Switch> make_table() {
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
 
   row({.key = "fsdp.blocks_a_unit", .least = 1, .most = 256, .default_value = "1",
-       .sentence = "How many blocks in a row are one unit, gathered, freed and reduced together: fewer and larger collectives, more memory whole at once. It must divide the blocks; with no more blocks than that, all are one unit.",
+       .sentence = "How many blocks in a row are one unit, gathered, freed and reduced together: fewer and larger collectives, more memory whole at once. The last has what is left.",
        .promise = Promise::bounded, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 121, 130, "fully_shard: the parameters of one call are gathered in one collective"),
                      in_megatron("distributed/fsdp/mcore_fsdp_adapter.py", 163, 173, "fsdp_unit_modules: each layer, unless others are named"),
                      in_megatron("distributed/fsdp/src/megatron_fsdp/megatron_fsdp.py", 419, 444, "suggested_communication_unit_size: of two units, unless it is given")},
        .megatron = "--suggested-communication-unit-size (in elements; so much is gathered ahead at once)",
-       .pytorch = "fully_shard([block, next_block]); FullyShardedDataParallel(auto_wrap_policy=transformer_auto_wrap_policy), or by size: size_based_auto_wrap_policy", .note = "04_fsdp#units",
+       .pytorch = "fully_shard([block, next_block]); FullyShardedDataParallel(auto_wrap_policy=transformer_auto_wrap_policy)", .note = "04_fsdp#units",
        .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "24", 20},
        .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "2", 0.5}});
 
@@ -130,6 +130,14 @@ std::vector<Switch> make_table() {
        .megatron = "", .pytorch = "FullyShardedDataParallel(limit_all_gathers=True): 2", .note = "04_fsdp#slots",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 16", "1", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
+
+  row({.key = "fsdp.min_num_params", .least = 0, .most = 100000, .default_value = "0",
+       .sentence = "How many million parameters a unit has at least, counted as a rank holds them whole: so many blocks in a row are joined. The last unit has what is left; 0: as fsdp.blocks_a_unit says.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {"fsdp.blocks_a_unit > 1"},
+       .originals = {in_megatron("distributed/param_and_grad_buffer.py", 980, 996, "bucket_size: parameters are joined until a bucket has as many numbers; the last has what is left")},
+       .megatron = "--ddp-bucket-size (in elements, of the buckets of gradients)", .pytorch = "FullyShardedDataParallel(auto_wrap_policy=partial(size_based_auto_wrap_policy, min_num_params=1e8)): of modules, which it never joins", .note = "04_fsdp#units",
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "1000", 5},
+       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "100", 0.5}});
 
   row({.key = "fsdp.offload", .values = {"none", "optimizer"}, .default_value = "none",
        .sentence = "Whether masters and moments lie on the device, or in the host's memory, from where they cross to the device for the update and back, piece by piece. (The originals update them on the CPU, and only gradients and parameters cross.)",

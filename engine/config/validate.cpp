@@ -211,17 +211,6 @@ Status check_rows(const RunConfig& config) {
                     ": change --sequences, --sequence or --micro-batches")};
 }
 
-// Units of blocks use each other's memory in turn, so they are alike.
-Status check_units(const RunConfig& config) {
-  const int each = std::stoi(switch_value(config, "fsdp.blocks_a_unit")), layers = config.model.layers;
-  if (each >= layers || layers % each == 0) return Done{};
-  std::string sizes;
-  for (int size = 1; size <= layers; ++size) {
-    if (layers % size == 0) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-  }
-  return Error{text("--set fsdp.blocks_a_unit=", each, ": ", layers, " blocks do not make units of ", each, ": choose from ", sizes)};
-}
-
 // A part of a block is kept by runs of equally many ranks.
 Status check_reshard_group(const RunConfig& config) {
   const int near = std::stoi(switch_value(config, "fsdp.reshard_group"));
@@ -281,7 +270,6 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = check_layout(config, gpus_available); !status) return status.as_error();
   if (Status status = settle_batch(config); !status) return status.as_error();
   if (Status status = check_rows(config); !status) return status.as_error();
-  if (Status status = check_units(config); !status) return status.as_error();
   if (Status status = check_reshard_group(config); !status) return status.as_error();
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();

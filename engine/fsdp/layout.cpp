@@ -26,8 +26,8 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
                                      device::Stream& stream, comm::Communicator& group, const StoreConfig& config, comm::Communicator* near)
     : device_(device), compute_(compute), stream_(stream), group_(group), near_(near), config_(config),
       updated_(device.create_event("fsdp.updated")) {
-  // Blocks are alike and use each other's memory in turn; embedding and head, needed at both ends, have their own.
-  std::int64_t shared = 0;
+  // Units of blocks use each other's memory in turn; embedding and head, needed at both ends, have their own.
+  std::set<std::int64_t> sizes;
   std::size_t states = 0;
   for (model::Unit* unit : model.units()) {
     ShardedUnit& sharded = units_.emplace_back();
@@ -37,10 +37,12 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     sharded.of_block = unit->alike;
     sharded.part = part_of(*unit);
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
-    if (!sharded.of_block) continue;
-    // A slot's gaps between parameters hold zeros because all of its users have the same gaps.
-    if (shared == 0) shared = sharded.padded();
-    SHARDBOOK_CHECK_EQ(sharded.padded(), shared, "blocks that share slots differ in layout");
+    if (sharded.of_block) sizes.insert(sharded.unit->blocks);
+  }
+  // Where all are alike, the gaps between parameters hold zeros because no user of the memory writes there
+  if (sizes.size() < 2 || gradient_in_place()) return;
+  for (ShardedUnit& unit : units_) {
+    if (unit.of_block) unit.gaps = gaps_of(unit);
   }
 }
 

@@ -96,6 +96,7 @@ void ShardedParameters::limit(ShardedUnit& unit) { device_.host_wait(unit.freed-
 void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
   unit.gradient_slot = slot < 0 ? unit.own_gradient_slot.get() : &gradient_slots_[static_cast<std::size_t>(slot)];
   if (!alone()) device_.wait(compute_, unit.gradient_slot->reduced, WaitReason::buffer_reuse);
+  for (const shard::Interval& gap : unit.gaps) kernels::fill(compute_, unit.gradient_slot->full.slice(gap.begin, {gap.size()}), 0);
   view_gradients(unit, unit.gradient_slot->full);
 }
 

@@ -45,6 +45,23 @@ void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t fir
 }
 //@end
 
+std::vector<shard::Interval> gaps_of(const ShardedUnit& unit) {
+  std::vector<shard::Interval> gaps;
+  for (const Flat& flat : unit.flats) {
+    std::int64_t end = 0;
+    const auto gap_until = [&](std::int64_t next) {
+      if (next > end) gaps.push_back({flat.begin + end, flat.begin + next});
+    };
+    for (std::size_t at = 0; at < flat.layout->parameters().size(); ++at) {
+      const shard::Interval range = flat.layout->range(static_cast<int>(at));
+      gap_until(range.begin);
+      end = range.end;
+    }
+    gap_until(flat.layout->padded());
+  }
+  return gaps;
+}
+
 //@ fsdp.views: A parameter is a view into its unit's buffer, wherever that is whole right now.
 void view_values(const ShardedUnit& unit, const Tensor& full) {
   for (std::size_t at = 0; at < unit.begins.size(); ++at) {

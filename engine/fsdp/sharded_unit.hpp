@@ -63,6 +63,10 @@ struct ShardedUnit {
   bool summed = false;                    // the shard of the gradient holds a sum of this step
   std::unique_ptr<GradientSlot> own_gradient_slot;
 
+  // Where no parameter lies in the whole, if its memory is used by units that are laid out otherwise: made zero whenever
+  // its gradient begins, for a reduction reads it all. Else no one ever writes there.
+  std::vector<shard::Interval> gaps;
+
   std::int64_t padded() const;            // elements of the whole
   std::int64_t shard_elements() const;    // ... and of what this rank keeps of it
   std::vector<shard::Placement> placements() const;   // of all parameters
@@ -72,6 +76,9 @@ struct ShardedUnit {
 // Lays out `unit.unit` over `shards` ranks: as one flat, or a flat for each parameter. Their states are numbered from
 // `first_state` on. `data`: what ranks that see other tokens hold, the same of all parameters; it joins what the pieces say.
 void lay_out(ShardedUnit& unit, int shards, bool each_parameter, std::size_t first_state, const shard::Placement& data);
+
+// Where the whole holds no parameter: between two of them, and behind the last of each flat.
+std::vector<shard::Interval> gaps_of(const ShardedUnit& unit);
 
 // Points the parameters' values (or gradients) into a flat buffer of the unit.
 void view_values(const ShardedUnit& unit, const Tensor& full);

@@ -15,7 +15,7 @@ Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& na
   return tensor::allocate(ctx.device, shape, base::DType::f32, program::MemoryKind::activation, name);
 }
 
-Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, int blocks_a_unit) : sizes_(sizes), stage_(stage), cut_(spec.cut) {
+Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, const UnitSize& unit) : sizes_(sizes), stage_(stage), cut_(spec.cut) {
   SHARDBOOK_CHECK(!sizes.tied || stage.embedding == stage.head, "a tied head must be on the rank of its embedding");
   token_embedding_ = spec.embedding("embedding.token", sizes.vocabulary, sizes.width);
   positions_ = spec.positions("embedding.position", sizes.positions, sizes.width);
@@ -37,26 +37,35 @@ Model::Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, int 
   std::vector<Parameter*>& with_head = (sizes.tied ? embedding_unit_ : head_unit_).parameters;
   for (Parameter* parameter : final_norm_->parameters()) with_head.push_back(parameter);
   for (Parameter* parameter : head_->parameters()) with_head.push_back(parameter);
-  join_blocks(blocks_a_unit);
+  join_blocks(unit);
   if (stage.embedding) units_.push_back(&embedding_unit_);
   for (Unit& unit : block_units_) units_.push_back(&unit);
   if (stage.head && !sizes.tied) units_.push_back(&head_unit_);
 }
 
-//@ model.units: How many blocks are gathered together: one, or so many that follow each other.
-void Model::join_blocks(int blocks_a_unit) {
-  blocks_a_unit_ = std::max<std::size_t>(1, std::min<std::size_t>(static_cast<std::size_t>(blocks_a_unit), blocks_.size()));
-  SHARDBOOK_CHECK(blocks_.size() % blocks_a_unit_ == 0, blocks_.size(), " blocks in units of ", blocks_a_unit_);
-  for (std::size_t at = 0; at < blocks_.size(); ++at) {
-    const Unit& block = blocks_[at]->unit();
-    if (at % blocks_a_unit_ == 0) {
+namespace {
+
+std::int64_t numbers_of(const Unit& unit) {
+  std::int64_t numbers = 0;
+  for (const Parameter* parameter : unit.parameters) numbers += parameter->shape.elements();
+  return numbers;
+}
+
+}  // namespace
+
+//@ model.units: Which blocks are gathered together: each by itself, or so many in a row as make a unit large enough.
+void Model::join_blocks(const UnitSize& least) {
+  for (const auto& of : blocks_) {
+    const Unit& block = of->unit();
+    if (block_units_.empty() || (block_units_.back().blocks >= least.blocks && numbers_of(block_units_.back()) >= least.numbers)) {
       block_units_.push_back(block);
-      continue;
+    } else {
+      Unit& unit = block_units_.back();
+      ++unit.blocks;
+      unit.name = base::text("blocks.", unit.layer, "-", block.layer);
+      unit.parameters.insert(unit.parameters.end(), block.parameters.begin(), block.parameters.end());
     }
-    Unit& unit = block_units_.back();
-    ++unit.blocks;
-    unit.name = base::text("blocks.", unit.layer, "-", block.layer);
-    unit.parameters.insert(unit.parameters.end(), block.parameters.begin(), block.parameters.end());
+    unit_of_block_.push_back(block_units_.size() - 1);
   }
 }
 //@end
@@ -111,7 +120,7 @@ std::vector<Model::Layer> Model::layers() const {
   const std::size_t before = all.size();
   for (std::size_t at = 0; at < blocks_.size(); ++at) {
     const Unit& block = blocks_[at]->unit();
-    all.push_back({block.name, static_cast<int>(before + at / blocks_a_unit_), block.layer});
+    all.push_back({block.name, static_cast<int>(before + unit_of_block_[at]), block.layer});
   }
   if (stage_.head) all.push_back({"head", sizes_.tied ? 0 : static_cast<int>(units_.size()) - 1, -1});
   return all;

@@ -25,11 +25,16 @@ struct Stage {
   bool head = true;
 };
 
+// How large a unit of blocks is at least. The last one has what is left.
+struct UnitSize {
+  int blocks = 1;
+  std::int64_t numbers = 0;   // parameters, as this rank holds them whole
+};
+
 class Model {
  public:
-  // Builds the pieces; allocates nothing. So many blocks in a row make a unit, or all of them where there are no more.
-  // REQUIRES: they divide the blocks, so that all such units are alike.
-  Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, int blocks_a_unit = 1);
+  // Builds the pieces; allocates nothing. Blocks in a row are joined until they make a unit.
+  Model(const ModelSpec& spec, const Sizes& sizes, const Stage& stage, const UnitSize& unit = {});
 
   // Units in the order of forward: embedding, blocks, head. A tied embedding and the head are one unit,
   // "root", first in order.
@@ -73,7 +78,7 @@ class Model {
     Tensor logit_NV;                // after forward: the gradient of the logits
   };
 
-  void join_blocks(int blocks_a_unit);
+  void join_blocks(const UnitSize& least);
   enum class What : std::uint8_t { embedding, block, head };
   What what(int layer) const;
   std::size_t block(int layer) const { return static_cast<std::size_t>(layer - (stage_.embedding ? 1 : 0)); }
@@ -90,7 +95,7 @@ class Model {
   std::unique_ptr<Loss> loss_;
   Unit embedding_unit_, head_unit_;
   std::vector<Unit> block_units_;
-  std::size_t blocks_a_unit_ = 1;
+  std::vector<std::size_t> unit_of_block_;   // place in block_units_
   std::vector<Unit*> units_;
 
   std::vector<Slot> slots_;

@@ -58,7 +58,7 @@ struct Unit {
   std::string name;   // "blocks.3", "blocks.2-3"
   int layer = -1;     // of its first block; -1 for embedding and head
   int blocks = 1;     // of them, so many from `layer` on
-  bool alike = false; // laid out as other units are, and used in turn with them: they may use each other's memory
+  bool alike = false; // of the same pieces as other units, and used in turn with them: they may use each other's memory
   std::vector<Parameter*> parameters;
 };
 

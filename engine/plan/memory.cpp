@@ -92,10 +92,13 @@ class Writer {
     const Q norm = s_.llama ? D : 2 * D;
     const Q block = s_.llama ? weights + 2 * D : weights + E + U + 6 * D;   // two norms' 4 D, and two biases of D
     const Q embedding = s_.llama ? V * D : V * D + S_ * D;
-    // Blocks in units: one each, or g
-    const bool joined = s_.blocks_a_unit > 1;
-    const Q g = joined ? letter("g", s_.blocks_a_unit, "blocks of a unit") : Q{1};
-    units_ = joined ? letter("u", L_ / g) : L_;
+    // Blocks in units: one each, or g, and one of those that are left
+    const std::int64_t large_enough = (s_.numbers_a_unit + block.value() - 1) / block.value();
+    const std::int64_t each = std::min(s_.layers, std::max({std::int64_t{1}, s_.blocks_a_unit, large_enough})), left = s_.layers % each;
+    const bool joined = each > 1;
+    const Q g = joined ? letter("g", each, "blocks of a unit") : Q{1};
+    const Q equal = !joined ? L_ : left == 0 ? letter("u", L_ / g) : letter("f", s_.layers / each, "units of g blocks; one has the " + std::to_string(left) + " that are left");
+    units_ = left == 0 ? equal : letter("u", equal + 1);
     const std::vector<Q> of_norm(s_.llama ? 1 : 2, D), of_embedding = s_.llama ? std::vector<Q>{V * D} : std::vector<Q>{V * D, S_ * D};
     std::vector<Q> of_block{D * E, I * D, D * U, F * D}, of_ends = of_embedding, of_head = of_norm;
     for (int norms = 0; norms < 2; ++norms) of_block.insert(of_block.end(), of_norm.begin(), of_norm.end());
@@ -104,7 +107,9 @@ class Writer {
     if (s_.tied) of_ends.insert(of_ends.end(), of_norm.begin(), of_norm.end());
     else of_head.push_back(V * D);
     P_ends_ = s_.tied ? padded("P_root", embedding + norm, 1, of_ends) : padded("P_embedding", embedding, 1, of_ends);
-    Q all = units_ * P_unit_ + P_ends_;
+    P_blocks_ = equal * P_unit_;
+    if (left > 0) P_blocks_ = P_blocks_ + padded("P_last", Q{left} * block, left, of_block);
+    Q all = P_blocks_ + P_ends_;
     if (!s_.tied) {
       const Q P_head = padded("P_head", V * D + norm, 1, of_head);
       all = all + P_head;
@@ -115,12 +120,12 @@ class Writer {
 
     holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
     if (s_.fsdp == 1) return;
-    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, units_) : units_;
-    holds(Held::whole_blocks, MemoryKind::gathered, whole * P_unit_ * bytes(s_.parameter));
+    const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, units_) * P_unit_ : P_blocks_;
+    holds(Held::whole_blocks, MemoryKind::gathered, whole * bytes(s_.parameter));
     holds(Held::whole_ends, MemoryKind::gathered, P_ends_ * bytes(s_.parameter));
     if (s_.near > 0 && s_.reshard) {
       const Q m = letter("m", s_.near, "ranks that keep a block between them after its forward");
-      holds(Held::kept_parts, MemoryKind::gathered, units_ * P_unit_ / m * bytes(s_.parameter));
+      holds(Held::kept_parts, MemoryKind::gathered, P_blocks_ / m * bytes(s_.parameter));
     }
   }
   //@end
@@ -207,7 +212,7 @@ class Writer {
   const Shapes& s_;
   Holding holding_;
   Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
-  Q units_{0}, P_unit_{0}, P_ends_{0}, P_{0}, largest_{0};
+  Q units_{0}, P_unit_{0}, P_blocks_{0}, P_ends_{0}, P_{0}, largest_{0};
   std::int64_t statistics_ = 2;
 };
 

@@ -34,7 +34,8 @@ struct Shapes {
   base::Bytes reduce = 4;          // of one number of a gradient, on its way between ranks that shard
   // The layout, and the choices of its order
   std::int64_t tp = 1, fsdp = 1, dp = 1;
-  std::int64_t blocks_a_unit = 1;  // that are gathered and reduced together; divides layers
+  std::int64_t blocks_a_unit = 1;  // that are gathered and reduced together, at least; the last unit has what is left
+  std::int64_t numbers_a_unit = 0; // ... and so many parameters of a rank, whole
   bool each_parameter = false;     // is padded and cut by itself; else a unit as one
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t near = 0;           // ranks that keep a unit of blocks between them from its forward on; 0: none do

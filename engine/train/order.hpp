@@ -44,7 +44,7 @@ struct Choices {
   data_parallel::Schedule sums;
   tensor_parallel::Pieces pieces;
   plan::Reduce reduce = plan::Reduce::every_micro_batch;
-  int blocks_a_unit = 1;                // what is gathered, freed and reduced together
+  model::UnitSize unit;          // what is gathered, freed and reduced together
   int limit = 0;                        // freed units in use before the host waits; 0: any number
   bool recompute = false;               // blocks, from their inputs
   bool flash_attention = false;         // by tiles, without the square of probabilities

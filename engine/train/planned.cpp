@@ -34,7 +34,8 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
   shapes.dp = config.dp;
-  shapes.blocks_a_unit = std::min<std::int64_t>(choices.blocks_a_unit, shapes.layers);
+  shapes.blocks_a_unit = choices.unit.blocks;
+  shapes.numbers_a_unit = choices.unit.numbers;
   shapes.each_parameter = choices.store.each_parameter;
   shapes.reshard = choices.store.reshard;
   shapes.near = choices.store.near;

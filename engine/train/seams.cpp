@@ -55,8 +55,9 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          const int ahead = c.gathers.forward.at_begin;
          c.gathers.backward = v == "pre" ? fsdp::Ahead{ahead, 0} : v == "post" ? fsdp::Ahead{0, ahead} : fsdp::Ahead{0, 0};
        }},
-      {"fsdp.blocks_a_unit", [](Choices& c, const std::string& v) { c.blocks_a_unit = number_in(v); }},
+      {"fsdp.blocks_a_unit", [](Choices& c, const std::string& v) { c.unit.blocks = number_in(v); }},
       {"fsdp.limit_all_gathers", [](Choices& c, const std::string& v) { c.limit = number_in(v); }},
+      {"fsdp.min_num_params", [](Choices& c, const std::string& v) { c.unit.numbers = std::int64_t{1'000'000} * number_in(v); }},
       {"fsdp.offload", [](Choices& c, const std::string& v) { c.store.masters_on_host = v == "optimizer"; }},
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reduce_dtype", [](Choices& c, const std::string& v) { c.store.reduce = v == "bf16" ? base::DType::bf16 : base::DType::f32; }},

@@ -104,7 +104,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   if (choices.gradients_apart) spec = model::with_gradients_apart(spec);
   if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
-  model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.blocks_a_unit);
+  model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.unit);
   for (const auto& mistake : mistakes.model) mistake(*model_);
   draw_otherwise_ = mistakes.draw;
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store, near_group_.get());

@@ -138,18 +138,21 @@ TEST(SwitchOfTheReduction, SaysThatTheHostRoundsNothing) {
   EXPECT_EQ(notes(), 0);
 }
 
-TEST(UnitsOfBlocks, AreAlikeOrOne) {
+TEST(UnitsOfBlocks, AreAsLargeAsOneAsksOfWhicheverNumberOfBlocks) {
   RunConfig config;
   config.fsdp = 2;
   config.model.layers = 6;
-  for (const char* each : {"1", "2", "3", "6", "7", "256"}) {
+  for (const char* each : {"1", "2", "4", "5", "6", "7", "256"}) {
     ASSERT_TRUE(set_switch(config, std::string("fsdp.blocks_a_unit=") + each));
     EXPECT_TRUE(validate(config, 0)) << each;
   }
-  ASSERT_TRUE(set_switch(config, "fsdp.blocks_a_unit=4"));
-  const auto refused = validate(config, 0);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error(), "--set fsdp.blocks_a_unit=4: 6 blocks do not make units of 4: choose from 1, 2, 3, 6");
+  // By number or by size
+  ASSERT_TRUE(set_switch(config, "fsdp.min_num_params=100"));
+  const auto both = validate(config, 0);
+  ASSERT_FALSE(both);
+  EXPECT_EQ(both.error(), "--set fsdp.min_num_params=100 cannot go with fsdp.blocks_a_unit > 1: leave one of them out");
+  ASSERT_TRUE(set_switch(config, "fsdp.blocks_a_unit=1"));
+  EXPECT_TRUE(validate(config, 0));
 }
 
 TEST(ReshardGroup, CutsTheRanksThatShard) {

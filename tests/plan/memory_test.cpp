@@ -125,6 +125,32 @@ TEST(Holding, OfUnitsOfSeveralBlocksIsMoreAtOnce) {
   EXPECT_EQ(bytes_of(holding_of(shapes), Held::block_gradients), 4 * 4 * block);
 }
 
+TEST(Holding, OfUnitsThatDoNotComeOutEvenIsThatOfALastOneThatIsSmaller) {
+  Shapes shapes = small();
+  shapes.layers = 5;
+  shapes.blocks_a_unit = 2;
+  shapes.near = 2;
+  const std::int64_t two_blocks = 2 * block + 256 - 2 * block % 256, blocks = 2 * two_blocks + padded_block;
+  const Holding two = holding_of(shapes);
+  EXPECT_EQ(bytes_of(two, Held::parameter_shards), 2 * (blocks + padded_embedding + padded_head) / 4);
+  // Buffers are as large as the largest that uses them; of what is kept each unit has its own
+  EXPECT_EQ(bytes_of(two, Held::whole_blocks), 2 * 2 * two_blocks);
+  EXPECT_EQ(bytes_of(two, Held::block_gradients), 4 * 2 * two_blocks);
+  EXPECT_EQ(bytes_of(two, Held::kept_parts), 2 * blocks / 2);
+  shapes.reshard = false;
+  EXPECT_EQ(bytes_of(holding_of(shapes), Held::whole_blocks), 2 * blocks);
+  // By size: so many blocks as have enough numbers, or all there are
+  Shapes by_size = shapes;
+  by_size.blocks_a_unit = 1;
+  for (const std::int64_t numbers : {block + 1, 2 * block}) {
+    by_size.numbers_a_unit = numbers;
+    EXPECT_EQ(holding_of(by_size).all(), holding_of(shapes).all()) << numbers;
+  }
+  by_size.numbers_a_unit = 100 * block;
+  shapes.blocks_a_unit = 5;
+  EXPECT_EQ(holding_of(by_size).all(), holding_of(shapes).all());
+}
+
 // Whatever is whole at a time: of each unit a part more.
 TEST(Holding, OfPartsThatAreKeptIsAPartOfAllBlocks) {
   Shapes shapes = small();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "engine/config/presets.hpp"
 #include "engine/train/planned.hpp"
 #include "tests/train/meta_step.hpp"
 #include "tests/train/ways.hpp"
@@ -156,7 +157,7 @@ TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
                           "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter", "fsdp.offload=optimizer"}) {
     for (int dp : {1, 2}) {
-      for (const char* units : {"1", "2", "4", "100"}) {
+      for (const char* units : {"1", "2", "3", "4", "100"}) {   // of 4 blocks: 3, and the one that is left
         config::RunConfig config = small_config(1, 2, dp);
         config.model.layers = 4;
         config.micro_batches = 2;
@@ -185,6 +186,26 @@ TEST(Memory, OfPartsThatAreKeptIsWhatTheFormulasSay) {
         EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << set << ", near " << near << ", tp " << tp;
         EXPECT_EQ(planned.value().needs.kept_bytes, planned.value().laid_out.at(plan::Held::kept_parts));
       }
+    }
+  }
+}
+
+// Blocks of 7.1 million: five of them have 30 million, and of twelve two are left.
+TEST(Memory, OfUnitsBySizeIsWhatTheFormulasSay) {
+  config::RunConfig config = small_config(1, 4);
+  config.model = config::find_preset("gpt-124m")->model;
+  for (const auto& [millions, units] : {std::pair{"7", std::vector<std::string>{}}, std::pair{"30", std::vector<std::string>{"root", "blocks.0-4", "blocks.5-9", "blocks.10-11"}},
+                                        std::pair{"43", std::vector<std::string>{"root", "blocks.0-6", "blocks.7-11"}}, std::pair{"100000", std::vector<std::string>{"root", "blocks.0-11"}}}) {
+    for (int near : {0, 2}) {
+      ASSERT_TRUE(config::set_switch(config, base::text("fsdp.min_num_params=", millions)));
+      ASSERT_TRUE(config::set_switch(config, base::text("fsdp.reshard_group=", near)));
+      const auto planned = train::planned(config, mesh_of(config), 1);
+      ASSERT_TRUE(planned);
+      EXPECT_EQ(lines_of(planned.value().holding), planned.value().laid_out) << millions;
+      std::vector<std::string> names;
+      for (const plan::Unit& unit : planned.value().network.units) names.push_back(unit.name);
+      if (units.empty()) EXPECT_EQ(names.size(), 13u);
+      else EXPECT_EQ(names, units);
     }
   }
 }

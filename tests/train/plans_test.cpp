@@ -42,7 +42,7 @@ config::RunConfig drawn_config(Chance& chance) {
   config.reshard = !chance.once_in(4);
   config.steps = 2;
   if (chance.once_in(4)) config.switches["activations.recompute"] = "selective";
-  if (fsdp > 1 && chance.once_in(3)) config.switches["fsdp.blocks_a_unit"] = config.model.layers % 2 == 0 && chance.once_in(2) ? "2" : "4";   // or all
+  if (fsdp > 1 && chance.once_in(3)) config.switches["fsdp.blocks_a_unit"] = std::to_string(2 + chance.below(3));
   if (fsdp > 1 && chance.once_in(4)) config.switches["fsdp.sharding"] = "per_parameter";
   if (fsdp > 2 && config.reshard && chance.once_in(2)) config.switches["fsdp.reshard_group"] = "2";
   return tp > 1 && chance.once_in(2) ? with_tokens_cut(config) : config;

@@ -234,7 +234,7 @@ TEST(Bytes, OfBlocksKeptInASmallerGroupAreGatheredThereInBackward) {
   }
 }
 
-// Units of g blocks: a g-th of the collectives of blocks, and the same bytes but for less padding.
+// Units of g blocks, and one of those that are left: a g-th of the collectives of blocks, and the same bytes but for less padding.
 TEST(Bytes, OfUnitsOfSeveralBlocksAreThoseOfFewerAndLargerCollectives) {
   const int L = 4, n = 4;
   config::RunConfig small = small_config(1, 1);
@@ -242,9 +242,9 @@ TEST(Bytes, OfUnitsOfSeveralBlocksAreThoseOfFewerAndLargerCollectives) {
   const std::int64_t d = 32, f = 64, block = 4 * d * d + 4 * d + 2 * d * f + f + d + 4 * d, root = (64 + 8) * d + 2 * d;
   auto padded = [](std::int64_t numbers) { return (numbers + 64 * n - 1) / (64 * n) * (64 * n); };
   for (int M : {1, 2}) {
-    for (int each : {1, 2, 4, 100}) {
-      const int g = std::min(each, L), u = L / g;
-      const std::int64_t blocks = u * padded(g * block);
+    for (int each : {1, 2, 3, 4, 100}) {
+      const int g = std::min(each, L), left = L % g, u = (L + g - 1) / g;
+      const std::int64_t blocks = L / g * padded(g * block) + padded(left * block);
       auto of = [&](const Way& way) {
         config::RunConfig config = cut_over(small, way, 1, n, M);
         EXPECT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", each)));
@@ -299,6 +299,10 @@ TEST(Record, NamesTheBlocksOfAUnitThatHasSeveral) {
   std::vector<std::string> names;
   for (const plan::Unit& unit : step.trainer->network().units) names.push_back(unit.name);
   EXPECT_EQ(names, (std::vector<std::string>{"root", "blocks.0-1", "blocks.2-3"}));
+  ASSERT_TRUE(config::set_switch(config, "fsdp.blocks_a_unit=3"));
+  MetaStep uneven(config, 0);
+  EXPECT_EQ(uneven.trainer->network().units[1].name, "blocks.0-2");
+  EXPECT_EQ(uneven.trainer->network().units[2].name, "blocks.3");
 }
 
 // What is computed again is whole then anyway, so nothing is gathered for it; but a cut matmul's result is summed again.
