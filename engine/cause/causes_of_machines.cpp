@@ -141,8 +141,8 @@ class Machines {
       std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(crossing) / 1e9);
       cause.count = crossings;
       cause.what = text(crossings, " copies between host memory and the device that nothing hides");
-      cause.because = text("optimizer states lie in host memory, and ", size, " of them cross the bus each step, there and back");
-      cause.remedy = "--set fsdp.offload=none, if they fit; more ranks share them, or more tokens a step hide them";
+      cause.because = text("optimizer states in host memory cross the bus, ", size, " a step");
+      cause.remedy = "--set fsdp.offload=none, where there is room";
       cause.note = "06";
     }
     cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;

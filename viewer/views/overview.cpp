@@ -181,7 +181,19 @@ int lines_of(const std::string& words, float width) {
 }
 
 // The cause may take two lines where the window is all the trace's, and four beside a page: what to change stands at its end.
-int lines_of_cause(const Overview& overview, float width) { return std::min(lines_of(overview.cause, width), width > px(1000) ? 2 : 4); }
+int most_lines_of_cause(float width) { return width > px(1000) ? 2 : 4; }
+int lines_of_cause(const Overview& overview, float width) { return std::min(lines_of(overview.cause, width), most_lines_of_cause(width)); }
+
+// As much of the cause as that, by whole words, with "…" where some is left out.
+std::string folded_cause(const Overview& overview, float width) {
+  std::string words = overview.cause;
+  while (lines_of(words, width) > most_lines_of_cause(width)) {
+    const std::size_t last = words.rfind(' ');
+    if (last == std::string::npos) return words;
+    words = words.substr(0, last) + "…";
+  }
+  return words;
+}
 
 // The exposed time before the last rank came, or while a full device had no room for it: nothing is transferred then. Skews
 // below the clocks' error are not claimed.
@@ -280,7 +292,7 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
     const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
     ImGui::BeginChild("cause", {width, line * static_cast<float>(lines_of_cause(overview, width))}, false,
                       ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-    ui::paragraph(overview.cause);
+    ui::paragraph(folded_cause(overview, width));
     ImGui::EndChild();
   } else if (!overview.kinds.empty() || scene.exposures().empty()) {
     intents = draw_kinds(overview, title, width);
