@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cause/around.hpp"
 #include "engine/cause/remedies.hpp"
 #include "engine/cause/text.hpp"
 #include "engine/cause/without.hpp"
@@ -43,13 +44,12 @@ struct Members {
   std::set<std::uint32_t> commands;
 };
 
-// What counts for more than all that lie at an edge.
-constexpr std::int64_t weight_inside = 1000;
+using Lines = std::map<std::string, std::int64_t>;   // and how often each leads
 
 struct Collectives {
   std::map<Rank, Members> of_rank;
-  std::map<std::string, std::int64_t> lines;   // of those inside, and where there are none of all: whose line leads, how often
-  std::int64_t inside = 0, edge = 0;     // of the first rank
+  Lines lines_inside, lines_at_edge;     // of the first rank; whose time would be changed there
+  std::int64_t inside = 0, edge = 0;     // likewise
   std::int64_t open = 0;                 // of those inside: with compute beside less than half of it
   std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
   std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
@@ -60,13 +60,12 @@ std::string leading_line(const Command& command, const program::Op& op) {
   return line_of(command.planned_leads && *command.planned.file != '\0' ? command.planned : op.where);
 }
 
-// The line that leads most of them, and the others by how often. Where some lie inside the step, those alone are named.
-void name_lines(const Collectives& collectives, Cause& cause) {
+// The line that leads most often, and the others by how often they do.
+void name_lines(const Lines& lines, Cause& cause) {
   std::vector<std::pair<std::int64_t, std::string>> by_number;
-  for (const auto& [line, number] : collectives.lines) by_number.push_back({-number, line});
+  for (const auto& [line, number] : lines) by_number.push_back({-number, line});
   std::ranges::sort(by_number);
   for (const auto& [number, line] : by_number) {
-    if (by_number.front().first <= -weight_inside && number > -weight_inside) break;
     if (cause.line.empty()) cause.line = line;
     else cause.also.push_back(line);
   }
@@ -150,6 +149,7 @@ class Search {
       if (phase == program::Phase::backward) last = std::max(last.value_or(times.ran[op].end), times.ran[op].end);
     }
     const metrics::Intervals compute = metrics::union_of(std::move(computing));
+    const Calls calls(program);
     for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
       const Command& command = program.commands[at];
       if (command.kind != CommandKind::op || !is(program.ops[command.op], OpClass::communication)) continue;
@@ -159,61 +159,15 @@ class Search {
       const bool is_edge = (first && ran.end <= *first) || (last && ran.start >= *last && op.key.phase != program::Phase::update);
       Members& members = line.of_rank[rank.rank];
       (is_edge ? members.edge : members.inside).insert(command.op);
-      const Around around = around_of(program, at);
+      const Around around = calls.around(at);
       members.commands.insert(around.commands.begin(), around.commands.end());
       if (!is_first) continue;
       ++(is_edge ? line.edge : line.inside);
       line.open += !is_edge && 2 * metrics::length_within(compute, {ran.start, ran.end}) < ran.end - ran.start;
-      // One inside outweighs all edges.
-      line.lines[leading_line(command, op)] += is_edge ? 1 : weight_inside;
+      ++(is_edge ? line.lines_at_edge : line.lines_inside)[leading_line(command, op)];
       line.needed_at_once += around.kernels_until_needed == 0;
       line.made_just_before += around.kernels_since_made == 0;
     }
-  }
-
-  // The calls that belong to a collective, on its own stream and on those that it joins.
-  struct Around {
-    std::set<std::uint32_t> commands;
-    int kernels_until_needed = -1;       // computing kernels issued between it and the first wait for it; -1: none waits
-    int kernels_since_made = -1;         // likewise between the record of what it awaits and it
-  };
-  Around around_of(const program::Program& program, std::uint32_t at) const {
-    Around around;
-    around.commands.insert(at);
-    const program::StreamId stream = program.ops[program.commands[at].op].stream;
-    const auto same_event = [](const Command& a, const Command& b) { return a.event == b.event && a.generation == b.generation; };
-    // Waits before it, and the records that they await
-    for (std::uint32_t wait = at; wait-- > 0;) {
-      const Command& command = program.commands[wait];
-      if (command.kind != CommandKind::wait_event || command.stream != stream) break;
-      around.commands.insert(wait);
-      if (command.reason != program::WaitReason::data) continue;
-      int kernels = 0;
-      for (std::uint32_t record = wait; record-- > 0;) {
-        const Command& made = program.commands[record];
-        kernels += made.kind == CommandKind::op && is(program.ops[made.op], OpClass::compute);
-        if (made.kind != CommandKind::record_event || !same_event(made, command)) continue;
-        around.commands.insert(record);
-        around.kernels_since_made = kernels;
-        break;
-      }
-    }
-    // Records behind it, and the first wait for each
-    for (std::uint32_t record = at + 1; record < program.commands.size(); ++record) {
-      const Command& command = program.commands[record];
-      if (command.kind != CommandKind::record_event || command.stream != stream) break;
-      around.commands.insert(record);
-      int kernels = 0;
-      for (std::uint32_t wait = record + 1; wait < program.commands.size(); ++wait) {
-        const Command& awaits = program.commands[wait];
-        kernels += awaits.kind == CommandKind::op && is(program.ops[awaits.op], OpClass::compute);
-        if (awaits.kind != CommandKind::wait_event || awaits.stream == stream || !same_event(awaits, command)) continue;
-        around.commands.insert(wait);
-        around.kernels_until_needed = kernels;
-        break;
-      }
-    }
-    return around;
   }
 
   // The gain without these ops, each scaled by `rest` of what it takes.
@@ -248,7 +202,7 @@ class Search {
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
     cause.count = collectives.open > 0 ? collectives.open : collectives.inside;
     cause.gain_ns = earlier_ns;
-    name_lines(collectives, cause);
+    name_lines(collectives.lines_inside, cause);
     cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
@@ -276,7 +230,7 @@ class Search {
     add_calls(line, collectives, noun, free_ns);
     if (!is_worth(free_ns)) return;
     Cause cause;
-    name_lines(collectives, cause);
+    name_lines(collectives.lines_inside, cause);
     cause.count = collectives.inside;
     cause.gain_ns = free_ns;
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
@@ -329,7 +283,7 @@ class Search {
     cause.regime = Regime::host;
     cause.count = collectives.inside + collectives.edge;
     cause.gain_ns = gain_ns;
-    name_lines(collectives, cause);
+    name_lines(collectives.lines_inside, cause);
     cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
                  metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
     // More than the host's cost alone can be gained: without them, what they take themselves is gone, too.
@@ -355,7 +309,7 @@ class Search {
       cause.is_bound = true;
       cause.regime = regime_of(collectives, &Members::edge, cause.gain_ns);
       cause.count = collectives.edge;
-      name_lines(collectives, cause);
+      name_lines(collectives.lines_at_edge, cause);
       cause.what = counted(cause.count, noun_of(line.kind)) + " of " + line.axis + (cause.count == 1 ? " begins" : " begin") + " only when backward is over";
       cause.because = remedies_.sums_await_backward() ? "none is issued while it runs" : "one bucket holds all gradients";
       cause.remedy = remedies_.sums_in_backward();
@@ -368,17 +322,18 @@ class Search {
   void add_edges() {
     std::map<Rank, Members> all;
     std::map<std::string, std::int64_t> counts;
-    Cause cause;
+    Lines lines;
     for (const auto& [line, collectives] : lines_) {
-      if (collectives.edge == 0) continue;
-      if (is_kept_late(line, collectives)) continue;
+      if (collectives.edge == 0 || is_kept_late(line, collectives)) continue;
       counts[noun_of(line.kind)] += collectives.edge;
-      name_lines(collectives, cause);
+      for (const auto& [where, number] : collectives.lines_at_edge) lines[where] += number;
       for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());
     }
     if (counts.empty()) return;
+    Cause cause;
     cause.regime = Regime::bandwidth;
     cause.avoidable = false;
+    name_lines(lines, cause);
     cause.gain_ns = gain_without(all, &Members::edge, [](program::OpIndex) { return 0.0; });
     for (const auto& [noun, count] : counts) {
       cause.what += (cause.what.empty() ? "" : ", ") + counted(count, noun);

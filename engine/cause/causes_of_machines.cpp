@@ -8,6 +8,7 @@
 #include "engine/cause/text.hpp"
 #include "engine/cause/without.hpp"
 #include "engine/metrics/exposure.hpp"
+#include "engine/metrics/intervals.hpp"
 
 namespace shardbook::cause {
 
@@ -113,40 +114,74 @@ class Machines {
     return by_host > by_compute;
   }
 
+  // Copies and fills, and which of them: those that cross to host memory where the step gains most of it without these alone.
+  // How long they take does not say so: long ones may lie beside compute, and short ones alone.
   void add_memory() {
-    const simulate::Step& step = without_.study().replay.steps().front().steps.back();
-    std::map<std::string, Nanoseconds> of_line;
+    if (!without_.is_worth(found_.memory_ns)) return;
+    const simulate::RankSteps& rank = without_.study().replay.steps().front();
+    const program::Program& program = *rank.steps.back().program;
+    const bool crosses = 2 * gain_without_crossing() > found_.memory_ns;
+    const std::vector<Nanoseconds> open = open_of_memory(program);
     Cause cause;
-    Nanoseconds all_ns = 0, crossing_ns = 0;
-    std::int64_t crossings = 0;
-    base::Bytes crossing = 0;
-    for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
-      const program::Op& one = step.program->ops[op];
-      if (!is(one, OpClass::memory)) continue;
+    base::Bytes bytes = 0;
+    bool are_states = true;
+    std::map<std::string, Nanoseconds> open_of_line;
+    for (program::OpIndex op = 0; op < program.ops.size(); ++op) {
+      const program::Op& one = program.ops[op];
+      if (!is(one, OpClass::memory) || simulate::crosses_to_host(one.desc) != crosses) continue;
       ++cause.count;
-      of_line[line_of(one.where)] += step.costs->op_ns[op];
-      all_ns += step.costs->op_ns[op];
-      if (!simulate::crosses_to_host(one.desc)) continue;
-      ++crossings;
-      crossing_ns += step.costs->op_ns[op];
-      crossing += one.desc.bytes_read + one.desc.bytes_written;
+      bytes += one.desc.bytes_read + one.desc.bytes_written;
+      are_states = are_states && moves_states(one, *rank.catalogue);
+      open_of_line[line_of(one.where)] += open[op];
     }
     if (cause.count == 0) return;
     cause.regime = Regime::memory;
     cause.gain_ns = found_.memory_ns;
-    cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", " that nothing hides");
-    // Mostly states that are kept in host memory
-    if (2 * crossing_ns > all_ns) {
+    cause.line = std::ranges::max_element(open_of_line, {}, [](const auto& of) { return of.second; })->first;
+    if (crosses) {
       char size[32];
-      std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(crossing) / 1e9);
-      cause.count = crossings;
-      cause.what = text(crossings, " copies between host memory and the device that nothing hides");
-      cause.because = text("optimizer states in host memory cross the bus, ", size, " a step");
+      std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(bytes) / 1e9);
+      cause.what = text(cause.count, cause.count == 1 ? " copy" : " copies", " between host memory and the device, which not everything hides");
+      cause.because = text(are_states ? "optimizer states in host memory cross the bus, " : "they cross the bus, ", size, " a step");
+    } else {
+      cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", ", which not everything hides");
+    }
+    if (crosses && are_states) {
       cause.remedy = "--set fsdp.offload=none, where there is room";
       cause.note = "06";
     }
-    cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
     causes_.push_back(std::move(cause));
+  }
+
+  Nanoseconds gain_without_crossing() const {
+    std::map<Rank, const program::Program*> programs;
+    for (const simulate::RankSteps& rank : without_.study().replay.steps()) programs[rank.rank] = rank.steps.back().program;
+    Change change;
+    change.factor = [&](Rank rank, program::OpIndex op) { return simulate::crosses_to_host(programs.at(rank)->ops[op].desc) ? 0.0 : 1.0; };
+    return without_.gain(change);
+  }
+
+  // Of each copy or fill of the first rank what neither compute nor communication covers; of other ops 0.
+  std::vector<Nanoseconds> open_of_memory(const program::Program& program) const {
+    std::vector<Nanoseconds> open(program.ops.size());
+    const base::Result<simulate::Replayed> unchanged = without_.study().replay.resolve();
+    if (!unchanged) return open;
+    const std::vector<program::TimeSpan>& ran = unchanged.value().ranks.front().steps.back().ran;
+    std::vector<metrics::Interval> others;
+    for (program::OpIndex op = 0; op < program.ops.size(); ++op) {
+      if (!is(program.ops[op], OpClass::memory)) others.push_back({ran[op].start, ran[op].end});
+    }
+    const metrics::Intervals covered = metrics::union_of(std::move(others));
+    for (program::OpIndex op = 0; op < program.ops.size(); ++op) {
+      if (is(program.ops[op], OpClass::memory)) open[op] = ran[op].end - ran[op].start - metrics::length_within(covered, {ran[op].start, ran[op].end});
+    }
+    return open;
+  }
+
+  // Whether all that a copy touches is masters and moments.
+  static bool moves_states(const program::Op& op, const program::Catalogue& catalogue) {
+    return std::all_of(op.desc.uses.begin(), op.desc.uses.begin() + op.desc.use_count,
+                       [&](const program::BufferUse& use) { return use.buffer < catalogue.buffers.size() && catalogue.buffers[use.buffer].kind == program::MemoryKind::optimizer; });
   }
 
   void add_contention() {

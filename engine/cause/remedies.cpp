@@ -8,6 +8,15 @@ namespace shardbook::cause {
 using base::text;
 using program::OpKind;
 
+namespace {
+
+// All ranks that shard, or those near that keep a unit between them.
+bool of_shards(std::string_view axis) { return axis == "dp_shard" || axis == "dp_shard_near"; }
+
+constexpr const char* leave_group = "--set fsdp.reshard_group=0 ";
+
+}  // namespace
+
 std::string noun_of(OpKind kind) {
   std::string noun = program::name_of(kind);
   std::replace(noun.begin(), noun.end(), '_', '-');
@@ -18,9 +27,6 @@ std::string Remedies::more_sequences() const {
   const int sequences = recorded_.number("sequences", 0);
   return sequences > 0 ? text("--sequences ", 2 * sequences) : "a larger batch";
 }
-
-// All ranks that shard, or those near that keep a unit between them.
-bool of_shards(std::string_view axis) { return axis == "dp_shard" || axis == "dp_shard_near"; }
 
 // The same ranks, cut by half as much tensor parallelism.
 std::string Remedies::another_cut() const {
@@ -44,7 +50,7 @@ std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regim
   const bool summed_each = kind == OpKind::reduce_scatter && recorded_.number("micro-batches", 1) > 1 && recorded_.switch_value("accumulate.reduce") != "last";
   if (summed_each) return "--set accumulate.reduce=last (once a step, more memory)";
   std::string remedy = more_sequences() + " (more to hide behind)";
-  if (kind == OpKind::all_gather && recorded_.option("reshard") == "true") remedy += " or --reshard false (half the gathers, more memory)";
+  if (kind == OpKind::all_gather && recorded_.option("reshard") == "true") remedy += text(" or ", near() > 0 ? leave_group : "", "--reshard false (half the gathers, more memory)");
   return remedy;
 }
 
@@ -56,6 +62,9 @@ bool Remedies::sums_await_backward() const {
 
 // In MiB; 0 where it is not recorded.
 int Remedies::bucket() const { return std::atoi(recorded_.switch_value("data_parallel.bucket_mib").c_str()); }
+
+// Ranks that keep a unit between them; 0 where that are all that shard, or it is not recorded.
+int Remedies::near() const { return std::atoi(recorded_.switch_value("fsdp.reshard_group").c_str()); }
 
 std::string Remedies::sums_in_backward() const {
   if (sums_await_backward()) return "--set data_parallel.reduce=bucketed";
@@ -73,8 +82,10 @@ std::string Remedies::fewer_calls() const {
 std::string Remedies::fewer_calls_of(const std::string& axis) const {
   const int tp = recorded_.number("tp", 1), fsdp = recorded_.number("fsdp", 1);
   if (axis == "tp" && tp > 1) return text("--tp ", tp / 2, " --fsdp ", fsdp);
-  if (axis == "dp_shard" && fsdp > 1) return text("--fsdp ", fsdp / 2, " --tp ", tp);
-  return "";
+  if (!of_shards(axis) || fsdp <= 1) return "";
+  // Half the ranks may no longer be cut into runs of as many
+  const bool is_cut = near() == 0 || (fsdp / 2 > near() && fsdp / 2 % near() == 0);
+  return text(is_cut ? "" : leave_group, "--fsdp ", fsdp / 2, " --tp ", tp);
 }
 
 }  // namespace shardbook::cause

@@ -33,6 +33,7 @@ class Remedies {
   std::string more_sequences() const;
   std::string another_cut() const;
   int bucket() const;
+  int near() const;
 
   const Recorded& recorded_;
 };

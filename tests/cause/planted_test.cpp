@@ -1,6 +1,9 @@
 // Planted problems: each is named with its regime and its cause, and what it is said to cost is within 15 % of what
 // happens when it is really taken out: by another run with other options, by a profile altered in its tables, or by the
 // record as it was before the problem was put in.
+#include <algorithm>
+
+#include "engine/cause/text.hpp"
 #include "tests/cause/runs.hpp"
 
 namespace shardbook::cause {
@@ -261,30 +264,45 @@ TEST(Planted, AWaitThatIsAllOfTheHostsPartLeadsAndOneThatIsLessDoesNot) {
   EXPECT_NE(first_of("32").find("to issue"), std::string::npos) << first_of("32");
 }
 
-// 12: a copy in every layer.
-TEST(Planted, CopiesAreNamed) {
-  PlantedRun run = run_of(four);
-  const double mended_ns = step_of(run);
+// A copy of so many bytes at each op of qkv: on compute, from labs/planted.cpp:9, or to host memory, from line 10, on a stream of
+// its own that nothing waits for.
+void copy_in_every_layer(PlantedRun& run, base::Bytes bytes, bool to_host = false) {
   for (program::Record& record : run.recorded.records) {
     program::Program& program = *record.programs.back();
+    const auto other = static_cast<program::StreamId>(record.catalogue.streams.size());
+    if (to_host) record.catalogue.streams.push_back({"to_host"});
     std::vector<program::Command> commands;
     for (const program::Command& command : program.commands) {
       commands.push_back(command);
       if (command.kind != program::CommandKind::op || std::string(program.ops[command.op].key.part) != "qkv") continue;
+      if (program.ops[command.op].desc.kind == program::OpKind::copy) continue;   // planted before
       program::Op copy = program.ops[command.op];
       copy.desc = program::OpDesc("copy_out", program::OpKind::copy, base::DType::bf16);
-      copy.desc.bytes_read = copy.desc.bytes_written = base::Bytes{1} << 30;
-      copy.where = {"labs/planted.cpp", 9};
+      copy.desc.bytes_read = copy.desc.bytes_written = bytes;
+      copy.where = {"labs/planted.cpp", to_host ? 10u : 9u};
+      if (to_host) {
+        copy.desc.bytes_written = 0;
+        copy.desc.use_count = 2;   // of buffers that the record does not know
+        copy.stream = other;
+      }
       program.ops.push_back(copy);
       program::Command issue = command;
       issue.op = static_cast<program::OpIndex>(program.ops.size() - 1);
+      issue.stream = copy.stream;
       commands.push_back(issue);
     }
     program.commands = commands;
   }
   resolve_again(run);
+}
+
+// 12: a copy in every layer.
+TEST(Planted, CopiesAreNamed) {
+  PlantedRun run = run_of(four);
+  const double mended_ns = step_of(run);
+  copy_in_every_layer(run, base::Bytes{1} << 30);
   const Why why = why_or_fail(run);
-  expect_leads(why, Regime::memory, "copies and fills");
+  expect_leads(why, Regime::memory, "copies and fills, which not everything hides");
   EXPECT_EQ(why.causes.front().line, "labs/planted.cpp:9");
   expect_near(static_cast<double>(why.causes.front().gain_ns), step_of(run) - mended_ns, "no copies");
 }
@@ -296,10 +314,53 @@ TEST(Planted, StatesThatCrossTheBusAreNamed) {
   there.emplace_back("set", "fsdp.offload=optimizer");
   const PlantedRun run = run_of(there);
   const Why why = why_or_fail(run);
-  expect_leads(why, Regime::memory, "copies between host memory and the device");
+  expect_leads(why, Regime::memory, "copies between host memory and the device, which not everything hides");
+  EXPECT_TRUE(why.causes.front().because.starts_with("optimizer states in host memory cross the bus, ")) << why.causes.front().because;
   EXPECT_TRUE(why.causes.front().line.starts_with("engine/optimizer/offload.cpp:")) << why.causes.front().line;
   EXPECT_NE(why.causes.front().remedy.find("fsdp.offload=none"), std::string::npos);
   EXPECT_NEAR(static_cast<double>(why.causes.front().gain_ns), step_of(run) - step_of(run_of(here)), 0.01 * step_of(run));
+}
+
+// Copies that cross the bus beside compute take longer than those that nothing covers, and cost nothing: what lies open is named.
+TEST(Planted, CopiesAreNamedByWhatNothingCoversAndNotByWhatTakesLongest) {
+  PlantedRun run = run_of(four);
+  copy_in_every_layer(run, base::Bytes{1} << 24, true);
+  copy_in_every_layer(run, base::Bytes{1} << 28);
+  const Why why = why_or_fail(run);
+  const Cause* cause = cause_of(why, "copies and fills");
+  ASSERT_NE(cause, nullptr) << to_text(why, 9);
+  EXPECT_EQ(cause->line, "labs/planted.cpp:9");
+  EXPECT_EQ(cause->because, "");
+  // And where there is nothing else, what crosses is named, as no states
+  PlantedRun crossing = run_of(four);
+  copy_in_every_layer(crossing, base::Bytes{1} << 30, true);
+  const Why alone = why_or_fail(crossing);
+  expect_leads(alone, Regime::memory, "copies between host memory and the device, which not everything hides");
+  EXPECT_EQ(alone.causes.front().line, "labs/planted.cpp:10");
+  EXPECT_TRUE(alone.causes.front().because.starts_with("they cross the bus, ")) << alone.causes.front().because;
+  EXPECT_EQ(alone.causes.front().remedy, "");
+}
+
+// What has nothing to hide behind is named by its own lines: by none of those that issue the same inside the step.
+TEST(Planted, EdgesAreNamedByTheLinesOfWhatLiesThere) {
+  const PlantedRun run = run_of({{"model", "gpt-124m"}, {"fsdp", "8"}, {"sequences", "8"}});
+  const Why why = why_or_fail(run);
+  const Cause* edges = cause_of(why, "before the first kernel or after the last of backward");
+  const Cause* inside = cause_of(why, "all-gathers of dp_shard");
+  ASSERT_TRUE(edges != nullptr && inside != nullptr) << to_text(why, 9);
+  // The first gather is planned as needed now, those inside as made ahead; there is one reduction at the end, and the norm's
+  const program::Program& program = *run.recorded.records.front().programs.back();
+  std::string first;
+  for (const program::Command& command : program.commands) {
+    const bool gathers = command.kind == program::CommandKind::op && program.ops[command.op].desc.kind == program::OpKind::all_gather;
+    if (gathers && first.empty()) first = line_of(command.planned);
+  }
+  std::vector<std::string> lines = edges->also;
+  lines.push_back(edges->line);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), first), 1) << first;
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), inside->line), 0) << inside->line;
+  std::sort(lines.begin(), lines.end());
+  EXPECT_EQ(std::adjacent_find(lines.begin(), lines.end()), lines.end()) << "each once";
 }
 
 // --- No problem -----------------------------------------------------------------------------------------

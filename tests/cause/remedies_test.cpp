@@ -1,0 +1,58 @@
+// Can what a cause names as its remedy be typed?
+#include "engine/cause/remedies.hpp"
+
+#include <sstream>
+
+#include "tests/cause/runs.hpp"
+
+namespace shardbook::cause {
+namespace {
+
+using program::OpKind;
+
+// Ranks of a GPT over tp 2, as a run records it: blocks stay sharded over `near` of the fsdp ranks, 0: over all.
+Recorded recorded_of(int fsdp, int near) {
+  Recorded recorded;
+  recorded.info.emplace();
+  recorded.info->config = {{"tp", 2}, {"fsdp", fsdp}, {"sequences", 192}, {"reshard", true}};
+  recorded.info->switches = {{"fsdp.reshard_group", std::to_string(near)}};
+  return recorded;
+}
+
+// The run again with these words behind its command; what refuses them, or "".
+std::string refused(int fsdp, int near, const std::string& words) {
+  config::RunConfig config;
+  std::istringstream line(base::text("--device meta --tp 2 --fsdp ", fsdp, " --sequences 192 --set fsdp.reshard_group=", near, " ", words));
+  std::map<std::string, std::vector<std::string>> asked;   // of one option the last counts, of switches each
+  for (std::string option, value; line >> option >> value;) {
+    if (option != "--set") asked[option].clear();
+    asked[option].push_back(value);
+  }
+  for (const auto& [option, values] : asked) {
+    const base::Status status = config::ask(config, option.substr(2), values);
+    if (!status) return status.error();
+  }
+  const base::Result<config::RunConfig> valid = config::validate(config, 0);
+  return valid ? "" : valid.error();
+}
+
+TEST(Remedies, ThatKeepBlocksWholeOrHalveTheRanksLeaveTheGroupThatKeepsThemSharded) {
+  for (const auto& [fsdp, near] : {std::pair{4, 0}, std::pair{4, 2}, std::pair{8, 2}, std::pair{8, 4}, std::pair{12, 4}, std::pair{2, 0}}) {
+    SCOPED_TRACE(base::text("fsdp ", fsdp, ", near ", near));
+    ASSERT_EQ(refused(fsdp, near, ""), "");
+    const Recorded recorded = recorded_of(fsdp, near);
+    const Remedies remedies(recorded);
+    for (const char* axis : {"dp_shard", "dp_shard_near"}) {
+      const std::string less = remedies.less_of(OpKind::all_gather, axis, Regime::bandwidth);
+      const std::size_t begin = less.find(" or ") + 4, end = less.find(" (", begin);
+      ASSERT_NE(less.find("--reshard false", begin), std::string::npos) << less;
+      EXPECT_EQ(refused(fsdp, near, less.substr(begin, end - begin)), "") << less;
+      const std::string fewer = remedies.fewer_calls_of(axis);
+      ASSERT_EQ(fewer.starts_with("--set fsdp.reshard_group=0 "), near > 0 && (near >= fsdp / 2 || fsdp / 2 % near != 0)) << fewer;
+      EXPECT_EQ(refused(fsdp, near, fewer), "") << fewer;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shardbook::cause
