@@ -76,9 +76,12 @@ std::vector<plan::Unit> ShardedParameters::units() const {
 void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots, std::uint64_t seed) {
   allocate_shards(seed);
   // Is any unit reduced more than once a step?
-  std::vector<int> reductions(units_.size());
+  const std::vector<plan::Unit> known = units();
+  std::vector<int> reductions(known.size());
   for (const plan::Action& action : plan.actions) {
-    if (action.kind == plan::Kind::reduce && plan::empties(units()[static_cast<std::size_t>(action.unit)], action.axis)) ++reductions[static_cast<std::size_t>(action.unit)];
+    if (action.kind != plan::Kind::reduce) continue;
+    const auto unit = static_cast<std::size_t>(action.unit);
+    if (plan::empties(known[unit], action.axis)) ++reductions[unit];
   }
   std::int64_t largest_shard = 0;
   for (const ShardedUnit& unit : units_) {

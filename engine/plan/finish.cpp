@@ -63,13 +63,10 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
         if (unit.shares_gathered) action.slot = now.gathered_slot = gathered.take();
         break;
       case Kind::keep:
-        if (at > 0) action.phase = plan.actions[at - 1].phase;
-        action.slot = now.gathered_slot;
-        break;
       case Kind::release:
         if (at > 0) action.phase = plan.actions[at - 1].phase;
         action.slot = now.gathered_slot;
-        gathered.give_back(action.slot);
+        if (action.kind == Kind::release) gathered.give_back(action.slot);
         break;
       case Kind::backward:
         if (!now.gradient_open && unit.shares_gradient) now.gradient_slot = gradients.take();
