@@ -8,8 +8,8 @@
 
 namespace shardbook::mesh {
 
-// The run of `size` ranks, by coordinate, that I am in; its axis is named "dp_shard_near". Runs are numbered over all groups
-// of the axis. REQUIRES: size divides the group, and all groups of the axis are equally large.
+// The run of `size` ranks, by coordinate, that I am in; its axis is the group's with "_near" behind it. Runs are numbered over
+// all groups of the axis. REQUIRES: size divides the group, and all groups of the axis are equally large.
 Group near_group(const Group& group, int size);
 
 }  // namespace shardbook::mesh

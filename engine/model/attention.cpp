@@ -54,7 +54,7 @@ void CausalAttention::allocate_workspace(Context& ctx) {
 }
 
 void CausalAttention::share_workspace(const Attention& other) {
-  const auto& owner = dynamic_cast<const CausalAttention&>(other);
+  const auto& owner = of_same_kind<CausalAttention>(other);
   context_BHSK_ = owner.context_BHSK_;
   dqkv_PBHSK_ = owner.dqkv_PBHSK_;
   dprobability_BHSS_ = owner.dprobability_BHSS_;
@@ -132,7 +132,7 @@ void RecomputedAttention::allocate_workspace(Context& ctx) {
 
 void RecomputedAttention::share_workspace(const Attention& other) {
   CausalAttention::share_workspace(other);
-  shared_probability_BHSS_ = dynamic_cast<const RecomputedAttention&>(other).shared_probability_BHSS_;
+  shared_probability_BHSS_ = of_same_kind<RecomputedAttention>(other).shared_probability_BHSS_;
 }
 
 //@ model.attention.recompute: Another layer's probabilities stand there by now: make these again, and go on as if they had been kept.
@@ -161,7 +161,7 @@ void FlashAttention::allocate_workspace(Context& ctx) {
   delta_BHS_ = allocate_statistic(ctx, {ctx.batch.tokens() * config_.heads}, "workspace.delta");
 }
 
-void FlashAttention::share_workspace(const Attention& other) { delta_BHS_ = dynamic_cast<const FlashAttention&>(other).delta_BHS_; }
+void FlashAttention::share_workspace(const Attention& other) { delta_BHS_ = of_same_kind<FlashAttention>(other).delta_BHS_; }
 
 void FlashAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");

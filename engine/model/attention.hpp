@@ -22,6 +22,14 @@
 
 namespace shardbook::model {
 
+// The attention of another layer, where all must be of one kind: they share what is needed while one runs.
+template <class Kind>
+const Kind& of_same_kind(const Attention& other) {
+  const auto* const same = dynamic_cast<const Kind*>(&other);
+  SHARDBOOK_CHECK(same != nullptr, "two layers cannot share a workspace: their attention is of different kinds");
+  return *same;
+}
+
 // p · v as it is.
 class WholeValues final : public WeightedValues {
  public:

@@ -86,7 +86,9 @@ ModelSpec with_dropout(ModelSpec spec, const DropoutRates& rates) {
       if (auto* const unfused = dynamic_cast<CausalAttention*>(attention.get())) {
         unfused->weigh_values_by(std::make_unique<DroppedValues>(mask));
       } else {
-        dynamic_cast<FlashAttention&>(*attention).drop_by(mask);
+        auto* const by_tiles = dynamic_cast<FlashAttention*>(attention.get());
+        SHARDBOOK_CHECK(by_tiles != nullptr, config.name, " is of a form whose probabilities no dropout finds: it is neither with the square nor by tiles");
+        by_tiles->drop_by(mask);
       }
       return attention;
     };

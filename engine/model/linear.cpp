@@ -12,6 +12,7 @@ std::uint32_t generator_key(const std::string& name) {
 }
 
 LinearWeights::LinearWeights(const LinearConfig& config, LinearCut cut) : config_(config) {
+  SHARDBOOK_CHECK(cut.dim == LinearCut::Dim::none || !cut.axis.empty(), config.name, " is cut, and over which axis is not said");
   std::int64_t all_outputs = 0;
   for (std::int64_t section : config.sections) all_outputs += section;
 

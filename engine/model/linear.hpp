@@ -13,7 +13,7 @@ struct LinearCut {
   enum class Dim : std::uint8_t { none, outputs, inputs } dim = Dim::none;
   int parts = 1;
   int part = 0;
-  std::string_view axis = "tp";  // of the mesh, over which it is cut; a literal
+  std::string_view axis = {};  // of the mesh, over which it is cut; a literal
 };
 
 // The parameters of a linear and its three matmuls, with no communication.

@@ -36,7 +36,7 @@ struct Parameter {
   Initial initial;
 
   Tensor value;     // nominal: what the layers compute with
-  Tensor gradient;  // nominal f32, whole: not yet summed over fsdp ranks
+  Tensor gradient;  // nominal f32, as backward leaves it: not yet summed over ranks (placement says over which)
   // Whether this micro-batch has already written `gradient`, so that the next writer must add (a tied
   // embedding has two). Cleared by whoever provides the unit.
   bool gradient_written = false;
@@ -58,7 +58,7 @@ struct Unit {
   std::string name;   // "blocks.3", "blocks.2-3"
   int layer = -1;     // of its first block; -1 for embedding and head
   int blocks = 1;     // of them, so many from `layer` on
-  bool alike = false; // of the same pieces as other units, and used in turn with them: they may use each other's memory
+  bool alike = false; // of blocks, and used in turn with other such units, however many blocks each has: they use each other's memory
   std::vector<Parameter*> parameters;
 };
 

@@ -93,7 +93,7 @@ class Linear {
   // Starts dx = dy W. A parallel linear may still be summing it over ranks when this returns; compute may
   // use dx after await_input_gradient.
   virtual void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
-  virtual void await_input_gradient(Call) {}
+  virtual void await_input_gradient(Context&) {}
   // dW = dyᵀ x, db = Σ dy. Comes next to its input_gradient, with no other linear between them.
   virtual void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
   // A bias that forward has left to the caller (who adds it with the residual), or null. A row-parallel

@@ -1,11 +1,12 @@
 #include "engine/model/rotary.hpp"
 
 #include "engine/kernels/rotary.hpp"
+#include "engine/model/attention.hpp"
 
 namespace shardbook::model {
 
 void RotaryAttention::share_workspace(const Attention& other) {
-  attention_->share_workspace(*dynamic_cast<const RotaryAttention&>(other).attention_);
+  attention_->share_workspace(*of_same_kind<RotaryAttention>(other).attention_);
 }
 
 void RotaryAttention::turn(Context& ctx, const Tensor& rows_NE, bool back) const {

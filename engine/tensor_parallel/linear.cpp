@@ -19,7 +19,7 @@ void ColumnParallelLinear::input_gradient(Call ctx, const Tensor& dy_NO, const T
   copy_.backward(ctx, dx_NI);
 }
 
-void ColumnParallelLinear::await_input_gradient(Call ctx) { copy_.await_backward(ctx); }
+void ColumnParallelLinear::await_input_gradient(Context& ctx) { copy_.await_backward(ctx); }
 
 void ColumnParallelLinear::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) {
   weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch);

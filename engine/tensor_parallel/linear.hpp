@@ -33,7 +33,7 @@ class ColumnParallelLinear : public model::Linear {
   void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override;
   // dx is summed over ranks while the weight gradient runs: nobody waits for that one.
   void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
-  void await_input_gradient(Call ctx) override;
+  void await_input_gradient(Context& ctx) override;
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
 
@@ -51,7 +51,7 @@ class Awaited final : public Column {
     Column::input_gradient(ctx, dy_NO, dx_NI);
     Column::await_input_gradient(ctx);
   }
-  void await_input_gradient(Call) override {}
+  void await_input_gradient(Context&) override {}
 };
 
 class RowParallelLinear final : public model::Linear {

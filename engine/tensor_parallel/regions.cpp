@@ -16,7 +16,7 @@ void SumOverRanks::start(Call ctx, const Tensor& partial, comm::Reduction reduct
   ctx.device.record(group_.stream, summed_);
 }
 
-void SumOverRanks::await(Call ctx) { ctx.device.wait(ctx.compute, summed_); }
+void SumOverRanks::await(Context& ctx) { ctx.device.wait(ctx.compute, summed_); }
 //@end
 
 RowsOverRanks::RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name)
@@ -48,8 +48,8 @@ void RowsOverRanks::start_sum(Call ctx, const Tensor& partial_ND, const Tensor& 
   ctx.device.record(group_.stream, summed_);
 }
 
-void RowsOverRanks::await_gather(Call ctx) { ctx.device.wait(ctx.compute, gathered_); }
-void RowsOverRanks::await_sum(Call ctx) { ctx.device.wait(ctx.compute, summed_); }
+void RowsOverRanks::await_gather(Context& ctx) { ctx.device.wait(ctx.compute, gathered_); }
+void RowsOverRanks::await_sum(Context& ctx) { ctx.device.wait(ctx.compute, summed_); }
 //@end
 
 }  // namespace shardbook::tensor_parallel

@@ -46,7 +46,7 @@ class SumOverRanks {
   // Starts once what was issued to compute so far has run.
   void start(Call ctx, const Tensor& partial, comm::Reduction reduction = comm::Reduction::sum);
   // What is issued to compute from here on sees the sum.
-  void await(Call ctx);
+  void await(Context& ctx);
 
  private:
   TensorParallelGroup group_;
@@ -58,7 +58,7 @@ class CopyToRegion {
  public:
   CopyToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : sum_(device, group, name) {}
   void backward(Call ctx, const Tensor& dx) { sum_.start(ctx, dx); }
-  void await_backward(Call ctx) { sum_.await(ctx); }
+  void await_backward(Context& ctx) { sum_.await(ctx); }
 
  private:
   SumOverRanks sum_;
@@ -86,8 +86,8 @@ class RowsOverRanks {
   // exchanged what compute made after that.
   void start_gather_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
   void start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD);
-  void await_gather(Call ctx);
-  void await_sum(Call ctx);
+  void await_gather(Context& ctx);
+  void await_sum(Context& ctx);
 
  private:
   TensorParallelGroup group_;
@@ -104,9 +104,9 @@ class GatherToRegion {
   }
   // Kept for backward are my rows: there the others are brought once more.
   void start_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) { rows_.start_gather_again(ctx, mine_RD, all_ND); }
-  void await_again(Call ctx) { rows_.await_gather(ctx); }
+  void await_again(Context& ctx) { rows_.await_gather(ctx); }
   void backward(Call ctx, const Tensor& dpartial_ND, const Tensor& dmine_RD) { rows_.start_sum(ctx, dpartial_ND, dmine_RD); }
-  void await_backward(Call ctx) { rows_.await_sum(ctx); }
+  void await_backward(Context& ctx) { rows_.await_sum(ctx); }
 
  private:
   RowsOverRanks rows_;

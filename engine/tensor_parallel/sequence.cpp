@@ -36,7 +36,7 @@ void ColumnParallelFromRows::input_gradient(Call ctx, const Tensor& dy_NO, const
   f_.backward(ctx, all_->y_ND, dx_RI);
 }
 
-void ColumnParallelFromRows::await_input_gradient(Call ctx) { f_.await_backward(ctx); }
+void ColumnParallelFromRows::await_input_gradient(Context& ctx) { f_.await_backward(ctx); }
 
 void ColumnParallelFromRows::weight_gradient(Call ctx, const Tensor&, const Tensor& dy_NO) {
   f_.await_again(ctx);

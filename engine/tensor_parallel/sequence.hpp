@@ -41,7 +41,7 @@ class ColumnParallelFromRows : public model::Linear {
   // was gathered since the last weight gradient (or, of the head, the loss was summed), and with it came the order of both.
   void begin_backward(Call ctx, const Tensor& x_RI) override;
   void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI) override;
-  void await_input_gradient(Call ctx) override;
+  void await_input_gradient(Context& ctx) override;
   void weight_gradient(Call ctx, const Tensor& x_RI, const Tensor& dy_NO) override;
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 

@@ -18,7 +18,7 @@ bool is_row_parallel(const LinearConfig& config) {
 
 LinearWeights rows_of(LinearConfig config, const TensorParallelGroup& group) {
   config.late_bias = false;   // the matmul adds it
-  return {config, {model::LinearCut::Dim::inputs, group.communicator.size(), group.communicator.index()}};
+  return {config, tensor_parallel::linear_cut(group, model::LinearCut::Dim::inputs)};
 }
 
 class BiasBeforeTheSum final : public model::Linear {

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "engine/model/linear.hpp"
+#include "engine/tensor_parallel/linear.hpp"
 #include "labs/02_tensor_parallel/lab.hpp"
 #include "labs/harness/bench.hpp"
 #include "labs/harness/verdict.hpp"
@@ -48,13 +48,13 @@ class ByHand final : public model::Linear {
  public:
   ByHand(device::Device& device, tensor_parallel::TensorParallelGroup group, const LinearConfig& config)
       : device_(device), group_(group), config_(config), row_(cuts_inputs(config.role)),
-        weights_(config, {row_ ? model::LinearCut::Dim::inputs : model::LinearCut::Dim::outputs, group.communicator.size(), group.communicator.index()}),
+        weights_(config, tensor_parallel::linear_cut(group, row_ ? model::LinearCut::Dim::inputs : model::LinearCut::Dim::outputs)),
         produced_(device.create_event(config.name + ".produced")), summed_(device.create_event(config.name + ".summed")) {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void forward(model::Call ctx, const Tensor& x, const Tensor& y) override { call(ctx, row_ ? row_forward : column_forward, x, y); }
   void input_gradient(model::Call ctx, const Tensor& dy, const Tensor& dx) override { call(ctx, row_ ? row_input_gradient : column_input_gradient, dy, dx); }
-  void await_input_gradient(model::Call ctx) override {
+  void await_input_gradient(Context& ctx) override {
     if (row_) return;
     Cut cut = cut_of(ctx);
     column_await(cut);
