@@ -69,6 +69,16 @@ std::vector<std::string> wrap(std::string_view text, int width, std::string_view
   return lines;
 }
 
+std::string wrapped(std::string_view lead, std::string_view text, int width) {
+  const int begin = width_of(lead);
+  std::string out, before(lead);
+  for (const std::string& line : wrap(text, width - begin)) {
+    out += before + line + "\n";
+    before = std::string(static_cast<std::size_t>(begin), ' ');
+  }
+  return out;
+}
+
 std::string shell_word(const std::string& word) {
   const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
     return c >= 0x80 || std::isalnum(c) || std::string_view("-_./:=,+@%^").find(static_cast<char>(c)) != std::string_view::npos;

@@ -37,6 +37,9 @@ std::string pad_left(std::string_view text, int width);
 // longer stands alone. At least one line.
 std::vector<std::string> wrap(std::string_view text, int width, std::string_view indent = "");
 
+// The same as text: the first line behind `lead`, the others below it, at most `width` characters with it; each ends in a newline.
+std::string wrapped(std::string_view lead, std::string_view text, int width);
+
 // The word as a shell reads it back: as it is where it is plain, else in single quotes.
 std::string shell_word(const std::string& word);
 

@@ -14,18 +14,8 @@ constexpr int columns = 100;
 
 // A term and its text, in two columns; a long term stands on a line of its own.
 std::string entry(const std::string& term, const std::string& content, int term_columns) {
-  std::string out;
-  std::string lead = "  " + pad_right(term, term_columns) + "  ";
-  if (width_of(term) > term_columns) {
-    out += "  " + term + "\n";
-    lead = std::string(static_cast<std::size_t>(term_columns) + 4, ' ');
-  }
-  const std::string indent(static_cast<std::size_t>(term_columns) + 4, ' ');
-  for (const std::string& line : wrap(content, columns - term_columns - 4)) {
-    out += lead + line + "\n";
-    lead = indent;
-  }
-  return out;
+  const bool is_long = width_of(term) > term_columns;
+  return (is_long ? "  " + term + "\n" : "") + wrapped("  " + pad_right(is_long ? "" : term, term_columns) + "  ", content, columns);
 }
 
 struct Group {

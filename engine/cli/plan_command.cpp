@@ -20,7 +20,7 @@ using train::PlannedRank;
 
 namespace {
 
-constexpr std::size_t columns = 80;
+constexpr int columns = 80;
 
 // ---- The list ----------------------------------------------------------------------------------
 
@@ -34,10 +34,10 @@ std::string subject_of(const Action& action, const plan::Network& network) {
 }
 
 // "fsdp/schedule.cpp:20"; without its folder where it would be too wide.
-std::string planned_at(const Action& action, std::size_t width) {
+std::string planned_at(const Action& action, int width) {
   std::string place = plan::line_of(action);
   if (place.starts_with("engine/")) place.erase(0, 7);
-  return place.size() <= width ? place : place.substr(place.rfind('/') + 1);
+  return width_of(place) <= width ? place : place.substr(place.rfind('/') + 1);
 }
 
 std::string row(const std::string& number, const std::string& kind, const std::string& subject, const std::string& batch,
@@ -116,13 +116,7 @@ std::string memory_text(const PlannedRank& rank) {
   using program::MemoryKind;
   const plan::Needs& needs = rank.needs;
   auto line = [](const std::string& what, base::Bytes bytes, const std::string& why) {
-    std::string out;
-    std::string lead = text("  ", pad_right(what, 24), pad_left(bytes_text(bytes), 9), "  ");
-    for (const std::string& part : wrap(why, static_cast<int>(columns) - 37)) {
-      out += lead + part + "\n";
-      lead = std::string(37, ' ');
-    }
-    return out;
+    return wrapped(text("  ", pad_right(what, 24), pad_left(bytes_text(bytes), 9), "  "), why, columns);
   };
   std::string out = "\nAt its fullest, this rank holds\n";
   out += line("parameters, whole", needs.gathered_bytes, needs.gathered > 0 ? text("with ", count_text(needs.gathered, "unit"), " at once in shared buffers") : "none in shared buffers");
@@ -166,21 +160,12 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string derivation_text(const PlannedRank& rank) {
-  auto wrapped = [](std::string lead, const std::string& words) {
-    const std::string blank(static_cast<std::size_t>(width_of(lead)), ' ');
-    std::string out;
-    for (const std::string& part : wrap(words, static_cast<int>(columns) - width_of(lead))) {
-      out += lead + part + "\n";
-      lead = blank;
-    }
-    return out;
-  };
   auto line = [](const std::string& what, base::Bytes formula, base::Bytes lies) {
     return text(pad_right(what, 44), pad_left(bytes_text(formula), 14), pad_left(bytes_text(lies), 14), "\n");
   };
   std::string out;
   for (const plan::Letter& letter : rank.holding.letters) {
-    out += wrapped(text("  ", pad_right(letter.letter, 11), pad_left(grouped(letter.value), 14), "  "), letter.meaning);
+    out += wrapped(text("  ", pad_right(letter.letter, 11), pad_left(grouped(letter.value), 14), "  "), letter.meaning, columns);
   }
   out += "\n" + text(pad_right("", 44), pad_left("by formula", 14), pad_left("laid out", 14), "\n");
   const program::MemoryKind* before = nullptr;
@@ -188,14 +173,14 @@ std::string derivation_text(const PlannedRank& rank) {
     if (held.on_host) continue;
     if (before == nullptr || *before != held.kind) out += line(program::name_of(held.kind), rank.holding.bytes(held.kind), set_aside(rank, held.kind));
     before = &held.kind;
-    out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula);
+    out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula, columns);
   }
   base::Bytes lies = 0;
   for (const auto& [kind, bytes] : rank.buffers) lies += bytes;
   out += line("in all", rank.holding.all(), lies);
   if (rank.on_host != 0) out += line("and in host memory", rank.holding.on_host(), rank.on_host);
   for (const plan::HeldLine& held : rank.holding.lines) {
-    if (held.on_host) out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula);
+    if (held.on_host) out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula, columns);
   }
   return out;
 }
@@ -282,7 +267,7 @@ std::string heading(const char* what, const config::RunConfig& config, int numbe
 
 std::vector<Switch> plan_switches() {
   std::vector<Switch> switches = {{"rank", "N", "The rank whose plan is printed.", "0"},
-                                  {"all", "", "Print every action; else stretches that repeat are folded.", ""},
+                                  {"all", "", "Print every action, and with --parameters every unit; else those that repeat are folded.", ""},
                                   {"parameters", "", "Print what the rank holds of each parameter, and what the others do, instead of the actions.", ""},
                                   {"memory", "", "Print what the rank sets aside, by formula, instead of the actions.", ""}};
   const std::vector<Switch> training = training_switches();
@@ -291,6 +276,9 @@ std::vector<Switch> plan_switches() {
 }
 
 int plan_of(const Line& line, Console& console) {
+  if (line.has("memory") && line.has("parameters")) {
+    return refuse(console, "--memory and --parameters are two lists, each in the place of the actions: ask for one of them, or for --json, which has both");
+  }
   base::Result<TrainingConfig> made = training_config(line, std::nullopt, launch::gpus_available());
   if (!made) return refuse(console, made.error());
   const config::RunConfig& config = made.value().config;
@@ -314,9 +302,7 @@ int plan_of(const Line& line, Console& console) {
     console.out << json_of(shown, config, number, verdict).dump(2) << "\n";
     return verdict.problem.empty() ? exit_ok : exit_bad_input;
   }
-  for (const std::string& sentence : made.value().said) {
-    for (const std::string& part : wrap("note: " + sentence, static_cast<int>(columns), "      ")) console.out << part << "\n";
-  }
+  for (const std::string& sentence : made.value().said) console.out << wrapped("note: ", sentence, columns);
   std::string last = text(verdict.problem.empty() ? "Verified: " : "Refused: ", verdict.sentence, ".");
   if (line.has("memory")) {
     console.out << heading("Memory", config, number) << "\n" << derivation_text(shown) << "\n";
@@ -328,7 +314,7 @@ int plan_of(const Line& line, Console& console) {
                 << row("", "action", "of", "batch", "buffer", "planned at") << Folded(shown, line.has("all")).list(0, shown.plan.actions.size())
                 << memory_text(shown) << "\n";
   }
-  for (const std::string& part : wrap(last, static_cast<int>(columns))) console.out << part << "\n";
+  console.out << wrapped("", last, columns);
   return verdict.problem.empty() ? exit_ok : exit_bad_input;
 }
 

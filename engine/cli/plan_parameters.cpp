@@ -14,19 +14,11 @@ using train::PlannedRank;
 
 namespace {
 
-constexpr std::size_t columns = 80;
-
-// One word for what ranks along an axis hold; what it means is shard::words_of.
-const char* word_of(const Along& one) {
-  if (one == shard::alike_over(one.axis)) return "alike";
-  if (one == shard::cut_over(one.axis)) return "cut";
-  if (one == shard::summed_over(one.axis)) return "summed";
-  return one == shard::sharded_over(one.axis) ? "sharded" : "sliced";
-}
+constexpr int columns = 80;
 
 std::string zone_of(const PlannedParameter& parameter) {
   std::string words = parameter.weight_decay ? "decayed" : "not decayed";
-  for (const Along& one : parameter.placement) words += text(", ", word_of(one), " over ", one.axis);
+  for (const Along& one : parameter.placement) words += text(", ", shard::name_of(one), " over ", one.axis);
   return words;
 }
 
@@ -76,20 +68,12 @@ std::string legend(const PlannedRank& rank) {
   std::vector<std::pair<std::string, std::string>> words;
   for (const PlannedParameter& parameter : rank.parameters) {
     for (const Along& one : parameter.placement) {
-      std::string meaning = shard::words_of(one);
-      if (const std::string lead = text(word_of(one), ": "); meaning.starts_with(lead)) meaning.erase(0, lead.size());
-      const std::pair<std::string, std::string> entry{word_of(one), meaning};
+      const std::pair<std::string, std::string> entry{shard::name_of(one), shard::words_of(one)};
       if (std::find(words.begin(), words.end(), entry) == words.end()) words.push_back(entry);
     }
   }
   std::string out = words.empty() ? "\nThere are no other ranks.\n" : "\n";
-  for (const auto& [word, meaning] : words) {
-    std::string lead = pad_right(word, 9);
-    for (const std::string& line : wrap(meaning, static_cast<int>(columns) - 9)) {
-      out += lead + line + "\n";
-      lead = std::string(9, ' ');
-    }
-  }
+  for (const auto& [word, meaning] : words) out += wrapped(pad_right(word, 9), meaning, columns);
   return out;
 }
 

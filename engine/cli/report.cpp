@@ -42,12 +42,7 @@ std::string lines_of(const std::string& indent, const std::string& paragraph) {
 
 // "  clock   MODELLED h200x8"
 std::string field(const std::string& name, const std::string& value) {
-  std::string out, lead = "  " + pad_right(name, 8);
-  for (const std::string& line : wrap(value, columns - 10)) {
-    out += lead + line + "\n";
-    lead = std::string(10, ' ');
-  }
-  return out;
+  return wrapped("  " + pad_right(name, 8), value, columns);
 }
 
 const char* where_ranks_live(const config::RunConfig& config) {

@@ -70,9 +70,7 @@ base::Status write_summary(const std::string& folder, const std::string& content
 
 std::string notes_text(const std::vector<std::string>& said) {
   std::string out;
-  for (const std::string& sentence : said) {
-    for (const std::string& line : wrap("note: " + sentence, 80, "      ")) out += line + "\n";
-  }
+  for (const std::string& sentence : said) out += wrapped("note: ", sentence, 80);
   return out;
 }
 

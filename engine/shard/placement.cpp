@@ -56,8 +56,15 @@ Move move_between(Held from, Held to) {
 }
 //@end
 
+const char* name_of(const Along& one) {
+  if (one == alike_over(one.axis)) return "alike";
+  if (one == cut_over(one.axis)) return "cut";
+  if (one == summed_over(one.axis)) return "summed";
+  return one == sharded_over(one.axis) ? "sharded" : "sliced";
+}
+
 std::string words_of(const Along& one) {
-  if (one.value == Held::part) return "cut: each rank has a part, and the gradient of it";
+  if (one.value == Held::part) return "each rank has a part, and the gradient of it";
   std::string words = "alike in use";
   if (before_use(one) != Move::nothing) words += base::text(" (", name_of(before_use(one)), ")");
   words += one.gradient == Held::same ? ", and so is the gradient" : base::text("; each has a summand of the gradient (", name_of(after_backward(one)), ")");

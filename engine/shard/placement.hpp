@@ -81,7 +81,9 @@ const char* name_of(Move move);
 Move move_between(Held from, Held to);
 inline Move before_use(const Along& along) { return move_between(along.kept, along.value); }
 inline Move after_backward(const Along& along) { return move_between(along.gradient, along.kept); }
-// "cut: each rank has a part of its own": value and gradient, then what is kept.
+// One word for it: "alike", "cut", "summed", "sharded"; of none of these four "sliced".
+const char* name_of(const Along& along);
+// What it means: "each rank has a part, and the gradient of it". Value and gradient, then what is kept.
 std::string words_of(const Along& along);
 
 // All axes that any of them names, in their order. REQUIRES: they agree on it.

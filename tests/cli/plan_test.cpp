@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "engine/cli/command.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -158,6 +159,18 @@ TEST(Plan, SaysThatNormsHaveSummandsOverTpWhereTokensAreCut) {
   EXPECT_NE(cut.find("\nsummed   alike in use; each has a summand of the gradient (all-reduce)\n"), std::string::npos) << cut;
   // Over an axis of one rank there is nobody to hold anything, also where micro-batches are added up
   EXPECT_NE(shardbook({"plan", "--device", "meta", "--tp", "1", "--fsdp", "1", "--micro-batches", "2", "--parameters"}).out.find("There are no other ranks."), std::string::npos);
+}
+
+TEST(Plan, RefusesTwoListsAtOnceAndGivesBothAsJson) {
+  std::vector<std::string> words = {"plan", "--device", "meta", "--tp", "2", "--fsdp", "2", "--memory", "--parameters"};
+  const Spoken both = shardbook(words);
+  EXPECT_EQ(both.code, exit_bad_input);
+  EXPECT_NE(both.err.find("ask for one of them, or for --json, which has both"), std::string::npos) << both.err;
+  EXPECT_EQ(both.out, "");
+  words.resize(words.size() - 2);
+  const nlohmann::json json = json_of(words);
+  EXPECT_FALSE(json["memory"]["lines"].empty());
+  EXPECT_FALSE(json["parameters"].empty());
 }
 
 TEST(Plan, StandsInTheHelp) {

@@ -326,8 +326,16 @@ TEST(Placement, RefusesWhatNoRankCouldComputeWith) {
   EXPECT_EQ(problem_of({cut_over("tp"), alike_over("tp")}), "over tp: said twice");
 }
 
+TEST(Placement, HasAWordForEachOfTheFourThatOccur) {
+  EXPECT_STREQ(name_of(alike_over("tp")), "alike");
+  EXPECT_STREQ(name_of(cut_over("tp")), "cut");
+  EXPECT_STREQ(name_of(summed_over("dp_replicate")), "summed");
+  EXPECT_STREQ(name_of(sharded_over("dp_shard")), "sharded");
+  EXPECT_STREQ(name_of(Along{"dp_shard", Held::same, Held::same, Held::part}), "sliced");
+}
+
 TEST(Placement, SaysInWordsWhatHappensOverAnAxis) {
-  EXPECT_EQ(words_of(cut_over("tp")), "cut: each rank has a part, and the gradient of it");
+  EXPECT_EQ(words_of(cut_over("tp")), "each rank has a part, and the gradient of it");
   EXPECT_EQ(words_of(alike_over("tp")), "alike in use, and so is the gradient");
   EXPECT_EQ(words_of(summed_over("tp")), "alike in use; each has a summand of the gradient (all-reduce)");
   EXPECT_EQ(words_of(sharded_over("dp_shard")), "alike in use (all-gather); each has a summand of the gradient (reduce-scatter); each keeps a part");
