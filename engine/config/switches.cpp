@@ -278,7 +278,7 @@ std::vector<Switch> make_table() {
 
   row({.key = "tensor_parallel.partial_gradients", .values = {"summed", "unsummed"}, .default_value = "summed",
        .sentence = "A planted mistake: norms that see the rows of one tp rank keep the gradient of those rows, and are not summed over tp.",
-       .promise = Promise::wrong, .seam = Seam::store, .needs = {"tp > 1", "tensor_parallel.sequence = cut"}, .excludes = {},
+       .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1", "tensor_parallel.sequence = cut"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
   row({.key = "tensor_parallel.row_bias", .values = {"after_the_sum", "before_the_sum"}, .default_value = "after_the_sum",
