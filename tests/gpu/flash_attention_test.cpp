@@ -51,6 +51,11 @@ struct Layer {
                                                  gpu ? DType::bf16 : DType::f64, mask};
     }, &kernels::host::flash_attention_backward, &kernels::cuda::flash_attention_backward);
   }
+  // What p counts for: of what is dropped 0.
+  double kept(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
+    const std::int64_t element = mask.first + b * mask.stride + (h * sizes.positions + s) * sizes.positions + t;
+    return kernels::is_dropped(mask.key, static_cast<std::uint64_t>(element), mask.threshold) ? 0.0 : mask.scale;
+  }
   static std::vector<double> host(const Numbers& numbers) {
     std::vector<double> values(numbers.size());
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = numbers[i];
@@ -58,12 +63,6 @@ struct Layer {
   }
 
   Sizes sizes;
-  // What p counts for: of what is dropped 0.
-  double kept(std::int64_t b, std::int64_t h, std::int64_t s, std::int64_t t) const {
-    const std::int64_t element = mask.first + b * mask.stride + (h * sizes.positions + s) * sizes.positions + t;
-    return kernels::is_dropped(mask.key, static_cast<std::uint64_t>(element), mask.threshold) ? 0.0 : mask.scale;
-  }
-
   float scale;
   kernels::DropoutMask mask;
   Numbers qkv, out, logsumexp, dout, delta, dqkv;

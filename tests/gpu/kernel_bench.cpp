@@ -15,6 +15,7 @@
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/dropout.hpp"
 #include "engine/kernels/host/references.hpp"
 
 namespace shardbook {
@@ -190,7 +191,7 @@ void layers(Bench& bench) {
       [](char* p) { return GeluBackwardArgs{p, p + wide, p + 2 * wide, N * F, DType::bf16}; });
   bench.time<AddBiasResidualArgs>("add_bias_residual", 3 * act, 3.0 * act, 0, &host::add_bias_residual, &cuda::add_bias_residual,
       [&](char* p) { return AddBiasResidualArgs{p, p + act, weights, p + 2 * act, N, D, DType::bf16}; });
-  const DropoutMask mask{1, 1u << 28, 1.0f / (1 - 0.0625f), 0, std::int64_t{1} << 62, 0};
+  const DropoutMask mask = dropout_mask(0.0625, 1, 0);
   bench.time<BiasDropoutResidualArgs>("bias_dropout_residual", 3 * act, 3.0 * act, 0, &host::bias_dropout_residual, &cuda::bias_dropout_residual,
       [&](char* p) { return BiasDropoutResidualArgs{p, p + act, weights, p + 2 * act, N, D, mask, DType::bf16}; });
   bench.time<DropoutArgs>("dropout", 2 * act, 2.0 * act, 0, &host::dropout, &cuda::dropout,
@@ -216,7 +217,8 @@ void layers(Bench& bench) {
       const auto section = [s](char* rows, int which) {
         return rows + (which == 0 ? 0 : s.heads + (which - 1) * s.key_value_heads) * s.head_dim * 2;
       };
-      const DropoutMask tenth{1, 429496730u, 1 / 0.9f, 0, s.heads * s.positions * s.positions, s.heads * s.positions * s.positions};
+      const std::int64_t squares = s.heads * s.positions * s.positions;
+      const DropoutMask tenth = dropout_mask(0.1, 1, 0, squares, squares);
       for (const DropoutMask& dropped : {no_dropout, tenth}) {
         const std::string of = dropped.threshold == 0 ? "flash " : "flash dropout ";
         bench.time<FlashAttentionForwardArgs>((of + "forward" + name).c_str(), rows + out, static_cast<double>(rows + out), 2 * product,

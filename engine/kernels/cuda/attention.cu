@@ -4,6 +4,7 @@
 // held in registers by one warp (up to 1024 columns) or one block (up to 16384), so it is read once and
 // written once. Columns after the diagonal are not read; zeros are written there, for the products read them.
 #include "engine/kernels/cuda/common.cuh"
+#include "engine/kernels/cuda/exponential.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 
 namespace shardbook::kernels::cuda {
@@ -55,15 +56,6 @@ void launch_split_heads(const SplitHeadsArgs& args, std::int64_t head_units, con
 
 constexpr int most_threads = 512;  // so that a thread may have 128 registers
 constexpr int rows_of_block = 4;  // where a warp holds a row
-
-template <class T>
-__device__ inline float exponential(float x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return expf(x);
-  } else {
-    return __expf(x);
-  }
-}
 
 // The row that this thread helps with, and its place among those that do.
 template <bool OneWarp>

@@ -4,6 +4,7 @@
 // step: maximum, sum of exponentials, gradient in place. Source of the three steps:
 // Megatron-LM@d98e8a64, megatron/core/tensor_parallel/cross_entropy.py.
 #include "engine/kernels/cuda/common.cuh"
+#include "engine/kernels/cuda/exponential.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 
 namespace shardbook::kernels::cuda {
@@ -11,15 +12,6 @@ namespace {
 
 constexpr int row_threads = 512;
 constexpr int in_flight = 4;  // packs that a thread loads before it uses the first
-
-template <class T>
-__device__ inline float exponential(float x) {
-  if constexpr (std::is_same_v<T, float>) {
-    return expf(x);
-  } else {
-    return __expf(x);
-  }
-}
 
 // f(column, value[N]) for this thread's packs of a row of `width` columns, in rising order.
 template <int N, class T, class F>

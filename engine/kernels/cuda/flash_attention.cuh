@@ -30,69 +30,22 @@ __device__ inline std::int64_t statistic(const FlashAttentionSizes& sizes, int b
   return (b * sizes.heads + head) * sizes.positions;
 }
 
-// Which probabilities of one head of one sequence are dropped: those that the unfused form drops. A mixing makes the draws
-// of an element and the next (random.hpp), so both are taken from one where they can be.
-struct HeadMask {
+// Which probabilities of one head of one sequence are dropped: those that the unfused form drops. Each is drawn by itself: a
+// mixing makes the draws of two elements side by side (random.hpp), but taking both from one gained no time here.
+class HeadMask {
+ public:
   __device__ HeadMask(const DropoutMask& mask, const FlashAttentionSizes& sizes, int b, int head)
-      : key(mask.key), threshold(mask.threshold), positions(sizes.positions),
-        first(static_cast<std::uint64_t>(mask.first + b * mask.stride + head * sizes.positions * sizes.positions)) {}
-
-  // f(value, dropped) for scores of queries from `query` on and keys from `at` on, an even number.
-  template <int N, class F>
-  __device__ void for_each(Accumulator<N>& scores, int query, int at, F f) const {
-    const int lane = threadIdx.x % warp_size;
-#pragma unroll
-    for (int j = 0; j < N / 8; ++j) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int my_query = query + lane / 4 + 8 * half, my_key = at + 8 * j + lane % 4 * 2;
-        bool dropped[2];
-        if (paired()) {
-          const std::uint64_t draws = draws_of_pair(key, element(my_query, my_key) / 2);
-          dropped[0] = static_cast<std::uint32_t>(draws) < threshold;
-          dropped[1] = static_cast<std::uint32_t>(draws >> 32) < threshold;
-        } else {
-          for (int i = 0; i < 2; ++i) dropped[i] = is_dropped(key, element(my_query, my_key + i), threshold);
-        }
-        f(scores.c[j][2 * half], dropped[0]);
-        f(scores.c[j][2 * half + 1], dropped[1]);
-      }
-    }
-  }
-  // The same of transposed scores. The two keys of one draw lie in lanes 4 apart, the queries of a lane side by side: each
-  // of the two lanes draws for one of the queries, and they exchange.
-  template <int N, class F>
-  __device__ void for_each_transposed(Accumulator<N>& scores, int query, int at, F f) const {
-    const int lane = threadIdx.x % warp_size, odd = lane / 4 % 2;
-#pragma unroll
-    for (int j = 0; j < N / 8; ++j) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        const int my_query = query + 8 * j + lane % 4 * 2, my_key = at + lane / 4 + 8 * half;
-        bool dropped[2];
-        if (paired()) {
-          const std::uint64_t draws = draws_of_pair(key, element(my_query + odd, my_key - odd) / 2);
-          const std::uint32_t low = static_cast<std::uint32_t>(draws), high = static_cast<std::uint32_t>(draws >> 32);
-          const std::uint32_t mine = odd ? high : low, other = __shfl_xor_sync(0xFFFFFFFFu, odd ? low : high, 4);
-          dropped[0] = (odd ? other : mine) < threshold;
-          dropped[1] = (odd ? mine : other) < threshold;
-        } else {
-          for (int i = 0; i < 2; ++i) dropped[i] = is_dropped(key, element(my_query + i, my_key), threshold);
-        }
-        f(scores.c[j][2 * half], dropped[0]);
-        f(scores.c[j][2 * half + 1], dropped[1]);
-      }
-    }
+      : key_(mask.key), threshold_(mask.threshold), positions_(sizes.positions),
+        first_(static_cast<std::uint64_t>(mask.first + b * mask.stride + head * sizes.positions * sizes.positions)) {}
+  __device__ bool drops(int query, int key) const {
+    return is_dropped(key_, first_ + static_cast<std::uint64_t>(query * positions_ + key), threshold_);
   }
 
  private:
-  __device__ bool paired() const { return positions % 2 == 0 && first % 2 == 0; }
-  __device__ std::uint64_t element(int query, int at) const { return first + static_cast<std::uint64_t>(query * positions + at); }
-
-  std::uint64_t key;
-  std::uint32_t threshold;
-  std::int64_t positions;
-  std::uint64_t first;
+  std::uint64_t key_;
+  std::uint32_t threshold_;
+  std::int64_t positions_;
+  std::uint64_t first_;
 };
 
 // f(Width<K>{}, dropped) with the head dimension, and whether something is dropped as a std::bool_constant.

@@ -56,6 +56,7 @@ __device__ inline float row_product(const FlashAttentionBackwardArgs& args, cons
 
 template <int K, bool Dropped>
 __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionBackwardArgs args) {
+  // Whose queries these are, and how many tiles of keys they see
   extern __shared__ __align__(1024) Bf16 shared[];
   using C = QueryCut<K>;
   constexpr int M = C::row_tiles;
@@ -67,6 +68,7 @@ __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionB
   const int row = threadIdx.x / warp_size * 16 * M;
   const int tiles = (min(first_query + C::rows, positions) + C::columns - 1) / C::columns;
 
+  // In shared memory Q and dO stay, and tiles of K and V come in two stages: one is used while the next is copied
   using Queries = Tile<C::rows, K>;
   using Keys = Tile<C::columns, K>;
   const Queries query{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))}, dout{query.begin + Queries::bytes};
@@ -104,6 +106,7 @@ __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionB
     }
   }
 
+  // What a tile of keys adds
   Accumulator<K> dquery[M];
   const float scale_log2 = args.scale * log2_e;
   const std::uint32_t query_lane = query.lane_of_left(row), dout_lane = dout.lane_of_left(row);
@@ -129,7 +132,7 @@ __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionB
       const HeadMask mask(args.mask, sizes, b, head);
 #pragma unroll
       for (int m = 0; m < M; ++m) {
-        mask.for_each(dscore[m], mine + 16 * m, first_key, [&](float& dp, bool dropped) { dp = dropped ? 0.0f : dp * args.mask.scale; });
+        dscore[m].for_each([&](float& dp, int i, int j) { dp = mask.drops(mine + 16 * m + i, first_key + j) ? 0.0f : dp * args.mask.scale; });
       }
     }
 
@@ -144,6 +147,8 @@ __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionB
     }
     multiply_by_columns(dquery, [&](int m, int k) { return as_left(dscore[m], k); }, stage(tile, 0));
   };
+
+  // All tiles; a warp whose queries all come before these keys sees none of them
   for (int tile = 0; tile < tiles; ++tile) {
     wait_for_copies();
     if (tile + 1 < tiles) begin_stage(tile + 1);
@@ -151,6 +156,8 @@ __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionB
     if (first_key + C::columns - 1 <= mine) take_tile(tile, std::false_type{});
     else if (first_key <= mine + 16 * M - 1) take_tile(tile, std::true_type{});
   }
+
+  // Out: dQ, with the scale of the scores
 #pragma unroll
   for (int m = 0; m < M; ++m) {
     store_rows(dquery[m], of_head<Bf16>(args.dq, sizes, sizes.row_stride, b, head), sizes.row_stride, first_query + row + 16 * m, positions,
@@ -179,6 +186,7 @@ __device__ inline float kept(float p) { return fmaxf(p, 0.0f); }
 
 template <int K, bool Dropped>
 __global__ void __launch_bounds__(flash_threads, 2) key_value_kernel(FlashAttentionBackwardArgs args) {
+  // Whose keys these are, and how many tiles of queries see them: of each head that shares them
   extern __shared__ __align__(1024) Bf16 shared[];
   using C = KeyCut<K>;
   constexpr int M = C::row_tiles;
@@ -191,6 +199,7 @@ __global__ void __launch_bounds__(flash_threads, 2) key_value_kernel(FlashAttent
   const int query_tiles = (positions - first_key + C::columns - 1) / C::columns;
   const int steps = sharers * query_tiles;
 
+  // In shared memory K and V stay, and tiles of Q and dO come in two stages, each with its queries' statistics
   using Keys = Tile<C::rows, K>;
   using Queries = Tile<C::columns, K>;
   const Keys key{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared))}, value{key.begin + Keys::bytes};
@@ -220,6 +229,7 @@ __global__ void __launch_bounds__(flash_threads, 2) key_value_kernel(FlashAttent
                                            sizes.row_stride, positions - first_key);
   begin_stage(0);
 
+  // What a tile of queries adds
   Accumulator<K> dkey[M], dvalue[M];
   const float scale_log2 = args.scale * log2_e;
   const std::uint32_t key_lane = key.lane_of_left(row), value_lane = value.lane_of_left(row);
@@ -244,8 +254,8 @@ __global__ void __launch_bounds__(flash_threads, 2) key_value_kernel(FlashAttent
       const HeadMask mask(args.mask, sizes, b, head_of(step));
 #pragma unroll
       for (int m = 0; m < M; ++m) {
-        mask.for_each_transposed(p[m], first_query, mine + 16 * m, [](float& weight, bool dropped) {
-          if (dropped) weight = -weight;
+        p[m].for_each([&](float& weight, int i, int j) {
+          if (mask.drops(first_query + j, mine + 16 * m + i)) weight = -weight;
         });
       }
     }
@@ -268,14 +278,17 @@ __global__ void __launch_bounds__(flash_threads, 2) key_value_kernel(FlashAttent
     });
     multiply_by_columns(dkey, [&](int m, int k) { return as_left(dscore[m], k); }, stage(step, 0));
   };
+
+  // All tiles; queries that come before all of a warp's keys see none of them, and from the diagonal on, all see all
   for (int step = 0; step < steps; ++step) {
     wait_for_copies();
     if (step + 1 < steps) begin_stage(step + 1);
-    // Queries that all come before this warp's keys see none of them; from the diagonal on, all see all.
     const int first_query = query_of(step), mine = first_key + row;
     if (first_query >= mine + 16 * M - 1) take_step(step, std::false_type{});
     else if (first_query + C::columns - 1 >= mine) take_step(step, std::true_type{});
   }
+
+  // Out: dK, with the scale of the scores, and dV, with that of what was kept
 #pragma unroll
   for (int m = 0; m < M; ++m) {
     const int first = first_key + row + 16 * m;

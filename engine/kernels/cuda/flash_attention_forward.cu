@@ -118,8 +118,8 @@ __global__ void __launch_bounds__(flash_threads, 2) forward_kernel(FlashAttentio
       take(online[m], score[m], context[m], scale_log2);
       if constexpr (Dropped) {
         const HeadMask mask(args.mask, sizes, b, head);
-        mask.for_each(score[m], first_query + row + 16 * m, first_key, [](float& p, bool dropped) {
-          if (dropped) p = 0.0f;
+        score[m].for_each([&](float& p, int i, int j) {
+          if (mask.drops(first_query + row + 16 * m + i, first_key + j)) p = 0.0f;
         });
       }
     }
