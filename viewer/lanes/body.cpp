@@ -200,9 +200,7 @@ void draw_items(ImDrawList* list, const scene::Scene& scene, PlotState& state, c
     const auto fits = [&](std::string_view form) { return ui::measure().width(form, page::FontKind::small) <= room; };
     const std::string words = scene::fitted_label(scene::role_label(scene.timeline(), item.span), fits);
     if (ui::measure().width(words.substr(0, 5), page::FontKind::small) > room) continue;
-    draw_label(list, words, words_from, rect.left + item.x1, part,
-               theme().paint_text[static_cast<std::size_t>(item.paint)],
-               item.paint == scene::Paint::communication ? theme().paint[static_cast<std::size_t>(item.paint)] : 0);
+    draw_label(list, words, words_from, rect.left + item.x1, part, theme().paint_text[static_cast<std::size_t>(item.paint)], plate_of(item.paint));
   }
 }
 

@@ -109,6 +109,8 @@ void draw_queued(ImDrawList* list, float x0, float x1, const RowRect& row, Hatch
   list->AddRectFilled({x0, row.top + px(1)}, {x0 + px(1.5f), row.bottom - px(1)}, fill);
 }
 
+ImU32 plate_of(Paint paint) { return is_hatched(paint) || paint == Paint::memory ? fill_of(paint) : 0; }
+
 void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour, ImU32 ground) {
   ImFont* font = ui::font(page::FontKind::small);
   const float size = font->FontSize, room = x1 - x0 - px(8);

@@ -37,6 +37,8 @@ class Hatch {
 void draw_item(ImDrawList* list, const scene::Item& item, const RowRect& row, Hatch& hatch);
 // A collective that stands before a full device, from x0 to x1 on the screen: a thin hatched lead, and no block, since nothing moves.
 void draw_queued(ImDrawList* list, float x0, float x1, const RowRect& row, Hatch& hatch);
+// What stands behind words on this fill: its own colour where a pattern would cross them, 0 where there is none.
+ImU32 plate_of(scene::Paint paint);
 // The words on a span, cut to its width with an ellipsis; nothing if less than three letters fit.
 // `ground`: drawn behind the words, where what is below would cross them; 0 = nothing.
 void draw_label(ImDrawList* list, const std::string& words, float x0, float x1, const RowRect& row, ImU32 colour, ImU32 ground = 0);

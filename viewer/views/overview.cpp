@@ -46,7 +46,7 @@ void draw_bar(const metrics::Partition& partition, base::Nanoseconds waiting, Im
     if (ui::measure().width(words, page::FontKind::small) > part.x1 - part.x0 - px(9)) continue;
     const bool pale = part.paint == Paint::idle || part.paint == Paint::wait;
     lanes::draw_label(list, words, part.x0, part.x1, {0, from.y, to.y}, pale ? theme().text : theme().paint_text[static_cast<std::size_t>(part.paint)],
-                      part.paint == Paint::exposed ? theme().paint[static_cast<std::size_t>(Paint::exposed)] : 0);
+                      lanes::plate_of(part.paint));
   }
 }
 
@@ -182,17 +182,23 @@ int lines_of(const std::string& words, float width) {
 
 // The cause may take two lines where the window is all the trace's, and four beside a page: what to change stands at its end.
 int most_lines_of_cause(float width) { return width > px(1000) ? 2 : 4; }
-int lines_of_cause(const Overview& overview, float width) { return std::min(lines_of(overview.cause, width), most_lines_of_cause(width)); }
+float width_of_headline(float pane) { return std::max(pane - px(2 * left_units) - 1, px(40)); }
+// Folded, the way to all the rest stands beside it.
+float width_of_cause(float pane) { return std::max(width_of_headline(pane) - px(fold_units), px(40)); }
 
-// As much of the cause as that, by whole words, with "…" where some is left out.
-std::string folded_cause(const Overview& overview, float width) {
-  std::string words = overview.cause;
-  while (lines_of(words, width) > most_lines_of_cause(width)) {
-    const std::size_t last = words.rfind(' ');
-    if (last == std::string::npos) return words;
-    words = words.substr(0, last) + "…";
+// As much of the cause as that, by whole words, with "…" where some is left out. Made where the cause, its room or its letters
+// are others than before, and not in each frame: every word is measured.
+void fold_cause(Overview& overview, float pane) {
+  const float width = width_of_cause(pane), letters = ui::font(page::FontKind::body)->FontSize;
+  Overview::FoldedCause& folded = overview.folded_cause;
+  if (folded.of == overview.cause && folded.width == width && folded.letters == letters) return;
+  folded = {overview.cause, width, letters, overview.cause, lines_of(overview.cause, width)};
+  const int most = most_lines_of_cause(width);
+  for (std::size_t last; folded.lines > most && (last = folded.words.rfind(' ')) != std::string::npos;) {
+    folded.words = folded.words.substr(0, last) + "…";
+    folded.lines = lines_of(folded.words, width);
   }
-  return words;
+  folded.lines = std::min(folded.lines, most);
 }
 
 // The exposed time before the last rank came, or while a full device had no room for it: nothing is transferred then. Skews
@@ -248,10 +254,10 @@ void make(Overview& overview, const Scene& scene, const scene::Scene::StepWindow
 
 // A sentence, a line of the kinds, a sentence and a line of links, in a pane of this width: what draw_headline takes.
 float headline_height(const Scene& scene, const Overview& overview, const PlotState& plot, float pane) {
-  const float width = std::max(pane - px(2 * left_units) - 1, px(40)), body = ui::font(page::FontKind::body)->FontSize;
+  const float width = width_of_headline(pane), body = ui::font(page::FontKind::body)->FontSize;
   const float line = std::round(body * 1.32f), link = body + px(2), between = ImGui::GetStyle().ItemSpacing.y;
   float height = px(3) + link + px(4);
-  if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(lines_of_cause(overview, width - px(fold_units))) * line + px(3);
+  if (!overview.unfolded && !overview.cause.empty()) return px(3) + static_cast<float>(overview.folded_cause.lines) * line + px(3);
   if (!overview.unfolded) return height;
   if (!overview.cause.empty()) height += static_cast<float>(lines_of(overview.cause, width)) * line + between;
   for (const std::string& words : {overview.straggler, headline(scene, overview, plot)}) {
@@ -290,9 +296,9 @@ Intents draw_folded(const Scene& scene, const Overview& overview, const PlotStat
   Intents intents;
   if (!overview.cause.empty()) {
     const float line = std::round(ui::font(page::FontKind::body)->FontSize * 1.32f);
-    ImGui::BeginChild("cause", {width, line * static_cast<float>(lines_of_cause(overview, width))}, false,
+    ImGui::BeginChild("cause", {overview.folded_cause.width, line * static_cast<float>(overview.folded_cause.lines)}, false,
                       ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-    ui::paragraph(folded_cause(overview, width));
+    ui::paragraph(overview.folded_cause.words);
     ImGui::EndChild();
   } else if (!overview.kinds.empty() || scene.exposures().empty()) {
     intents = draw_kinds(overview, title, width);
@@ -362,6 +368,7 @@ scene::Scene::StepWindow step_in_view(const Scene& scene, const PlotState& plot)
 
 float overview_height(const Scene& scene, Overview& overview, const PlotState& plot, float width) {
   make(overview, scene, step_in_view(scene, plot));
+  fold_cause(overview, width);
   return px(bar_units(overview) * static_cast<float>(bars_wanted(overview)) + head_units(overview)) + headline_height(scene, overview, plot, width);
 }
 
@@ -371,6 +378,7 @@ Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& p
   Intents intents;
   // A scrollbar that comes for a moment would make lines shorter, so that more of them need it.
   ui::begin_pane("overview", {0, height}, false, "", false);
+  fold_cause(overview, ImGui::GetWindowWidth());
   // Where there is not room for all bars, there are fewer; the sentence is never cut.
   const float room = height - headline_height(scene, overview, plot, ImGui::GetWindowWidth()) - px(head_units(overview));
   const std::size_t most = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(0.0f, room) / px(bar_units(overview)) + 0.01f), 1, overview.unfolded ? most_bars : most_bars_folded);

@@ -46,6 +46,13 @@ Intents draw_top_bar(const TopBar& state);
 struct Overview {
   bool made = false, unfolded = false;
   std::string cause;                  // why this step takes what it takes: `shardbook why`'s sentence, or that it is being found
+  // As much of it as the folded header has room for, in lines of this width and letters of this size.
+  struct FoldedCause {
+    std::string of;
+    float width = 0, letters = 0;
+    std::string words;
+    int lines = 0;
+  } folded_cause;
   std::string straggler;              // who is late; "" if nobody is
   struct Kind {
     std::string name;                 // of the span that owns most
