@@ -10,6 +10,7 @@
 #include "engine/book/project.hpp"
 #include "engine/config/switches.hpp"
 #include "tests/cli/spoken.hpp"
+#include "tests/support/switch_names.hpp"
 
 namespace shardbook::cli {
 namespace {
@@ -165,11 +166,7 @@ std::vector<config::Switch> that_a_clock_shows() {
   return rows;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Trials, testing::ValuesIn(that_a_clock_shows()), [](const auto& info) {
-  std::string name = info.param.key;
-  for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Table, Trials, testing::ValuesIn(that_a_clock_shows()), tests::name_of_row);
 
 // What no model has was measured, and the page of what was measured says so.
 TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {

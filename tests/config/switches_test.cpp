@@ -9,6 +9,7 @@
 #include "engine/config/config.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/config/switches.hpp"
+#include "tests/support/switch_names.hpp"
 
 namespace shardbook::config {
 namespace {
@@ -78,11 +79,7 @@ TEST_P(Rows, AreTriedWithAValueThatIsNotTheDefault) {
   EXPECT_LE(row.still.percent, 0.5) << "that is not still";
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Rows, testing::ValuesIn(switches()), [](const auto& info) {
-  std::string name = info.param.key;
-  for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Table, Rows, testing::ValuesIn(switches()), tests::name_of_row);
 
 TEST(SwitchTable, IsInTheOrderOfItsKeysAndHasEachOnce) {
   EXPECT_TRUE(std::is_sorted(switches().begin(), switches().end(), [](const Switch& a, const Switch& b) { return a.key < b.key; }));

@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "tests/labs/modelled.hpp"
+#include "tests/labs/pages.hpp"
 
 namespace shardbook::labs {
 namespace {
@@ -27,11 +28,6 @@ using Figures = std::vector<std::pair<std::string, double>>;
 const simulate::Change no_communication = change({.communication = 0});
 const simulate::Change no_latency = change({.latency = 0});
 const simulate::Change half_host = change({.host = 0.5});
-
-std::string read(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string text_of(const Figures& figures) {
   std::string all = "# Made by tests/labs: SHARDBOOK_WRITE_FIGURES=1 test_labs. Modelled, profile h200x8; ms unless the name says otherwise.\n";

@@ -33,6 +33,9 @@ std::vector<Form> some_of(const std::vector<Form>& forms) {
   return some;
 }
 
+// Likewise how many ranks there may be along an axis.
+inline const std::vector<int> numbers_of_ranks = one_in == 1 ? std::vector<int>{1, 2, 4} : std::vector<int>{2};
+
 // A model small enough for finite differences, with every size divisible by 4.
 inline config::RunConfig small_config(int tp, int fsdp, int dp = 1) {
   config::RunConfig config;

@@ -84,13 +84,6 @@ std::vector<config::RunConfig> models() {
   return {small_config(1, 1), untied, flash, small_llama(1, 1)};
 }
 
-// Instrumented code is ten times slower, and what it looks for does not depend on the number of ranks.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-const std::vector<int> numbers_of_ranks{2};
-#else
-const std::vector<int> numbers_of_ranks{1, 2, 4};
-#endif
-
 TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
   int tried = 0, cut = 0, sharded = 0, laid = 0;
   for (const config::RunConfig& model : models()) {

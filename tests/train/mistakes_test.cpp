@@ -96,11 +96,7 @@ TEST_P(Mistakes, AreCaughtByTheirCheckInWordsThatNameThem) {
   EXPECT_NE(said.find(named.at(row.key)), std::string::npos) << said;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, Mistakes, testing::ValuesIn(mistakes()), [](const auto& info) {
-  std::string name = info.param.key;
-  for (char& letter : name) letter = std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Table, Mistakes, testing::ValuesIn(mistakes()), name_of_row);
 
 // Every g that a gradient passes on its way back takes it n times; n is a power of two, so not a bit is lost.
 TEST(ConjugatesBothWays, TakeAGradientNTimesAtEachSum) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/config/switches.hpp"
+#include "tests/support/switch_names.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
