@@ -1,8 +1,10 @@
 #include "engine/cli/calibrate.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
+#include <thread>
 
 #include "engine/cli/calibrate_benches.hpp"
 #include "engine/cli/stopwatch.hpp"
@@ -80,6 +82,8 @@ class Calibration {
     tracing_costs();
     collectives();
     overlaps();
+    matmuls_beside_collectives();
+    power();
     return plan_;
   }
 
@@ -295,6 +299,91 @@ class Calibration {
       const Ends together = ends_of(overlap, true, true);
       overlap.compute_together_ns = together.compute;
       overlap.collectives_together_ns = together.collectives;
+    }
+  }
+
+  // The middle of what `matmuls` of them take each while so many all-gathers are under way, started before them.
+  double matmul_beside(const simulate::GemmBenchmark& gemm, int matmuls, int all_gathers) {
+    comm::Communicator& group = *groups_.rbegin()->second;
+    const Tensor small = benches_.buffer(tiny), whole = benches_.buffer(benches_.largest_buffer());
+    const program::StepTimes times = watch_->timed([&] {
+      collective(OpKind::all_reduce, group, comm_, small);
+      device_.record(comm_, started_);
+      device_.wait(compute_, started_);
+      for (int n = 0; n < all_gathers; ++n) collective(OpKind::all_gather, group, comm_, whole);
+      for (int n = 0; n < matmuls; ++n) benches_.gemm(gemm);
+    });
+    // The first may have begun before the all-gathers; those that outlast them do not count
+    std::vector<double> spans;
+    const std::size_t first = 1 + static_cast<std::size_t>(all_gathers);
+    const base::Nanoseconds until = times.ran[first - 1].end;
+    for (std::size_t at = first + 1; at < times.ran.size(); ++at) {
+      if (all_gathers == 0 || times.ran[at].end < until) spans.push_back(static_cast<double>(times.ran[at].end - times.ran[at].start));
+    }
+    return spans.empty() ? 0 : Stopwatch::median(spans);
+  }
+
+  // Matmuls that are long enough to be seen, and short beside one all-gather: between two of them a matmul takes all
+  // multiprocessors, and a long one keeps them.
+  void matmuls_beside_collectives() {
+    if (groups_.empty()) return;
+    constexpr double shortest_ns = 15e3, wanted_ns = 1e6, slowdown = 2.5;
+    comm::Communicator& group = *groups_.rbegin()->second;
+    const Tensor whole = benches_.buffer(benches_.largest_buffer());
+    const double all_gather_ns = watch_->period_ns([&] { collective(OpKind::all_gather, group, comm_, whole); }, Stopwatch::Over::largest);
+    for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {
+      simulate::GemmBenchmark& gemm = plan_.gemms[i];
+      if (gemm.dtype != DType::bf16 || gemm.ns < shortest_ns || gemm.ns > all_gather_ns / 2) continue;
+      say(text("beside collectives: matmul ", i + 1, " of ", plan_.gemms.size()));
+      const int matmuls = std::clamp(static_cast<int>(wanted_ns / gemm.ns), 4, 32);
+      const int all_gathers = 1 + static_cast<int>(std::ceil(slowdown * matmuls * gemm.ns / all_gather_ns));
+      std::vector<double> alone, beside;
+      for (int attempt = 0; attempt < 5; ++attempt) {
+        alone.push_back(matmul_beside(gemm, matmuls, 0));
+        beside.push_back(matmul_beside(gemm, matmuls, all_gathers));
+      }
+      const double factor = watch_->over_ranks(Stopwatch::median(beside) / Stopwatch::median(alone), Stopwatch::Over::median);
+      if (factor > 0) gemm.beside_ns = gemm.ns * std::max(1.0, factor);
+    }
+  }
+
+  // One mix; its spans are added up in `mix`.
+  void run_mix(simulate::PowerBenchmark& mix, std::vector<double>& matmuls) {
+    const base::Nanoseconds begin = program::host_now();
+    const Tensor whole = benches_.buffer(std::min(mix.bytes, benches_.largest_buffer()));
+    const program::StepTimes times = watch_->timed([&] {
+      for (int n = 0; n < mix.matmuls; ++n) benches_.gemm({mix.size, DType::bf16, 0});
+      for (int n = 0; n < mix.collectives; ++n) collective(OpKind::all_gather, *groups_.rbegin()->second, compute_, whole);
+      for (int n = 0; n < mix.kernels; ++n) benches_.pointwise(compute_, mix.bytes);
+    });
+    device_.synchronize();
+    if (mix.rest_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(std::llround(mix.rest_ns)));
+    for (std::size_t at = 0; at < times.ran.size(); ++at) {
+      const double ns = static_cast<double>(times.ran[at].end - times.ran[at].start);
+      const std::size_t computed = static_cast<std::size_t>(mix.matmuls), communicated = computed + static_cast<std::size_t>(mix.collectives);
+      (at < computed ? mix.matmuls_ns : at < communicated ? mix.collectives_ns : mix.kernels_ns) += ns;
+      if (at < computed) matmuls.push_back(ns);
+    }
+    mix.window_ns += static_cast<double>(program::host_now() - begin);
+  }
+
+  void power() {
+    if (groups_.empty()) std::erase_if(plan_.power, [](const simulate::PowerBenchmark& mix) { return mix.collectives > 0; });
+    for (std::size_t i = 0; i < plan_.power.size(); ++i) {
+      simulate::PowerBenchmark& mix = plan_.power[i];
+      say(text("power: mix ", i + 1, " of ", plan_.power.size()));
+      simulate::PowerBenchmark trial = mix;
+      std::vector<double> matmuls;
+      run_mix(trial, matmuls);
+      const double one_ns = watch_->over_ranks(trial.window_ns, Stopwatch::Over::largest);
+      const int mixes = std::max(1, static_cast<int>(std::ceil(mix.settled_after_ns / one_ns)));
+      for (int n = 0; n < mixes; ++n) run_mix(trial, matmuls);
+      matmuls.clear();
+      for (int n = 0; n < mixes; ++n) run_mix(mix, matmuls);
+      for (double* sum : {&mix.window_ns, &mix.matmuls_ns, &mix.collectives_ns, &mix.kernels_ns}) {
+        *sum = watch_->over_ranks(*sum, Stopwatch::Over::median) / mixes;
+      }
+      mix.matmul_ns = watch_->over_ranks(Stopwatch::median(matmuls), Stopwatch::Over::median);
     }
   }
 

@@ -44,12 +44,13 @@ simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Back
   plan.device.name = device::cuda_device_name(gpu);
   plan.network.bytes_per_ns = 45;
   plan.network.latency_ns = 8000;
+  plan.idle_power = 0.18;
   plan.origin = {
       text(gpus, " × ", plan.device.name, ", driver of CUDA ", dotted(device::cuda_driver_version()), ", runtime ",
            dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
       text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
            "five; overlap and latencies from timed ops; host costs while a step is recorded."),
-      "Assumed: 0.8 us between two ops of a stream; between nodes 45 GB/s a GPU and 8 us."};
+      "Assumed: 0.8 us between two ops of a stream; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power."};
   return plan;
 }
 

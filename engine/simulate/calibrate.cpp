@@ -84,6 +84,27 @@ void plan_collectives(Benchmarks& benchmarks, int gpus) {
   }
 }
 
+void plan_power(Benchmarks& benchmarks, int gpus) {
+  PowerBenchmark mix;
+  mix.size = {8192, 8192, 8192, 1};
+  mix.bytes = 512 * MiB;
+  benchmarks.power.push_back(mix);
+  for (double rest_ms : {0.5, 1.0, 1.5, 2.0, 40.0}) {
+    mix.rest_ns = rest_ms * 1e6;
+    benchmarks.power.push_back(mix);
+  }
+  mix.rest_ns = 0;
+  for (int kernels : {12, 24}) {
+    mix.kernels = kernels;
+    benchmarks.power.push_back(mix);
+  }
+  mix.kernels = 0;
+  for (int collectives : {2, 3}) {
+    mix.collectives = collectives;
+    if (gpus > 1) benchmarks.power.push_back(mix);
+  }
+}
+
 // --- How a profile comes of it -------------------------------------------------------------------------
 
 // The peak at which the small model gives this matmul its measured time.
@@ -102,7 +123,7 @@ GemmTable fit_gemms(const std::vector<GemmBenchmark>& gemms, const DeviceCosts& 
   GemmTable table;
   double best = 0;
   for (const GemmBenchmark& gemm : gemms) {
-    table.points.push_back({gemm.size, gemm.ns});
+    table.points.push_back({gemm.size, gemm.ns, gemm.beside_ns});
     best = std::max(best, flops_of(gemm.size) / gemm.ns);
   }
   // Fixed: what is left of the shortest when its products are taken off.
@@ -149,6 +170,54 @@ void fit_contention(Profile& profile, const std::vector<OverlapBenchmark>& overl
   for (const auto& [ranks, factors] : by_ranks) profile.contention.push_back(factors);
 }
 
+// How much of the limit, times the mix's length, is left when matmuls and rest have drawn theirs.
+double left_of(const PowerBenchmark& mix, double fastest_ns, const PowerCosts& power) {
+  const double rest_ns = std::max(0.0, mix.window_ns - mix.matmuls_ns - mix.collectives_ns - mix.kernels_ns);
+  const double speed = power.fastest * fastest_ns / mix.matmul_ns;
+  return mix.window_ns - mix.matmuls_ns * std::pow(speed, power.exponent) - power.idle * rest_ns;
+}
+
+// The exponent, and the speed of the fastest matmuls, with which the mixes that only rest come nearest to drawing the limit,
+// of a grid; then what collectives and other kernels draw where they fill the pauses. A mix as fast as the fastest has power
+// to spare and says nothing of the limit.
+PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle) {
+  PowerCosts power;
+  if (mixes.empty()) return power;
+  constexpr double clearly = 0.985;
+  double fastest_ns = mixes.front().matmul_ns;
+  for (const PowerBenchmark& mix : mixes) fastest_ns = std::min(fastest_ns, mix.matmul_ns);
+  const auto is_limited = [&](const PowerBenchmark& mix) { return fastest_ns / mix.matmul_ns < clearly; };
+  const auto rests = [](const PowerBenchmark& mix) { return mix.collectives + mix.kernels == 0; };
+  if (std::count_if(mixes.begin(), mixes.end(), [&](const auto& mix) { return rests(mix) && is_limited(mix); }) < 2) return power;
+  power.idle = idle;
+  double least = -1;
+  PowerCosts best = power;
+  for (power.exponent = 1.2; power.exponent < 3.51; power.exponent += 0.02) {
+    for (power.fastest = 1; power.fastest < 1.5; power.fastest += 0.002) {
+      double off = 0;
+      for (const PowerBenchmark& mix : mixes) {
+        if (rests(mix) && is_limited(mix)) off += std::pow(left_of(mix, fastest_ns, power) / mix.window_ns, 2);
+      }
+      if (least >= 0 && off >= least) continue;
+      least = off;
+      best = power;
+    }
+  }
+  power = best;
+  const auto drawn = [&](double PowerBenchmark::*ns) {
+    double left = 0, over = 0;
+    for (const PowerBenchmark& mix : mixes) {
+      if (mix.*ns <= 0 || !is_limited(mix)) continue;
+      left += left_of(mix, fastest_ns, power);
+      over += mix.*ns;
+    }
+    return over > 0 ? std::clamp(left / over, power.idle, 1.0) : power.idle;
+  };
+  power.communication = drawn(&PowerBenchmark::collectives_ns);
+  power.memory = drawn(&PowerBenchmark::kernels_ns);
+  return power;
+}
+
 void put(Curve& curve, Bytes bytes, double ns) {
   const auto place = std::lower_bound(curve.begin(), curve.end(), bytes,
                                       [](const CurvePoint& point, Bytes wanted) { return point.bytes < wanted; });
@@ -191,6 +260,9 @@ base::Status check(const Benchmarks& measured) {
                                    overlap.collectives_together_ns});
     if (!(least > 0)) return bad(base::text("an overlap over ", overlap.ranks, " ranks"), least);
   }
+  for (const PowerBenchmark& mix : measured.power) {
+    if (!(mix.matmul_ns > 0 && mix.window_ns > 0)) return bad("a mix of matmuls and pauses", std::min(mix.matmul_ns, mix.window_ns));
+  }
   return base::Done{};
 }
 
@@ -206,6 +278,7 @@ Benchmarks plan(int gpus) {
     }
   }
   plan_collectives(benchmarks, gpus);
+  plan_power(benchmarks, gpus);
   return benchmarks;
 }
 
@@ -229,6 +302,7 @@ base::Result<Profile> fit(const Benchmarks& measured) {
     put(profile.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
   }
   fit_contention(profile, measured.overlaps);
+  profile.power = fit_power(measured.power, measured.idle_power);
   return profile;
 }
 

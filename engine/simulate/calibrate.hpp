@@ -20,6 +20,7 @@ struct GemmBenchmark {
   program::GemmSize size;
   base::DType dtype = base::DType::bf16;
   double ns = 0;
+  double beside_ns = 0;   // while all-gathers over all GPUs are under way; 0: not measured
 };
 
 // A kernel other than a matmul. `kernel` is an op's name, or the name of a kind of op.
@@ -52,6 +53,20 @@ struct OverlapBenchmark {
   double compute_together_ns = 0, collectives_together_ns = 0;
 };
 
+// A mix of large matmuls with something that draws less, again and again until the clock has settled. From matmuls without a
+// pause on to those that rest most, it says what the limit on power leaves (clock.hpp).
+struct PowerBenchmark {
+  program::GemmSize size;      // bf16
+  int matmuls = 8;             // of a mix, one after the other; after them:
+  int collectives = 0;         // all-gathers over all GPUs
+  int kernels = 0;             // pointwise ones
+  base::Bytes bytes = 0;       // of each of these
+  double rest_ns = 0;          // with the device idle
+  double settled_after_ns = 6e8;  // for so long mixes are not looked at, and as long again they are
+  // Of a mix once the clock has settled: how long it was, one matmul, all matmuls, all collectives, all kernels.
+  double window_ns = 0, matmul_ns = 0, matmuls_ns = 0, collectives_ns = 0, kernels_ns = 0;
+};
+
 // Everything that a profile is fitted from.
 struct Benchmarks {
   std::string name;
@@ -64,6 +79,8 @@ struct Benchmarks {
   std::vector<KernelBenchmark> kernels;
   std::vector<CollectiveBenchmark> collectives;
   std::vector<OverlapBenchmark> overlaps;
+  std::vector<PowerBenchmark> power;   // none: power is never short
+  double idle_power = 0;    // the part of its limit that an idle device draws, not measured here
 };
 
 // What to measure on a node of so many GPUs: sizes filled in, times zero. `kernels` holds the kinds only;

@@ -96,7 +96,10 @@ base::Result<std::shared_ptr<Costs>> carried(const RankProgram& rank, const Cost
   auto costs = std::make_shared<Costs>();
   costs->op_ns.resize(program.ops.size());
   costs->shared_part.assign(program.ops.size(), 0);
-  if (modelled != nullptr) costs->shared_part = modelled->shared_part, costs->fixed_ns = modelled->fixed_ns;
+  if (modelled != nullptr) {
+    costs->shared_part = modelled->shared_part;
+    costs->fixed_ns = modelled->fixed_ns;
+  }
   costs->step_ns = before.step_ns;
   for (std::size_t at = 0; at < program.commands.size(); ++at) {
     const program::Command& command = program.commands[at];
@@ -131,6 +134,7 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
   Replay replay;
   replay.measured_ = true;
   replay.machine_ = machine_;
+  replay.speed_ = speed_;
   for (const RankProgram& rank : ranks) {
     const auto before = std::find_if(steps_.begin(), steps_.end(), [&](const RankSteps& one) { return one.rank == rank.rank; });
     if (before == steps_.end()) return base::Error{base::text("rank ", rank.rank, " was not measured")};
@@ -138,6 +142,7 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
     const Measured measured(*before);
     base::Result<std::shared_ptr<Costs>> costs = carried(rank, *before->steps.back().costs, measured, modelled.get(), !measured_under.ideal_network, kept);
     if (!costs) return costs.as_error();
+    if (model != nullptr) model->add_beside_and_power(*rank.program, *rank.catalogue, *costs.value());
     const double record_ns = static_cast<double>(measured.of_record());
     put_under(back, *costs.value(), *rank.program, rank.rank, record_ns);
     put_under(conditions, *costs.value(), *rank.program, rank.rank, record_ns);

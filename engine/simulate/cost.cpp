@@ -112,7 +112,8 @@ CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::mov
   for (const auto& [dtype, table] : profile_.gemm) {
     std::vector<Correction>& corrections = corrections_[dtype];
     for (const GemmPoint& point : table.points) {
-      corrections.push_back({point.size, std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device))});
+      corrections.push_back({point.size, std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device)),
+                             point.beside_ns > 0 ? std::log(point.beside_ns / point.ns) : 0});
     }
   }
 }
@@ -134,15 +135,26 @@ double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
   const auto& [measured_dtype, table] = gemm_table(dtype);
   const double model_ns = gemm_model_ns(size, measured_dtype, table, profile_.device);
   const std::vector<Correction>& corrections = corrections_.at(measured_dtype);
-  if (corrections.empty()) return model_ns;
-  // Correct by the measured matmuls: a plane through their corrections over the logarithms of the sides, the near
-  // ones weighing most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
+  return corrections.empty() ? model_ns : model_ns * std::exp(near(size, corrections, &Correction::log_factor, false));
+}
+
+double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const {
+  const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
+  const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.log_beside != 0; });
+  return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true))) : 0;
+}
+
+// What measured matmuls say of one: a plane through their values over the logarithms of the sides, the near ones weighing
+// most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
+double CostModel::near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value,
+                       bool measured_beside) const {
   constexpr std::size_t terms = 5;
   std::array<std::array<double, terms>, terms> matrix{};
   std::array<double, terms> right{};
   const Sides here = sides_of(size);
   double weights = 0;
   for (const Correction& correction : corrections) {
+    if (measured_beside && correction.log_beside == 0) continue;
     const Sides there = sides_of(correction.size);
     std::array<double, terms> term{1};
     double apart = 1e-3;
@@ -154,12 +166,20 @@ double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
     weights += weight;
     for (std::size_t row = 0; row < terms; ++row) {
       for (std::size_t column = 0; column < terms; ++column) matrix[row][column] += weight * term[row] * term[column];
-      right[row] += weight * term[row] * correction.log_factor;
+      right[row] += weight * term[row] * correction.*value;
     }
   }
   // A slope must earn itself: without many points near by, the plane lies flat.
   for (std::size_t slope = 1; slope < terms; ++slope) matrix[slope][slope] += slope_ridge + 1e-9 * weights;
-  return model_ns * std::exp(solved(matrix, right)[0]);
+  return solved(matrix, right)[0];
+}
+
+double CostModel::power(const program::OpDesc& desc, double ns) const {
+  const PowerCosts& power = profile_.power;
+  if (program::class_of(desc.kind) == program::OpClass::communication) return power.communication;
+  if (desc.kind != OpKind::gemm && desc.kind != OpKind::attention) return power.memory;
+  const double rate = static_cast<double>(desc.flop_count) / (ns * gemm_table(desc.dtype).second.peak_flops_per_ns);
+  return power.idle + (1 - power.idle) * std::min(1.0, rate);
 }
 
 const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {
@@ -240,10 +260,8 @@ double CostModel::fixed_ns(const program::OpDesc& desc, const program::Catalogue
     const auto table = profile_.gemm.find(desc.dtype);
     return table == profile_.gemm.end() ? 0 : table->second.fixed_ns;
   }
-  if (desc.kind == OpKind::attention) {
-    const auto curve = profile_.kernels.find(desc.name);
-    return curve == profile_.kernels.end() ? gemm_table(desc.dtype).second.fixed_ns : curve->second.front().ns;
-  }
+  // The first point of its curve is of real work: what does not change with size is what a matmul's launch takes
+  if (desc.kind == OpKind::attention) return gemm_table(desc.dtype).second.fixed_ns;
   if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_curve(desc).front().ns;
   return collective_ns(desc.kind, 0, catalogue.groups.at(desc.collective.group).ranks);
 }
@@ -308,6 +326,15 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   costs.step_ns = std::llround(profile_.host.step_ns);
   put_under(conditions_, costs, program, rank, profile_.host.record_ns);
   return std::make_shared<const Costs>(scaled(costs, program, scale));
+}
+
+void CostModel::add_beside_and_power(const program::Program& program, const program::Catalogue& catalogue, Costs& costs) const {
+  costs.beside.clear();
+  costs.power.clear();
+  for (const program::Op& op : program.ops) {
+    costs.beside.push_back(op.desc.kind == OpKind::gemm ? static_cast<float>(gemm_beside(op.desc.gemm, op.desc.dtype)) : 0);
+    costs.power.push_back(static_cast<float>(power(op.desc, op_ns(op.desc, catalogue))));
+  }
 }
 
 Costs scaled(const Costs& costs, const program::Program& program, const Scale& scale) {

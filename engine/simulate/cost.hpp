@@ -35,6 +35,8 @@ namespace shardbook::simulate {
 struct Costs {
   std::vector<base::Nanoseconds> op_ns;     // per op
   std::vector<float> shared_part;           // per op: the part of op_ns, 0 to 1, that contention stretches
+  std::vector<float> beside;                // per op: how many times as long its shared part takes beside a collective; empty, 0: the machine's factor
+  std::vector<float> power;                 // per op: the part of the power limit that it draws, a matmul at speed 1 (clock.hpp); empty: not known
   std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
@@ -90,6 +92,10 @@ class CostModel {
   // ns of one op alone. `catalogue` names the groups of collectives.
   double op_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
   double gemm_ns(program::GemmSize size, base::DType dtype) const;
+  // How many times as long it takes beside a collective: as measured matmuls near by; 0 where there is none.
+  double gemm_beside(program::GemmSize size, base::DType dtype) const;
+  // The part of the power limit that it draws: clock.hpp.
+  double power(const program::OpDesc& desc, double ns) const;
   double kernel_ns(const program::OpDesc& desc) const;
   double attention_ns(const program::OpDesc& desc) const;
   double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;
@@ -102,6 +108,9 @@ class CostModel {
   // Of all of a program, as `rank` runs it. `traced`: with what timing each op costs the host.
   std::shared_ptr<const Costs> costs(const program::Program& program, const program::Catalogue& catalogue,
                                      const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
+  // Fills in Costs::beside and Costs::power, for a measured step; a modelled one takes the machine's one factor for all
+  // matmuls, and the profile's clock.
+  void add_beside_and_power(const program::Program& program, const program::Catalogue& catalogue, Costs& costs) const;
 
  private:
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
@@ -112,7 +121,9 @@ class CostModel {
   struct Correction {
     program::GemmSize size;
     double log_factor = 0;
+    double log_beside = 0;   // of its time beside a collective over that alone; 0: not measured
   };
+  double near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value, bool measured_beside) const;
   Profile profile_;
   Conditions conditions_;
   std::map<base::DType, std::vector<Correction>> corrections_;

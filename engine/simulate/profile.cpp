@@ -28,7 +28,7 @@ double at(const Curve& curve, base::Bytes bytes) {
 
 bool operator==(const GemmPoint& left, const GemmPoint& right) {
   return left.size.m == right.size.m && left.size.n == right.size.n && left.size.k == right.size.k &&
-         left.size.batch == right.size.batch && left.ns == right.ns;
+         left.size.batch == right.size.batch && left.ns == right.ns && left.beside_ns == right.beside_ns;
 }
 
 std::vector<std::string> profile_names() {

@@ -21,6 +21,7 @@
 #include "engine/base/result.hpp"
 #include "engine/base/types.hpp"
 #include "engine/program/program.hpp"
+#include "engine/simulate/clock.hpp"
 
 namespace shardbook::simulate {
 
@@ -64,6 +65,7 @@ struct DeviceCosts {
 struct GemmPoint {
   program::GemmSize size;
   double ns = 0;
+  double beside_ns = 0;  // what it takes while a collective is under way on the device; 0: not measured
 };
 bool operator==(const GemmPoint& left, const GemmPoint& right);
 
@@ -78,7 +80,7 @@ struct GemmTable {
 // What running together costs, for collectives of `ranks` ranks: a time while together over the time alone.
 struct Contention {
   int ranks = 2;
-  double gemm_by_collective = 1;
+  double gemm_by_collective = 1;    // of matmuls without a measured point near by
   double collective_by_gemm = 1;
   double memory_by_collective = 1;  // of all kernels that are no matmuls
   double collective_by_memory = 1;
@@ -109,6 +111,7 @@ struct Profile {
   // By kind and number of ranks, within one node.
   std::map<program::OpKind, std::map<int, Curve>> collectives;
   std::vector<Contention> contention;  // ascending in ranks
+  PowerCosts power;
   Network network;
 
   bool operator==(const Profile&) const = default;

@@ -132,10 +132,11 @@ GemmTable gemm_from_json(const Json& json, const std::string& path) {
   const Json& points = fields.any("points");
   if (!points.is_array()) throw Malformed{base::text("table ", path, ".points is no list")};
   for (const Json& row : points) {
-    check_row(row, 5, path + ".points");
+    const bool has_beside = row.is_array() && row.size() == 6;
+    check_row(row, has_beside ? 6 : 5, path + ".points");
     table.points.push_back({{row[0].get<std::int64_t>(), row[1].get<std::int64_t>(), row[2].get<std::int64_t>(),
                              row[3].get<std::int64_t>()},
-                            row[4].get<double>()});
+                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0});
   }
   fields.nothing_else();
   return table;
@@ -197,6 +198,16 @@ void read_contention(std::vector<Contention>& contention, const Json& json) {
   }
 }
 
+void read_power(PowerCosts& power, const Json& json) {
+  Fields fields(json, "power");
+  power.exponent = fields.number("exponent", 0);
+  power.idle = fields.number("idle", 0);
+  power.communication = fields.number("communication", 0);
+  power.memory = fields.number("memory", 0);
+  power.fastest = fields.number("fastest", 1);
+  fields.nothing_else();
+}
+
 void read_tables(Profile& profile, Fields& fields) {
   // Matmuls, by type.
   Fields gemm(fields.any("gemm"), "gemm");
@@ -251,6 +262,13 @@ std::string to_json(const Profile& profile) {
                                   {"memory_by_collective", factors.memory_by_collective},
                                   {"collective_by_memory", factors.collective_by_memory}});
   }
+  if (profile.power != PowerCosts{}) {
+    json["power"] = {{"exponent", profile.power.exponent},
+                     {"idle", profile.power.idle},
+                     {"communication", profile.power.communication},
+                     {"memory", profile.power.memory},
+                     {"fastest", profile.power.fastest}};
+  }
   json["network"] = {{"ranks_per_node", profile.network.ranks_per_node},
                      {"bytes_per_ns", profile.network.bytes_per_ns},
                      {"latency_ns", profile.network.latency_ns}};
@@ -258,7 +276,9 @@ std::string to_json(const Profile& profile) {
   for (const auto& [dtype, table] : profile.gemm) {
     Json points = Json::array();
     for (const GemmPoint& point : table.points) {
-      points.push_back({point.size.m, point.size.n, point.size.k, point.size.batch, point.ns});
+      Json row = {point.size.m, point.size.n, point.size.k, point.size.batch, point.ns};
+      if (point.beside_ns > 0) row.push_back(point.beside_ns);
+      points.push_back(std::move(row));
     }
     json["gemm"][base::name_of(dtype)] = {
         {"peak_flops_per_ns", table.peak_flops_per_ns}, {"fixed_ns", table.fixed_ns}, {"points", points}};
@@ -292,6 +312,7 @@ base::Result<Profile> profile_from_json(std::string_view text, const std::string
     read_host(profile.host, fields.any("host"));
     read_device(profile.device, fields.any("device"));
     read_contention(profile.contention, fields.any("contention"));
+    if (json.contains("power")) read_power(profile.power, fields.any("power"));
     Fields network(fields.any("network"), "network");
     profile.network.ranks_per_node = network.whole("ranks_per_node", 1);
     profile.network.bytes_per_ns = network.number("bytes_per_ns", 1e-9);

@@ -131,6 +131,28 @@ void add_delays(const MeasuredRank& rank, Delays& delays) {
   }
 }
 
+bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
+
+// What a rank's device did in a step of `window_ns`: what runs alone as `costs` has it, collectives as long as they moved bytes.
+Load load_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds window_ns) {
+  Load load;
+  load.window_ns = static_cast<double>(window_ns);
+  for (std::size_t at = 0; at < program.ops.size(); ++at) {
+    const program::OpDesc& desc = program.ops[at].desc;
+    const double alone_ns = static_cast<double>(costs.op_ns[at]);
+    if (communicates(program.ops[at])) {
+      const program::TimeSpan& ran = times.steps.back().ran[at];
+      load.communication_ns += static_cast<double>(ran.end - ran.start);
+    } else if (is_matmul(desc)) {
+      load.matmul_ns += alone_ns;
+      load.matmul_power_ns += alone_ns * costs.power[at];
+    } else if (!crosses_to_host(desc)) {
+      load.memory_ns += alone_ns;
+    }
+  }
+  return load;
+}
+
 Replayed reported(Resolved resolved, bool measured) {
   Replayed out;
   out.end = resolved.step_end.back();
@@ -212,6 +234,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       const std::shared_ptr<const Costs> modelled = model->costs(*rank.program, *rank.catalogue);
       costs->fixed_ns = modelled->fixed_ns;
       costs->shared_part = modelled->shared_part;
+      model->add_beside_and_power(*rank.program, *rank.catalogue, *costs);
     }
     for (std::size_t at = 0; at < rank.program->ops.size(); ++at) {
       const program::Op& op = rank.program->ops[at];
@@ -235,8 +258,15 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   if (model == nullptr) return replay;
   replay.machine_.shares = true;
   replay.machine_.contention = model->profile().contention;
-  const base::Status found = replay.find_durations_alone(all);
-  if (!found) return found.as_error();
+  if (base::Status found = replay.find_durations_alone(all); !found) return found.as_error();
+  replay.machine_.power = model->profile().power;
+  if (replay.machine_.power.exponent <= 0) return replay;
+  const base::Result<Replayed> unchanged = replay.resolve();
+  if (!unchanged) return unchanged.as_error();
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    const Costs& costs = *replay.steps_[at].steps.back().costs;
+    replay.speed_[ranks[at].rank] = speed_of(replay.machine_.power, load_of(costs, *ranks[at].program, unchanged.value().ranks[at], unchanged.value().step_ns()));
+  }
   return replay;
 }
 
@@ -261,9 +291,8 @@ base::Status Replay::find_durations_alone(const std::vector<std::shared_ptr<Cost
   return base::Done{};
 }
 
-base::Result<Replayed> Replay::resolve(const Change& change) const {
+std::vector<RankSteps> Replay::changed(const Change& change, Reorderings& reorderings) const {
   std::vector<RankSteps> ranks = change.alike ? made_alike(steps_) : steps_;
-  std::map<const program::Program*, Reordered> reordered;
   for (RankSteps& rank : ranks) {
     const Step& step = rank.steps.back();
     Costs costs = scaled(*step.costs, *step.program, change.scale);
@@ -283,29 +312,73 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
     }
     const program::Program* program = step.program;
     if (!change.earlier.empty()) {
-      const auto [found, is_new] = reordered.try_emplace(program);
+      const auto [found, is_new] = reorderings.try_emplace(program);
       if (is_new) found->second = issued_earlier(*program, change.earlier);
       const std::vector<Nanoseconds> issue_ns = costs.issue_ns;
       for (std::size_t at = 0; at < issue_ns.size(); ++at) costs.issue_ns[at] = issue_ns[found->second.was_at[at]];
       program = &found->second.program;
     }
-    const Step changed{program, std::make_shared<const Costs>(std::move(costs))};
-    rank.steps.assign(rank.steps.size(), changed);
+    const Step made{program, std::make_shared<const Costs>(std::move(costs))};
+    rank.steps.assign(rank.steps.size(), made);
   }
+  return ranks;
+}
+
+base::Result<Replayed> Replay::resolve(const Change& change) const {
+  Reorderings reorderings;
+  const std::vector<RankSteps> ranks = changed(change, reorderings);
   ResolveOptions options;
   options.without = change.without;
   options.without_waits = change.without_waits;
-  base::Result<Resolved> resolved = simulate::resolve(ranks, scaled(machine_, change.scale), options);
+  const Machine machine = scaled(machine_, change.scale);
+  base::Result<Resolved> resolved = simulate::resolve(ranks, machine, options);
+  if (resolved && !speed_.empty() && !change.same_clock) resolved = at_its_clock(ranks, machine, options, change.alike, std::move(resolved).value());
   if (!resolved) return resolved.as_error();
   // Calls are told in the recorded order.
-  for (std::size_t rank = 0; rank < steps_.size() && !reordered.empty(); ++rank) {
-    const Reordered& order = reordered.at(steps_[rank].steps.back().program);
+  for (std::size_t rank = 0; rank < steps_.size() && !reorderings.empty(); ++rank) {
+    const Reordered& order = reorderings.at(steps_[rank].steps.back().program);
     for (program::StepTimes& times : resolved.value().ranks[rank].steps) {
       const std::vector<program::TimeSpan> issued = times.issued;
       for (std::size_t at = 0; at < issued.size(); ++at) times.issued[order.was_at[at]] = issued[at];
     }
   }
   return reported(std::move(resolved).value(), measured_);
+}
+
+base::Result<Resolved> Replay::at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
+                                            bool alike, Resolved first) const {
+  std::vector<double> speeds;
+  for (const RankSteps& rank : ranks) speeds.push_back(speed_.at(rank.rank));
+  if (alike) {
+    std::vector<double> sorted = speeds;
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+    speeds.assign(speeds.size(), sorted[sorted.size() / 2]);
+  }
+  // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
+  constexpr int rounds = 8;
+  constexpr double settled = 1e-3;
+  base::Result<Resolved> resolved = std::move(first);
+  std::vector<double> longer(ranks.size(), 1);
+  for (int round = 0; round < rounds && resolved; ++round) {
+    const Nanoseconds window_ns = reported(resolved.value(), measured_).step_ns();
+    bool moves = false;
+    std::vector<RankSteps> clocked = ranks;
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      const Step& step = ranks[at].steps.back();
+      const Load load = load_of(*step.costs, *step.program, resolved.value().ranks[at], window_ns);
+      const double wanted = speeds[at] / speed_at_limit(machine.power, load, speeds[at]);
+      moves = moves || std::abs(wanted - longer[at]) > settled;
+      longer[at] = std::sqrt(longer[at] * wanted);
+      auto costs = std::make_shared<Costs>(*step.costs);
+      for (program::OpIndex op = 0; op < costs->op_ns.size(); ++op) {
+        if (is_matmul(step.program->ops[op].desc)) costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * longer[at]);
+      }
+      clocked[at].steps.assign(ranks[at].steps.size(), {step.program, std::move(costs)});
+    }
+    if (!moves) break;
+    resolved = simulate::resolve(clocked, machine, options);
+  }
+  return resolved;
 }
 
 }  // namespace shardbook::simulate

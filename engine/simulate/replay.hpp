@@ -9,7 +9,8 @@
 // time is from the entry of one call to that of the next, but where the host stood because the device's queue was full
 // it costs what calls of its kind usually do. How long an op would have taken alone is found with a profile's factors of
 // contention, such that all together take what was measured; so what no longer runs together is shorter, and what is
-// newly hidden slows what hides it.
+// newly hidden slows what hides it. Where the profile knows what the device draws (clock.hpp), a step that waits less also
+// runs its matmuls at a slower clock, as the device's limit on power has it.
 //
 // A modelled step whose ranks all do the same is resolved on one of them, which stands for all.
 //
@@ -24,6 +25,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/simulate/reorder.hpp"
 #include "engine/simulate/resolver.hpp"
 
 namespace shardbook::simulate {
@@ -37,6 +39,8 @@ struct Change {
   // Each rank as the ranks with its program are: op by op and call by call what the one in the middle takes (of two the
   // faster), and it begins when that one begins.
   bool alike = false;
+  // The clock stays as it was, whatever the device then draws.
+  bool same_clock = false;
   // A factor on the duration of each op; empty: 1.
   std::function<double(base::Rank, program::OpIndex)> factor;
   // A factor on what each command costs the host; empty: 1.
@@ -94,10 +98,17 @@ class Replay {
  private:
   // Makes of durations together durations alone: such that together they are again what was measured.
   base::Status find_durations_alone(const std::vector<std::shared_ptr<Costs>>& costs);
+  // The steps under a change, but for the clock. What `earlier` reorders is kept in `reorderings`.
+  using Reorderings = std::map<const program::Program*, Reordered>;
+  std::vector<RankSteps> changed(const Change& change, Reorderings& reorderings) const;
+  // What `first` becomes when matmuls go as fast as each rank's limit on power then has it.
+  base::Result<Resolved> at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
+                                      bool alike, Resolved first) const;
 
   bool measured_ = false;
   std::vector<RankSteps> steps_;
   Machine machine_;
+  std::map<base::Rank, double> speed_;   // of matmuls in the measured step; empty: power is not known
   base::Nanoseconds step_ns_ = 0;
 };
 

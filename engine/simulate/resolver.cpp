@@ -16,6 +16,7 @@ Machine machine_of(const Profile& profile) {
   machine.event_latency_ns = std::llround(profile.device.event_latency_ns);
   machine.shares = true;
   machine.contention = profile.contention;
+  machine.power = profile.power;
   return machine;
 }
 
@@ -28,6 +29,7 @@ Machine scaled(Machine machine, const Scale& scale) {
       *factor = 1 + (*factor - 1) * scale.contention;
     }
   }
+  machine.beside *= scale.contention;
   return machine;
 }
 

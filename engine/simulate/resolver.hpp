@@ -66,6 +66,8 @@ struct Machine {
   base::Nanoseconds event_latency_ns = 0;
   bool shares = false;                 // ops that run together on a device slow down
   std::vector<Contention> contention;  // ascending in ranks
+  double beside = 1;                   // a part, 0 to 1, of what collectives cost matmuls of a known factor (Costs::beside)
+  PowerCosts power;                    // used by a Replay of a measured step
   CollectiveOrder order = CollectiveOrder::launch;
 };
 Machine machine_of(const Profile& profile);

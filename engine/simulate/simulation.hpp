@@ -35,6 +35,7 @@ class Simulation {
     Time since = 0;
     std::uint32_t version = 0;
     float shared_part = 0;
+    float beside = 0;  // how many times as long its shared part takes beside a collective; 0: the machine's factor
   };
   struct Stream {
     std::uint32_t step = 0, at = 0;  // the item that comes next

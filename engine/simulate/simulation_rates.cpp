@@ -44,10 +44,12 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
   }
   // A collective that still waits for a rank holds its multiprocessors, but moves no bytes.
   double gemm_factor = 1, memory_factor = 1;
+  float held_part = 0;   // of the collectives that hold multiprocessors, the part that is not latency
   for (const Resident& resident : state.residents) {
     const Instance& instance = matching_.instances[resident.instance];
     const Contention& factors = contention_of(instance.participants);
     gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
+    held_part = std::max(held_part, instance.shared_part);
     if (!running_[resident.instance].transfers) continue;
     ++transfers;
     memory_factor = std::max(memory_factor, 1 + instance.shared_part * (factors.memory_by_collective - 1));
@@ -60,7 +62,8 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
       set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
       continue;
     }
-    const double factor = stream.is_gemm ? gemm_factor : memory_factor;
+    const double of_its_own = 1 + held_part * (stream.work.beside - 1);
+    const double factor = !stream.is_gemm ? memory_factor : stream.work.beside > 0 ? of_its_own : gemm_factor;
     set_rate(stream.work, 1 + stream.work.shared_part * (ops * factor - 1), What::end_of_op, rank * streams_a_rank_ + at);
   }
   // Collectives take turns too, and are slowed by ops.

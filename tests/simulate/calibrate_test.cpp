@@ -19,6 +19,7 @@ using program::GemmSize;
 // A machine with laws of its own: tiles and waves at a peak that the fit must find, and beyond the small model a
 // loss on few rows and on short sums, of which the fit knows nothing.
 struct Truth {
+  PowerCosts power{.exponent = 1.9, .idle = 0.2, .communication = 0.5, .memory = 0.65, .fastest = 1.17};
   double gemm_ns(GemmSize size, DType dtype) const {
     DeviceCosts device;
     device.multiprocessors = 132;
@@ -50,6 +51,24 @@ Benchmarks measured_on(const Truth& truth, int gpus) {
     overlap.collectives_alone_ns = 2.8e6;
     overlap.compute_together_ns = 6.4e6;
     overlap.collectives_together_ns = 4.7e6;
+  }
+  // Of every sort of mix, as a machine of known power runs it: matmuls of 1.6 ms at speed 1.
+  benchmarks.idle_power = truth.power.idle;
+  for (PowerBenchmark& mix : benchmarks.power) {
+    mix.collectives_ns = mix.collectives * 1.2e6;
+    mix.kernels_ns = mix.kernels * 0.13e6;
+    Load load;
+    load.matmul_ns = load.matmul_power_ns = mix.matmuls * 1.6e6;
+    load.communication_ns = mix.collectives_ns;
+    load.memory_ns = mix.kernels_ns;
+    double speed = 1;
+    for (int round = 0; round < 100; ++round) {
+      load.window_ns = load.matmul_ns / speed + mix.collectives_ns + mix.kernels_ns + mix.rest_ns;
+      speed = std::sqrt(speed * speed_at_limit(truth.power, load, 1));
+    }
+    mix.window_ns = load.window_ns;
+    mix.matmul_ns = 1.6e6 / speed;
+    mix.matmuls_ns = load.matmul_ns / speed;
   }
   return benchmarks;
 }
@@ -160,6 +179,40 @@ TEST(Fit, ReproducesTheOverlapExperiment) {
   const auto end = [&](int op) { return static_cast<double>(ran[static_cast<std::size_t>(op)].end - ran[0].end); };
   EXPECT_NEAR(end(measured->collectives + measured->repeat) / measured->compute_together_ns, 1, 0.02);
   EXPECT_NEAR(end(measured->collectives) / measured->collectives_together_ns, 1, 0.02);
+}
+
+TEST(Fit, FindsWhatEachSortOfWorkDraws) {
+  const PowerCosts truth = Truth().power, found = fitted().profile().power;
+  EXPECT_NEAR(found.exponent, truth.exponent, 0.05);
+  EXPECT_NEAR(found.fastest, truth.fastest, 0.01);
+  EXPECT_NEAR(found.communication, truth.communication, 0.03);
+  EXPECT_NEAR(found.memory, truth.memory, 0.03);
+  EXPECT_EQ(found.idle, truth.idle);
+}
+
+// A card whose power supply is never the limit: all mixes run alike, and nothing is said of power.
+TEST(Fit, SaysNothingOfPowerThatIsNeverShort) {
+  Benchmarks measured = measured_on(Truth(), 2);
+  for (PowerBenchmark& mix : measured.power) mix.matmul_ns = 1.4e6;
+  const base::Result<Profile> profile = fit(measured);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  EXPECT_EQ(profile.value().power, PowerCosts{});
+}
+
+TEST(Fit, KeepsWhatMatmulsTakeBesideCollectives) {
+  Benchmarks measured = measured_on(Truth(), 2);
+  for (GemmBenchmark& gemm : measured.gemms) {
+    if (gemm.dtype == DType::bf16 && gemm.ns > 20'000) gemm.beside_ns = (gemm.size.m * gemm.size.n > 1 << 24 ? 1.3 : 1.8) * gemm.ns;
+  }
+  base::Result<Profile> profile = fit(measured);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  EXPECT_EQ(profile_from_json(to_json(profile.value()), "text").value(), profile.value());
+  const CostModel model(std::move(profile).value());
+  EXPECT_NEAR(model.gemm_beside({8192, 8192, 2048, 1}, DType::bf16), 1.3, 1e-3);   // at measured points theirs
+  EXPECT_NEAR(model.gemm_beside({2048, 2048, 8192, 1}, DType::bf16), 1.8, 1e-3);
+  EXPECT_NEAR(model.gemm_beside({8192, 8192, 2304, 1}, DType::bf16), 1.3, 0.1);    // between them, theirs nearly
+  EXPECT_NEAR(model.gemm_beside({2048, 2048, 7000, 1}, DType::bf16), 1.8, 0.1);
+  EXPECT_EQ(model.gemm_beside({2048, 2048, 2048, 1}, DType::f32), 0) << "none was measured: the machine's factor holds";
 }
 
 TEST(Fit, ComesBackFromItsJson) {

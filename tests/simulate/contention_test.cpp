@@ -50,6 +50,28 @@ TEST(Contention, DoesNotStretchWhatIsLatency) {
   expect_span(out.ranks[0].steps[0].ran[1], 0, 100);
 }
 
+// One that is known to lose more: its own factor, and contention scaled to nothing takes it away.
+TEST(Contention, SlowsAMatmulByWhatWasMeasuredOfItsSize) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 1000);
+    rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
+  }
+  std::vector<RankSteps> steps{ranks[0].steps(), ranks[1].steps()};
+  for (RankSteps& rank : steps) {
+    auto costs = std::make_shared<Costs>(*rank.steps[0].costs);
+    costs->beside = {2.0f, 0};
+    rank.steps[0].costs = costs;
+  }
+  Machine machine;
+  machine.shares = true;
+  machine.contention = {{2, 1.25, 1.0, 1, 1}};
+  const Resolved out = resolved(steps, machine);
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 1050);   // of the first 100 ns half was done
+  const Resolved without = resolved(steps, scaled(machine, {.contention = 0}));
+  expect_span(without.ranks[0].steps[0].ran[0], 0, 1000);
+}
+
 TEST(Contention, SlowsMatmulsAndCollectivesByTheMeasuredFactors) {
   TestRank ranks[2] = {TestRank(0), TestRank(1)};
   for (TestRank& rank : ranks) {

@@ -1,0 +1,45 @@
+// simulate/clock: how fast do matmuls run where power is short?
+//
+// A GPU of a node draws all the power that it may while it multiplies: an H200 at its limit of 700 W lowers its clock from
+// 1980 to about 1600 MHz. So a step that waits less for the network computes more slowly: gpt-1.3b over two H200s runs at
+// 1765 MHz without prefetch and at 1635 with it, and its matmuls take 4 to 5 % longer. Who removes a wait gains less than it.
+//
+// The model: what a device draws, as part of its limit, is `idle` while nothing runs, `communication` while a collective
+// moves bytes, `memory` while a kernel runs that is no matmul, and speed^exponent while a matmul runs that leaves no
+// multiprocessor idle; less in the proportion of its rate if it does. The clock is one for the whole step: the fastest with
+// which the step's mean stays at the limit. Speed 1 is that of large matmuls without a pause.
+//
+// Sources: that the limit holds for a mean over milliseconds, and that its reason is told as "SW power cap": NVIDIA, NVML API
+// reference, nvmlClocksEventReasons. Clocks and power above: nvidia-smi beside the runs of experiments/contention.
+#pragma once
+
+#include "engine/base/types.hpp"
+
+namespace shardbook::simulate {
+
+// Parts of the power limit; see above. An exponent of 0: power is never short.
+struct PowerCosts {
+  double exponent = 0;
+  double idle = 0;
+  double communication = 0;
+  double memory = 0;
+  double fastest = 1;   // the speed where power is to spare
+  bool operator==(const PowerCosts&) const = default;
+};
+
+// What one device did in a step. ns.
+struct Load {
+  double window_ns = 0;         // how long the step was
+  double matmul_ns = 0;         // matmuls, alone
+  double matmul_power_ns = 0;   // the same, each times the part of the limit that it draws at speed 1
+  double memory_ns = 0;         // kernels that are no matmuls, alone
+  double communication_ns = 0;  // collectives, each as long as it moved bytes
+};
+
+// The speed at which the device ran, where matmuls took as long as `load` has them; at most power.fastest.
+double speed_of(const PowerCosts& power, const Load& load);
+
+// The speed at which it would run a step of that window, where matmuls take as long as `load` has them at `speed`.
+double speed_at_limit(const PowerCosts& power, const Load& load, double speed);
+
+}  // namespace shardbook::simulate
