@@ -51,6 +51,7 @@ struct Collectives {
   Lines lines_inside, lines_at_edge;     // of the first rank; whose time would be changed there
   std::int64_t inside = 0, edge = 0;     // likewise
   std::int64_t open = 0;                 // of those inside: with compute beside less than half of it
+  Nanoseconds open_ns = 0;               // of those inside: with no compute beside it
   std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
   std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
 };
@@ -121,6 +122,7 @@ class Search {
     out_.rank_ns = one_for_all ? 0 : gain(alike);
     Change ideal;
     ideal.alike = !one_for_all;
+    ideal.same_clock = true;   // what the step waits for is no matter of how fast it then computes
     ideal.scale = {.communication = 0, .memory = 0, .host = 0, .launch = 0, .contention = 0};
     out_.all_but_compute_ns = gain(ideal);
   }
@@ -163,7 +165,9 @@ class Search {
       members.commands.insert(around.commands.begin(), around.commands.end());
       if (!is_first) continue;
       ++(is_edge ? line.edge : line.inside);
-      line.open += !is_edge && 2 * metrics::length_within(compute, {ran.start, ran.end}) < ran.end - ran.start;
+      const Nanoseconds covered_ns = metrics::length_within(compute, {ran.start, ran.end});
+      line.open += !is_edge && 2 * covered_ns < ran.end - ran.start;
+      line.open_ns += is_edge ? 0 : ran.end - ran.start - covered_ns;
       ++(is_edge ? line.lines_at_edge : line.lines_inside)[leading_line(command, op)];
       line.needed_at_once += around.kernels_until_needed == 0;
       line.made_just_before += around.kernels_since_made == 0;
@@ -229,6 +233,9 @@ class Search {
     const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, nothing, mended_) - mended_ns_;
     add_calls(line, collectives, noun, free_ns);
     if (!is_worth(free_ns)) return;
+    // Where compute covers them, all that they cost is what running together does: a cause of its own, but if fewer would do
+    const bool is_covered = 2 * collectives.open_ns < free_ns;
+    if (is_covered && !remedies_.is_summed_each(line.kind, line.axis)) return;
     Cause cause;
     name_lines(collectives.lines_inside, cause);
     cause.count = collectives.inside;
@@ -236,7 +243,9 @@ class Search {
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
-    if (at_once && just_made) {
+    if (is_covered) {
+      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " slows" : " slow") + " the kernels that hide them";
+    } else if (at_once && just_made) {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " stands" : " stand") + " between kernels";
       cause.because = line.kind == OpKind::all_gather ? "each brings together what was just computed, and what comes next needs all of it"
                                                       : "each sums what was just computed, and what comes next needs the sum";

@@ -43,12 +43,15 @@ std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
   return "issuing each one place earlier";
 }
 
+bool Remedies::is_summed_each(OpKind kind, const std::string& axis) const {
+  return kind == OpKind::reduce_scatter && of_shards(axis) && recorded_.number("micro-batches", 1) > 1 && recorded_.switch_value("accumulate.reduce") != "last";
+}
+
 std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regime) const {
   const std::string other = another_cut();
   if (axis == "tp") return other.empty() ? "a smaller tensor-parallel group" : other;
   if (!of_shards(axis)) return regime == Regime::latency ? "fewer, larger ones" : "";
-  const bool summed_each = kind == OpKind::reduce_scatter && recorded_.number("micro-batches", 1) > 1 && recorded_.switch_value("accumulate.reduce") != "last";
-  if (summed_each) return "--set accumulate.reduce=last (once a step, more memory)";
+  if (is_summed_each(kind, axis)) return "--set accumulate.reduce=last (once a step, more memory)";
   std::string remedy = more_sequences() + " (more to hide behind)";
   if (kind == OpKind::all_gather && recorded_.option("reshard") == "true") remedy += text(" or ", near() > 0 ? leave_group : "", "--reshard false (half the gathers, more memory)");
   return remedy;

@@ -17,6 +17,8 @@ class Remedies {
 
   // To begin these collectives earlier. May be empty.
   std::string earlier(program::OpKind kind, const std::string& axis) const;
+  // Are gradients summed after each micro-batch where once a step would do?
+  bool is_summed_each(program::OpKind kind, const std::string& axis) const;
   // To have fewer of them, smaller or fewer bytes, or more to hide them behind.
   std::string less_of(program::OpKind kind, const std::string& axis, Regime regime) const;
   std::string fewer_calls() const;

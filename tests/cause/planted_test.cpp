@@ -386,6 +386,17 @@ TEST(Planted, SumsOfEachMicroBatchNameTheSumOnceAStep) {
   EXPECT_EQ(headline(why_or_fail(last)).find("accumulate.reduce"), std::string::npos) << headline(why_or_fail(last));
 }
 
+// Where compute covers them they cost all the same: what they slow. Once a step is less of that.
+TEST(Planted, SumsOfEachMicroBatchAreNamedWhereComputeCoversThem) {
+  PlantedRun run = run_of({{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "32"}, {"micro-batches", "4"}, {"set", "accumulate.reduce=each"}});
+  measured_with(run, {});
+  const Why why = why_or_fail(run);
+  const Cause* cause = cause_of(why, "reduce-scatters of dp_shard slow the kernels that hide them");
+  ASSERT_NE(cause, nullptr) << to_text(why, 9);
+  EXPECT_NE(cause->remedy.find("--set accumulate.reduce=last"), std::string::npos);
+  EXPECT_EQ(cause_of(why, "reduce-scatters of dp_shard take longer"), nullptr);
+}
+
 TEST(Planted, GradientSumsThatAwaitTheEndOfBackwardByChoiceLeadAndNameTheChoice) {
   for (const char* how : {"naive", "flat"}) {
     const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}, {"set", std::string("data_parallel.reduce=") + how}}));
