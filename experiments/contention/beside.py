@@ -13,6 +13,7 @@ import argparse
 import collections
 import json
 import statistics
+import sys
 import tarfile
 
 COLLECTIVES = {"all_gather", "reduce_scatter", "all_reduce"}
@@ -22,8 +23,13 @@ MATMULS = ("linear_", "attention_scores", "attention_context", "attention_query"
 def kernels_of(pack, rank, step):
     """(begin, end, what it is) of a rank's kernels in a step, in us: compute, and collectives."""
     with tarfile.open(pack) as files:
-        name = next(n for n in files.getnames() if n.endswith(f"run/rank{rank}.json"))
+        name = next((n for n in files.getnames() if n.endswith(f"run/rank{rank}.json")), None)
+        if name is None:
+            sys.exit(f"{pack} has no rank {rank}: say how many there are with --ranks")
         events = json.load(files.extractfile(name))["traceEvents"]
+    traced = sorted({e["args"]["step"] for e in events if e.get("cat") == "kernel" and "step" in e.get("args", {})})
+    if step not in traced:
+        sys.exit(f"{pack} has no step {step}: name one of {traced} with --step")
     mine = [(e["ts"], e["ts"] + e["dur"], e["args"]) for e in events
             if e.get("ph") == "X" and e.get("cat") == "kernel" and e["args"].get("step") == step]
     return [k for k in mine if k[2]["op"] not in COLLECTIVES], [k for k in mine if k[2]["op"] in COLLECTIVES]
