@@ -120,16 +120,12 @@ base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const La
 }
 
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options) {
-  if (config.device != config::DeviceKind::cuda) {
-    base::Status alone = expect_no_launcher(config);
-    if (!alone) return alone.as_error();
-  }
-  switch (config.device) {
-    case config::DeviceKind::meta: return run_meta(config, options);
-    case config::DeviceKind::host: return run_threads(config, options);
-    case config::DeviceKind::cuda: return run_processes(config, options);
-  }
-  return base::Error{"no such device"};
+  base::Result<config::Launch> as = what_a_rank_is(config);
+  if (!as) return as.as_error();
+  config::RunConfig settled = config;
+  settled.launch = as.value();
+  if (config.device == config::DeviceKind::meta) return run_meta(settled, options);
+  return settled.launch == config::Launch::processes ? run_processes(settled, options) : run_threads(settled, options);
 }
 
 }  // namespace shardbook::launch
