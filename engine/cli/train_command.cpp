@@ -98,7 +98,9 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
 
   base::Result<TrainingConfig> made = training_config(line, asked, launch::gpus_available());
   if (!made) return refuse(console, made.error());
-  const config::RunConfig& config = made.value().config;
+  const base::Result<config::RunConfig> settled = launch::settle_ranks(made.value().config);
+  if (!settled) return refuse(console, settled.error());
+  const config::RunConfig& config = settled.value();
   std::optional<book::Lab> lab = asked;
   if (!lab && !config.lab.empty()) {
     base::Result<book::Lab> found = book::find_lab(book::project_root(), config.lab);

@@ -120,12 +120,10 @@ base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const La
 }
 
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options) {
-  base::Result<config::Launch> as = what_a_rank_is(config);
-  if (!as) return as.as_error();
-  config::RunConfig settled = config;
-  settled.launch = as.value();
-  if (config.device == config::DeviceKind::meta) return run_meta(settled, options);
-  return settled.launch == config::Launch::processes ? run_processes(settled, options) : run_threads(settled, options);
+  base::Result<config::RunConfig> settled = settle_ranks(config);
+  if (!settled) return settled.as_error();
+  if (config.device == config::DeviceKind::meta) return run_meta(settled.value(), options);
+  return settled.value().launch == config::Launch::processes ? run_processes(settled.value(), options) : run_threads(settled.value(), options);
 }
 
 }  // namespace shardbook::launch

@@ -82,6 +82,11 @@ struct LaunchOptions {
   std::function<void(device::Device&)> with_device;   // of tests: what a rank's device gets before it trains; may be empty
 };
 
+// The config with what a rank is settled: of cuda always a process, of meta a part of this one, of the host what was
+// asked for; and where a launcher started several processes, each is a rank. Errors: what was asked for, or who started
+// this process, does not fit the device. Idempotent; run() does it, too.
+base::Result<config::RunConfig> settle_ranks(config::RunConfig config);
+
 // Trains. The error is the first cause, one sentence. REQUIRES: config::validate has accepted the config.
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options);
 

@@ -22,10 +22,6 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
 base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
                                        const std::vector<RankOutcome>& ranks, const std::string& backend);
 
-// Of cuda always a process, of meta a part of this one, of the host as it was asked for: where a launcher started
-// several processes, each is a rank. Errors: what was asked for, or who started this process, does not fit the device.
-base::Result<config::Launch> what_a_rank_is(const config::RunConfig& config);
-
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options);
 base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options);
 base::Result<Outcome> run_processes(const config::RunConfig& config, const LaunchOptions& options);

@@ -12,22 +12,29 @@
 
 namespace shardbook::launch {
 
-base::Result<config::Launch> what_a_rank_is(const config::RunConfig& config) {
-  if (config.device == config::DeviceKind::cuda) return config::Launch::processes;
+base::Result<config::RunConfig> settle_ranks(config::RunConfig config) {
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) return launch.as_error();
   const std::string launcher = world::name_of(launch.value().launcher);
   const int started = launch.value().launcher == world::Launcher::none ? 1 : launch.value().place.size;
-  const bool processes_asked = config.launch == config::Launch::processes;
-  if (config.device == config::DeviceKind::meta) {
-    if (processes_asked && config.was_asked("launch")) return base::Error{"--launch processes needs ranks that run, and --device meta has shapes only: choose --device host"};
-    if (started == 1) return config::Launch::threads;
-    return base::Error{base::text(launcher, " started ", started, " processes, but all ranks of --device meta live in one: start it by itself, or use another device")};
+  const bool processes_asked = config.launch == config::Launch::processes && config.was_asked("launch");
+  const bool threads_asked = config.launch == config::Launch::threads && config.was_asked("launch");
+  switch (config.device) {
+    case config::DeviceKind::cuda: config.launch = config::Launch::processes; break;
+    case config::DeviceKind::meta:
+      if (processes_asked) return base::Error{"--launch processes needs ranks that compute, and --device meta has shapes only: choose --device host"};
+      if (started > 1) {
+        return base::Error{base::text(launcher, " started ", started, " processes, but all ranks of --device meta live in one: start it by itself, or use another device")};
+      }
+      break;
+    case config::DeviceKind::host:
+      if (started > 1 && threads_asked) {
+        return base::Error{base::text(launcher, " started ", started, " processes, and --launch threads has all ranks in one: leave one of the two out")};
+      }
+      if (started > 1) config.launch = config::Launch::processes;
+      break;
   }
-  if (started > 1 && !processes_asked && config.was_asked("launch")) {
-    return base::Error{base::text(launcher, " started ", started, " processes, and --launch threads has all ranks in one: leave one of the two out")};
-  }
-  return started > 1 ? config::Launch::processes : config.launch;
+  return config;
 }
 
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options) {

@@ -16,6 +16,7 @@
 #include <numeric>
 #include <optional>
 
+#include "engine/world/process_state.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/secret.hpp"
 #include "engine/world/wire.hpp"
@@ -48,6 +49,13 @@ Pipe make_pipe() {
   int ends[2];
   SHARDBOOK_CHECK(pipe2(ends, O_CLOEXEC) == 0, "pipe: ", std::strerror(errno));
   return {ends[0], ends[1]};
+}
+
+// "rank 3 (pid 4711) was killed by signal 9 (Killed)"
+std::string how_it_ended(int rank, const Child& child) {
+  const std::string who = base::text("rank ", rank, " (pid ", child.pid, ") ");
+  if (!WIFSIGNALED(child.status)) return who + base::text("ended with exit code ", WEXITSTATUS(child.status));
+  return who + base::text("was killed by signal ", WTERMSIG(child.status), " (", strsignal(WTERMSIG(child.status)), ")");
 }
 
 void write_all(int fd, const char* data, std::size_t size) {
@@ -308,27 +316,21 @@ void Family::reap() {
       stopped_ = true;
       continue;
     }
-    std::string end = base::text("rank ", rank, " (pid ", child.pid, ") ");
-    int code = 0;
-    if (WIFSIGNALED(child.status)) {
-      const int signal = WTERMSIG(child.status);
-      end += base::text("was killed by signal ", signal, " (", strsignal(signal), ")");
-      code = 128 + signal;
-      bad_ends_.insert(bad_ends_.begin(), end);
-    } else {
-      code = WEXITSTATUS(child.status);
-      end += base::text("ended with exit code ", code);
-      bad_ends_.push_back(end);
-    }
+    const bool by_signal = WIFSIGNALED(child.status);
+    const int code = by_signal ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+    bad_ends_.insert(by_signal ? bad_ends_.begin() : bad_ends_.end(), how_it_ended(static_cast<int>(rank), child));
     if (first_bad_code_ == 0 || (code > 128 && first_bad_code_ < 128)) first_bad_code_ = code;
     if (!first_bad_end_) first_bad_end_ = Clock::now();
   }
 }
 
 void Family::kill_stragglers() {
-  if (!first_bad_end_ || Clock::now() - *first_bad_end_ < options_.grace) return;
+  if (!first_bad_end_) return;
+  const bool over = Clock::now() - *first_bad_end_ >= options_.grace;
   for (Child& child : children_) {
     if (!child.running || child.killed_by_us || (held_ && &child == &children_[0])) continue;
+    // One that is stopped hears of nothing, however long it is given.
+    if (!over && state_of_process(child.pid) != ProcessState::stopped) continue;
     child.killed_by_us = true;
     kill(child.pid, SIGKILL);
   }
@@ -369,14 +371,13 @@ SpawnOutcome Family::outcome() {
   result.first_cause = report_text_.substr(0, report_text_.find('\n'));
   if (bad_ends_.empty()) return result;
 
-  // The ranks know the cause best, but only the parent knows which signal killed one.
-  const std::string& end = bad_ends_.front();
-  const bool by_signal = first_bad_code_ > 128;
-  if (result.first_cause.empty()) {
-    result.first_cause = end;
-  } else if (by_signal) {
-    result.first_cause += "; " + end;
+  // The ranks know the cause best, but only the parent knows how one that said nothing ended.
+  std::string end = first_bad_code_ > 128 || result.first_cause.empty() ? bad_ends_.front() : "";
+  for (std::size_t rank = 0; rank < children_.size(); ++rank) {
+    const bool is_cause = result.first_cause.starts_with(base::text("rank ", rank, " (pid ", children_[rank].pid, " "));
+    if (is_cause && !children_[rank].killed_by_us && result.first_cause.find(silent_end) != std::string::npos) end = how_it_ended(static_cast<int>(rank), children_[rank]);
   }
+  if (!end.empty()) result.first_cause += (result.first_cause.empty() ? "" : "; ") + end;
   return result;
 }
 

@@ -141,13 +141,15 @@ void HostBackend::check_patience() {
   const std::chrono::nanoseconds waited(longest.since == 0 ? 0 : program::host_now() - longest.since);
   if (waited < std::min(patience_.timeout, Patience::most_for_stopped)) return;
 
-  // Whose fault is it? One that does not run, else one that does not wait itself: who waits will name whom it waits for.
+  // Whose fault is it? One that cannot come, else one that does not wait itself: who waits will name whom it waits for.
   std::string culprits;
   const bool over = waited >= patience_.timeout, long_over = waited >= 2 * patience_.timeout;
   for (const base::Rank rank : longest.missing) {
-    const std::string ails = hall_.what_ails(rank);
-    if (ails.empty() && (!over || (hall_.roll().waits(rank) && !long_over))) continue;
-    culprits += base::text(culprits.empty() ? "" : " and ", hall_.name_of(rank), ails.empty() ? ", which does not come" : ", which " + ails);
+    const Condition condition = hall_.condition_of(rank);
+    if (condition == Condition::runs && (!over || (hall_.roll().waits(rank) && !long_over))) continue;
+    if (condition == Condition::gone && waited < patience_.timeout + Patience::more_for_gone) continue;
+    constexpr const char* ends[] = {", which does not come", ", which is stopped", ", which has ended"};
+    culprits += base::text(culprits.empty() ? "" : " and ", hall_.name_of(rank), ends[static_cast<int>(condition)]);
   }
   if (culprits.empty()) return;
   throw base::Failure(base::text("waited ", seconds_text(waited), " in ", longest.call, " for ", culprits, " (", longest.site, "; --comm-timeout ",

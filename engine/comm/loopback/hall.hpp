@@ -15,6 +15,12 @@
 
 namespace shardbook::comm {
 
+enum class Condition : std::uint8_t {
+  runs,      // as far as can be told
+  stopped,   // its process is
+  gone,      // it has failed, or its process has ended
+};
+
 class Hall {
  public:
   virtual ~Hall() = default;
@@ -23,17 +29,17 @@ class Hall {
   virtual Meetings& meetings(const mesh::Group& group) = 0;
   // Of all groups that are known here.
   virtual std::vector<Meetings*> all() = 0;
-  // "rank 3 (pid 4711)", and "is stopped" or "has ended" where its process does not run; "" else.
+  // "rank 3 (pid 4711)", and whether it can come.
   virtual std::string name_of(base::Rank rank) = 0;
-  virtual std::string what_ails(base::Rank rank) = 0;
+  virtual Condition condition_of(base::Rank rank) = 0;
   virtual std::string kind() const = 0;   // "loopback"
 };
 
 // How long a rank waits for others that do not come. Zero: for ever.
 struct Patience {
   std::chrono::milliseconds timeout{0};
-  // With one that does not run it is over earlier.
-  static constexpr std::chrono::milliseconds most_for_stopped{10'000};
+  // With one that is stopped it is over earlier; and one that is gone is left to the world to name, for so long.
+  static constexpr std::chrono::milliseconds most_for_stopped{10'000}, more_for_gone{3'000};
 };
 
 // This rank's backend in a hall, which outlives it.

@@ -25,7 +25,7 @@ class LoopbackHub final : public Hall, private Memories {
   Meetings& meetings(const mesh::Group& group) override;
   std::vector<Meetings*> all() override;
   std::string name_of(base::Rank rank) override { return base::text("rank ", rank); }
-  std::string what_ails(base::Rank) override { return ""; }
+  Condition condition_of(base::Rank) override { return Condition::runs; }
   std::string kind() const override { return "loopback"; }
 
  private:

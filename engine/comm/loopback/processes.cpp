@@ -25,13 +25,11 @@ class ProcessHall final : public Hall, private Memories {
     return all;
   }
   std::string name_of(base::Rank rank) override { return base::text("rank ", rank, " (pid ", process(rank), ")"); }
-  std::string what_ails(base::Rank rank) override {
-    switch (world::state_of_process(process(rank))) {
-      case world::ProcessState::stopped: return "is stopped";
-      case world::ProcessState::ended: return "has ended";
-      case world::ProcessState::running: break;
-    }
-    return roll_->presence(rank) == Presence::failed ? "has failed" : "";
+  Condition condition_of(base::Rank rank) override {
+    const world::ProcessState state = world::state_of_process(process(rank));
+    if (state == world::ProcessState::stopped) return Condition::stopped;
+    const bool gone = state == world::ProcessState::ended || roll_->presence(rank) == Presence::failed;
+    return gone ? Condition::gone : Condition::runs;
   }
   std::string kind() const override { return "shared memory"; }
 
