@@ -135,6 +135,19 @@ base::Result<Outcome> finish_rank(base::Rank rank, const base::Status& ran, cons
   return outcome;
 }
 
+// Who is stopped where no rank waits for it in a collective is found by its silence: a little later, so that where one
+// does the collective is told.
+base::Result<world::ProcessOptions> connection_options(const config::RunConfig& config) {
+  using namespace std::chrono_literals;
+  const world::Environment environment = world::process_environment();
+  base::Result<world::ProcessOptions> options = world::process_options(environment);
+  const bool left_open = !environment("SHARDBOOK_HEARTBEAT_TIMEOUT_S") && config.device == config::DeviceKind::host && config.comm_timeout > 0;
+  if (!options || !left_open) return options;
+  const std::chrono::milliseconds silence = std::max<std::chrono::milliseconds>(5s, patience_of(config).timeout + 2s);
+  options.value().heartbeat_timeout = std::min(options.value().heartbeat_timeout, silence);
+  return options;
+}
+
 // What a rank computes on, and what its numbers travel through; the second goes first.
 struct Equipment {
   std::unique_ptr<device::Device> device;
@@ -194,7 +207,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
                                   " ranks, and --tp ", config.tp, " --fsdp ", config.fsdp, config.dp > 1 ? base::text(" --dp ", config.dp) : "", " needs ", config.ranks,
                                   ": start as many, or change the layout")};
   }
-  base::Result<world::ProcessOptions> process = world::process_options(world::process_environment());
+  base::Result<world::ProcessOptions> process = connection_options(config);
   if (!process) return process.as_error();
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
   if (!source) return source.as_error();

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <iterator>
 #include <sstream>
 
 #include "engine/launch/launch.hpp"
@@ -25,6 +27,13 @@ struct Fault {
   std::int64_t step = 0;
   std::string where, what;
 };
+
+constexpr const char* names[] = {"killed", "stopped", "throws", "exits", "memory"};
+What what_of(const std::string& name) {
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  SHARDBOOK_CHECK(found != std::end(names), "there is no fault '", name, "'");
+  return static_cast<What>(found - std::begin(names));
+}
 
 void go_wrong(const What& what) {
   switch (what) {
@@ -60,17 +69,14 @@ int train_rank_of_test(const std::string& config_file) {
   LaunchOptions options;
   options.with_device = [&](device::Device& device) {
     if (device.recorder().rank() != fault.rank) return;
+    if (fault.where == "setup") return go_wrong(what_of(fault.what));
     // Issued before the op, it goes wrong when the device runs it: what was issued earlier has run, nothing later has.
     device.set_before_op([&](device::Lane lane, const program::OpDesc& desc) {
       const bool now = !done && lane.recorder().step() == fault.step && is_there(fault.where, lane.recorder().key().phase, desc);
       if (!now) return;
       done = true;
-      constexpr const char* names[] = {"killed", "stopped", "throws", "exits", "memory"};
-      for (int what = 0; what < 5; ++what) {
-        if (fault.what != names[what]) continue;
-        lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), static_cast<What>(what), &go_wrong,
-                             static_cast<void (*)(const What&, const device::CudaQueue&)>(nullptr));
-      }
+      lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), what_of(fault.what), &go_wrong,
+                           static_cast<void (*)(const What&, const device::CudaQueue&)>(nullptr));
     });
   };
   const base::Result<Outcome> outcome = run(config.value(), options);

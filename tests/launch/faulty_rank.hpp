@@ -7,7 +7,7 @@ namespace shardbook::launch::test {
 
 // Set in a test's process and so in its ranks': "RANK STEP WHERE WHAT", such as "3 3 backward killed". WHERE is forward,
 // backward, reduction or optimizer: the fault comes when the rank's device runs the first op of that kind in that
-// step. WHAT is killed, stopped, throws, exits or memory (more of it than there is).
+// step; or setup: before the rank meets the others. WHAT is killed, stopped, throws, exits or memory (more of it than there is).
 inline constexpr const char* fault_variable = "SHARDBOOK_TEST_FAULT";
 
 // The folder of a run whose ranks are not started by ourselves.

@@ -13,6 +13,7 @@
 
 #include "engine/launch/journal.hpp"
 #include "engine/launch/launch.hpp"
+#include "engine/launch/recover.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/world/spawn.hpp"
 #include "engine/world/wire.hpp"
@@ -156,6 +157,65 @@ TEST(FaultOfRankZero, WhichServesTheOthersIsNamedToo) {
 }
 
 TEST(FaultOfMemory, IsNamed) { expect_named_end({"memory", "forward", 1}); }
+
+// A run whose ranks have nothing recorded yet leaves no folder.
+TEST(FaultOfSetup, ARankThatIsStoppedIsNamedByItsSilence) {
+  const Folder folder;
+  ::setenv(test::fault_variable, "2 0 setup stopped", 1);
+  const base::Result<Outcome> outcome = run(small({{"launch", "processes"}, {"comm-timeout", "0.6"}, {"out", folder.run()}}), {});
+  ::unsetenv(test::fault_variable);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error().find("rank 2 (pid "), 0u) << outcome.error();
+  EXPECT_NE(outcome.error().find("has been silent for 5."), std::string::npos) << outcome.error();
+  EXPECT_FALSE(fs::exists(folder.run()));
+  EXPECT_EQ(tests::children_left(), "");
+}
+
+// A child that starts ranks which train for ever; returns when all have come some steps far.
+pid_t train_in_child(const std::string& out) {
+  const config::RunConfig config = small({{"steps", "1000000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"out", out}});
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const base::Result<Outcome> outcome = run(config, {});
+    ::_exit(!outcome ? 1 : outcome.value().stopped_early ? 3 : 0);
+  }
+  const auto steps = [&] {
+    const auto remains = read_journal((fs::path(out) / "rank3.partial").string());
+    return remains ? remains.value().outcome.results.size() : 0;
+  };
+  for (int tries = 0; tries < 1000 && steps() < 6; ++tries) std::this_thread::sleep_for(20ms);
+  EXPECT_GE(steps(), 6u);
+  return child;
+}
+
+TEST(Signals, CtrlCEndsAllRanksAfterTheSameStepAndTheRunIsWhole) {
+  const Folder folder;
+  const pid_t child = train_in_child(folder.run());
+  ::kill(child, SIGINT);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  const auto read = timeline::read(folder.run());
+  ASSERT_TRUE(read) << read.error();
+  EXPECT_EQ(read.value().steps.size(), 8u);
+  EXPECT_EQ(read.value().ranks.size(), 4u);
+}
+
+TEST(Signals, AKilledParentTakesItsRanksAlongAndTheRunCanBeRecovered) {
+  const Folder folder;
+  const pid_t child = train_in_child(folder.run());
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  // What a rank holds locked is free when it is gone.
+  base::Result<Outcome> outcome = base::Error{"not tried"};
+  for (int tries = 0; tries < 250 && !outcome; ++tries) {
+    std::this_thread::sleep_for(20ms);
+    outcome = recover(folder.run());
+  }
+  ASSERT_TRUE(outcome) << outcome.error();
+  EXPECT_GE(outcome.value().results.size(), 6u);
+  EXPECT_EQ(timeline::read(folder.run()).value().steps.size(), 8u);
+}
 
 // --- As others start us ----------------------------------------------------------------------------
 
