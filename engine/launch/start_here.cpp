@@ -32,6 +32,7 @@ base::Result<config::RunConfig> settle_ranks(config::RunConfig config) {
         return base::Error{base::text(launcher, " started ", started, " processes, and --launch threads has all ranks in one: leave one of the two out")};
       }
       if (started > 1) config.launch = config::Launch::processes;
+      if (config.is_open("comm-timeout")) config.comm_timeout = config::usual_comm_timeout(config);
       break;
   }
   return config;

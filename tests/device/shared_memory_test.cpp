@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 
 #include "engine/base/check.hpp"
 #include "engine/device/host/shared_host_device.hpp"
 
 namespace shardbook::device {
 namespace {
+
+using Address = SharedMemory::Address;
 
 std::string error_of(const std::function<void()>& act) {
   try {
@@ -64,6 +67,14 @@ TEST(SharedMemory, OfAnotherMarkOrOfNobodyIsRefusedInOneSentence) {
   if (child == 0) ::_exit(0);
   ::waitpid(child, nullptr, 0);
   EXPECT_NE(error_of([&] { SharedMemory(child, 5, own.mark()); }).find("No such file or directory"), std::string::npos);
+}
+
+TEST(SharedMemory, ThatIsTooMuchIsRefusedAndTheNextPieceIsGiven) {
+  SharedMemory own;
+  EXPECT_NE(error_of([&] { own.reserve(base::Bytes{1} << 50); }).find("in one piece"), std::string::npos);
+  EXPECT_NE(error_of([&] { own.reserve(base::Bytes{1} << 48); }).find("the system gave no room"), std::string::npos);
+  EXPECT_EQ(error_of([&] { own.allocate(base::Bytes{1} << 44); }).find("the system has "), 0u);
+  EXPECT_LT(own.address_of(own.allocate(1000)), Address{64} << 20) << "it goes on where it was";
 }
 
 TEST(SharedMemory, GivesNoAddressOfWhatIsNotItsOwn) {

@@ -103,7 +103,9 @@ void expect_named_end(const Planted& fault) {
   const Folder folder;
   const std::set<std::string> segments = tests::named_segments();
   ::setenv(test::fault_variable, base::text(fault.rank, " 3 ", fault.where, " ", fault.what).c_str(), 1);
-  const config::RunConfig config = small({{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "0.6"}, {"out", folder.run()}});
+  // Only a stopped rank is found by waiting.
+  const char* timeout = fault.what == "stopped" ? "0.6" : "60";
+  const config::RunConfig config = small({{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", timeout}, {"out", folder.run()}});
   const auto begin = std::chrono::steady_clock::now();
   const base::Result<Outcome> outcome = run(config, {});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

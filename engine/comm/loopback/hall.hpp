@@ -35,8 +35,7 @@ class Hall {
   virtual std::string kind() const = 0;   // "loopback"
 };
 
-// How long a rank waits for others that do not come. Zero: for ever. (The run's default is that of PyTorch for NCCL, ten
-// minutes: pytorch/pytorch@4c2f2809, torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp, kProcessGroupNCCLDefaultTimeout.)
+// How long a rank waits for others that do not come. Zero: for ever.
 struct Patience {
   std::chrono::milliseconds timeout{0};
   // With one that is stopped it is over earlier; and one that is gone is left to the world to name, for so long.

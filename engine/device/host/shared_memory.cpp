@@ -9,6 +9,8 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <functional>
 #include <utility>
 
 #include "engine/base/check.hpp"
@@ -25,6 +27,14 @@ constexpr std::size_t mark_bytes = 32;
 
 Address length_of(int chunk) { return first_chunk << chunk; }
 Address begin_of(int chunk) { return length_of(chunk) - first_chunk; }
+// What the system could give without taking it from anybody; without a word from it, everything.
+Address memory_available() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string name, rest; file >> name && name != "MemAvailable:";) std::getline(file, rest);
+  Address kib = 0;
+  return file >> kib ? kib << 10 : ~Address{0};
+}
+
 int chunk_of(Address address) { return static_cast<int>(std::bit_width(address / first_chunk + 1)) - 1; }
 
 }  // namespace
@@ -79,23 +89,28 @@ std::byte* SharedMemory::chunk(int number) {
 void* SharedMemory::take(base::Bytes bytes, bool at_once) {
   SHARDBOOK_CHECK(own_, "memory of another process is not given out here");
   const Address length = (std::max<Address>(static_cast<Address>(bytes), 1) + alignment - 1) / alignment * alignment;
+  // The kernel promises more of such memory than there is, and kills somebody when it cannot keep that.
+  if (at_once && length >= first_chunk && length > memory_available()) {
+    throw base::Failure(base::text("the system has ", memory_available() >> 20, " MiB"));
+  }
   // The first chunk, from here on, that holds it whole.
-  int number = chunk_of(next_);
-  while (next_ + length > begin_of(number) + length_of(number)) {
-    next_ = begin_of(++number);
-    if (number == most_chunks) throw base::Failure("the memory that a process shares is used up");
+  Address address = next_;
+  int number = chunk_of(address);
+  while (address + length > begin_of(number) + length_of(number)) {
+    address = begin_of(++number);
+    if (number == most_chunks) throw base::Failure(base::text("no process shares ", length >> 20, " MiB in one piece"));
   }
   std::byte* memory = chunk(number);
-  const off_t end = static_cast<off_t>(next_ + length);
+  const off_t end = static_cast<off_t>(address + length);
   const off_t now = ::lseek(file_, 0, SEEK_END);
   if (now < end && ::ftruncate(file_, static_cast<off_t>(begin_of(number) + length_of(number))) != 0) {
     throw base::Failure(base::text("the system gave no memory (", std::strerror(errno), ")"));
   }
   // Taken at once, for a page that is missing when it is touched ends the process without a word.
-  if (at_once && ::fallocate(file_, 0, static_cast<off_t>(next_), static_cast<off_t>(length)) != 0) {
+  if (at_once && ::fallocate(file_, 0, static_cast<off_t>(address), static_cast<off_t>(length)) != 0) {
     throw base::Failure(base::text("the system gave no memory (", std::strerror(errno), ")"));
   }
-  const Address address = std::exchange(next_, next_ + length);
+  next_ = address + length;
   return memory + (address - begin_of(number));
 }
 
