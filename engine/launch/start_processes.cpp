@@ -72,6 +72,9 @@ base::Result<Outcome> spawn(const config::RunConfig& config, const LaunchOptions
   }
   world::SpawnOptions options;
   options.stopped_code = stopped_rank_code;
+  // Later than who waits for it in a collective would name it
+  const auto patience = std::min(patience_of(config).timeout, comm::Patience::most_for_stopped);
+  if (config.device == config::DeviceKind::host && patience.count() > 0) options.longest_stop = patience + std::chrono::seconds(3);
   if (launch.write_run) options.environment.emplace_back(folder_variable, folder.path());
   if (const char* nodes = std::getenv("SHARDBOOK_NODES")) pretend_nodes(nodes, options);
   std::vector<std::string> arguments{"train", "--config", file.string()};

@@ -37,6 +37,8 @@ struct Child {
   std::string line;  // the begun line of its stderr
   bool running = true;
   bool killed_by_us = false;
+  std::optional<Clock::time_point> stopped_since;
+  bool stopped_too_long = false;   // and killed for it
   int status = 0;
 };
 
@@ -54,6 +56,7 @@ Pipe make_pipe() {
 // "rank 3 (pid 4711) was killed by signal 9 (Killed)"
 std::string how_it_ended(int rank, const Child& child) {
   const std::string who = base::text("rank ", rank, " (pid ", child.pid, ") ");
+  if (child.stopped_too_long) return who + "was stopped, and killed when it did not go on";
   if (!WIFSIGNALED(child.status)) return who + base::text("ended with exit code ", WEXITSTATUS(child.status));
   return who + base::text("was killed by signal ", WTERMSIG(child.status), " (", strsignal(WTERMSIG(child.status)), ")");
 }
@@ -309,7 +312,12 @@ void Family::pass_on_signals() {
 void Family::reap() {
   for (std::size_t rank = 0; rank < children_.size(); ++rank) {
     Child& child = children_[rank];
-    if (!child.running || waitpid(child.pid, &child.status, WNOHANG) != child.pid) continue;
+    const bool too_long = child.stopped_since && options_.longest_stop.count() > 0 && Clock::now() - *child.stopped_since > options_.longest_stop;
+    if (child.running && too_long && !child.stopped_too_long) child.stopped_too_long = kill(child.pid, SIGKILL) == 0;
+    if (!child.running || waitpid(child.pid, &child.status, WNOHANG | WUNTRACED | WCONTINUED) != child.pid) continue;
+    if (WIFSTOPPED(child.status)) child.stopped_since = Clock::now();
+    if (WIFCONTINUED(child.status)) child.stopped_since.reset();
+    if (WIFSTOPPED(child.status) || WIFCONTINUED(child.status)) continue;
     child.running = false;
     if (child.status == 0 || child.killed_by_us) continue;
     if (options_.stopped_code != 0 && WIFEXITED(child.status) && WEXITSTATUS(child.status) == options_.stopped_code) {

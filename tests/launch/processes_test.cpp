@@ -161,14 +161,14 @@ TEST(FaultOfRankZero, WhichServesTheOthersIsNamedToo) {
 TEST(FaultOfMemory, IsNamed) { expect_named_end({"memory", "forward", 1}); }
 
 // A run whose ranks have nothing recorded yet leaves no folder.
-TEST(FaultOfSetup, ARankThatIsStoppedIsNamedByItsSilence) {
+TEST(FaultOfSetup, ARankThatIsStoppedIsKilledAndNamed) {
   const Folder folder;
   ::setenv(test::fault_variable, "2 0 setup stopped", 1);
   const base::Result<Outcome> outcome = run(small({{"launch", "processes"}, {"comm-timeout", "0.6"}, {"out", folder.run()}}), {});
   ::unsetenv(test::fault_variable);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().find("rank 2 (pid "), 0u) << outcome.error();
-  EXPECT_NE(outcome.error().find("has been silent for 5."), std::string::npos) << outcome.error();
+  EXPECT_NE(outcome.error().find("was stopped, and killed when it did not go on"), std::string::npos) << outcome.error();
   EXPECT_FALSE(fs::exists(folder.run()));
   EXPECT_EQ(tests::children_left(), "");
 }

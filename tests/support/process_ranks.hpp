@@ -32,11 +32,13 @@ struct ProcessEnds {
   double seconds = 0;
 };
 
-// What anybody could see of shared memory that was left behind.
+// Shared memory that was left behind would be a file of a name here. (Other tests' folders come and go beside it.)
 inline std::set<std::string> named_segments() {
   std::set<std::string> names;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) names.insert(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+    if (entry.is_regular_file(ignored)) names.insert(entry.path().filename().string());
+  }
   return names;
 }
 

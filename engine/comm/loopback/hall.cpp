@@ -77,13 +77,12 @@ std::string seconds_text(std::chrono::nanoseconds time) {
 class HostBackend final : public Backend {
  public:
   HostBackend(Hall& hall, device::HostDevice& device, Patience patience)
-      : hall_(hall), rank_(device.recorder().rank()), patience_(patience), exceptions_(std::uncaught_exceptions()) {
+      : hall_(hall), device_(device), rank_(device.recorder().rank()), patience_(patience), exceptions_(std::uncaught_exceptions()) {
     hall_.roll().enter(rank_);
-    device.set_await_peers([this] { await_change(); });
-    device_ = &device;
+    device_.set_await_peers([this] { await_change(); });
   }
   ~HostBackend() override {
-    device_->set_await_peers({});
+    device_.set_await_peers({});
     hall_.roll().leave(rank_, std::uncaught_exceptions() > exceptions_);
   }
   std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override {
@@ -104,10 +103,10 @@ class HostBackend final : public Backend {
   void check_patience();
 
   Hall& hall_;
+  device::HostDevice& device_;
   base::Rank rank_;
   Patience patience_;
   int exceptions_;
-  device::HostDevice* device_ = nullptr;
   std::uint32_t seen_ = 0;
   std::vector<std::pair<Meetings*, int>> mine_;   // with this rank's place in each
 };

@@ -146,8 +146,14 @@ void Meetings::tell(Place& place, const std::vector<int>& indices, int only, std
   }
   for (const std::size_t entry : here) {
     if (only >= 0 && indices[entry] != only) continue;
+    const base::Rank rank = ranks_[static_cast<std::size_t>(indices[entry])];
     const Entry& left = place.entry(static_cast<int>(entry));
-    found.push_back({ranks_[static_cast<std::size_t>(indices[entry])], left.since, call_text(left.visit) + " over " + axis_, site_text(left.visit, left.file.data()), missing});
+    found.push_back({rank, left.since, call_text(left.visit) + " over " + axis_, site_text(left.visit, left.file.data()), missing});
+    if (!missing.empty()) continue;
+    // All have come, and one of the others does the work.
+    for (const int other : indices) {
+      if (other != indices[entry]) found.back().missing.push_back(ranks_[static_cast<std::size_t>(other)]);
+    }
   }
 }
 

@@ -49,7 +49,7 @@ class Meetings {
     base::Rank rank = 0;
     base::Nanoseconds since = 0;        // steady clock
     std::string call, site;             // "all_reduce 3 over tp", "8 f32, forward; engine/model/block.cpp:20"
-    std::vector<base::Rank> missing;
+    std::vector<base::Rank> missing;    // where none is: the others, one of whom does the work
   };
   // Those of this rank; of all ranks of the group for -1, which is for when nothing moves any more.
   std::vector<Waiting> waiting(int index = -1) const;

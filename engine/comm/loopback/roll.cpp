@@ -42,7 +42,6 @@ void Roll::expect(base::Rank rank) {
 
 void Roll::enter(base::Rank rank) {
   RollSheet::Row& row = row_of(rank);
-  std::atomic_ref<std::int32_t>(row.process).store(::getpid());
   Number(row.waits).store(0);
   Number(row.presence).store(static_cast<std::uint32_t>(Presence::here));
   changed();
@@ -94,6 +93,5 @@ bool Roll::all_wait(std::uint32_t seen) const {
 
 Presence Roll::presence(base::Rank rank) const { return presence_of(row_of(rank)); }
 bool Roll::waits(base::Rank rank) const { return Number(row_of(rank).waits).load() != 0; }
-pid_t Roll::process(base::Rank rank) const { return std::atomic_ref<std::int32_t>(row_of(rank).process).load(); }
 
 }  // namespace shardbook::comm

@@ -10,8 +10,6 @@
 // distributed termination detection", counts: only that all see the counter here.)
 #pragma once
 
-#include <sys/types.h>
-
 #include <array>
 #include <cstdint>
 
@@ -29,7 +27,6 @@ struct RollSheet {
     std::uint32_t presence = 0;
     std::uint32_t waits = 0;      // 1: it can do nothing since it saw `looked`
     std::uint32_t looked = 0;
-    std::int32_t process = 0;
   };
   std::uint32_t events = 0;
   std::uint32_t sleepers = 0;
@@ -56,7 +53,6 @@ class Roll {
 
   Presence presence(base::Rank rank) const;
   bool waits(base::Rank rank) const;
-  pid_t process(base::Rank rank) const;
 
  private:
   RollSheet::Row& row_of(base::Rank rank) const;
