@@ -47,7 +47,7 @@ std::string field(const std::string& name, const std::string& value) {
 
 const char* where_ranks_live(const config::RunConfig& config) {
   switch (config.device) {
-    case DeviceKind::host: return "threads of this machine (--device host)";
+    case DeviceKind::host: return config.launch == config::Launch::processes ? "processes of this machine (--device host)" : "threads of this machine (--device host)";
     case DeviceKind::meta: return "shapes only, nothing is computed (--device meta)";
     case DeviceKind::cuda: return "a process and a GPU each (--device cuda)";
   }

@@ -74,14 +74,15 @@ std::string notes_text(const std::vector<std::string>& said) {
   return out;
 }
 
-// Whatever can be refused before a rank starts and a folder is made. Data on the host are launch::run's to refuse: it
-// opens them once for all ranks.
+// Whatever can be refused before a rank starts and a folder is made. Data of threads are launch::run's to refuse: it
+// opens them once for all.
 base::Status refuse_early(const config::RunConfig& config) {
   if (config.clock == config::Clock::modelled) {
     base::Result<simulate::Profile> profile = simulate::find_profile(config.profile);
     if (!profile) return profile.as_error();
   }
-  if (config.device != config::DeviceKind::cuda) return base::Done{};
+  const bool threads = config.device == config::DeviceKind::host && config.launch == config::Launch::threads;
+  if (threads || config.device == config::DeviceKind::meta) return base::Done{};
   base::Result<std::unique_ptr<data::TokenSource>> source = launch::open_source(config);
   return source ? base::Status(base::Done{}) : base::Status(source.as_error());
 }
@@ -95,7 +96,9 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
 
   base::Result<TrainingConfig> made = training_config(line, asked, launch::gpus_available());
   if (!made) return refuse(console, made.error());
-  const config::RunConfig& config = made.value().config;
+  const base::Result<config::RunConfig> settled = launch::settle_ranks(made.value().config);
+  if (!settled) return refuse(console, settled.error());
+  const config::RunConfig& config = settled.value();
   std::optional<book::Lab> lab = asked;
   if (!lab && !config.lab.empty()) {
     base::Result<book::Lab> found = book::find_lab(book::project_root(), config.lab);
@@ -108,13 +111,14 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   // once; else with the first step, when nothing can be refused any more.
   std::ostream& words = config.json ? console.err : console.out;
   const bool on_gpus = config.device == config::DeviceKind::cuda;
-  const bool spawns = on_gpus && config.ranks > 1 && speaker.launcher == world::Launcher::none;
+  const bool processes = on_gpus || (config.device == config::DeviceKind::host && config.launch == config::Launch::processes);
+  const bool spawns = processes && config.ranks > 1 && speaker.launcher == world::Launcher::none;
   const std::string heading = heading_text(config, lab);
   std::string unsaid;
   if (speaker.is_first() && !speaker.has_parent()) unsaid = notes_text(made.value().said);
   if (speaker.is_first() && !spawns) unsaid += heading;
   const auto begin_to_speak = [&] { words << std::exchange(unsaid, "") << std::flush; };
-  if (on_gpus) begin_to_speak();
+  if (on_gpus || spawns) begin_to_speak();
 
   launch::LaunchOptions options;
   // Ranks that we start ourselves record what the user typed, not the line that they were started by.

@@ -101,6 +101,7 @@ struct RunConfig {
   Clock clock = Clock::modelled;
   std::string profile = "h200x8";   // machine profile of the modelled clock: a name or a file
   Launch launch = Launch::threads;
+  double comm_timeout = 0;          // seconds that a rank of the host waits in a collective; 0 = for ever
 
   // Layout: ranks == tp * fsdp * dp once validated.
   int tp = 1;
@@ -215,5 +216,10 @@ std::string to_json(const RunConfig& config);
 // that was not asked for shrinks until it fits them. Notes say what was chosen and why. Paths of
 // data become absolute, so that the stored config holds from any folder. Idempotent.
 base::Result<RunConfig> validate(RunConfig config, int gpus_available);
+
+// What an open comm-timeout is. A thread cannot be stopped alone, and a deadlock is known without: threads wait for
+// ever. Processes wait as long as PyTorch's with NCCL, and in a lab 10 s.
+// Source: pytorch/pytorch@4c2f2809, torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp, kProcessGroupNCCLDefaultTimeout: ten minutes.
+double usual_comm_timeout(const RunConfig& config);
 
 }  // namespace shardbook::config

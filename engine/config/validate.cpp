@@ -50,6 +50,7 @@ Status settle_device(RunConfig& config, int gpus) {
                  "`shardbook doctor` say what is missing"};
   }
   if (config.is_open("launch")) config.launch = cuda ? Launch::processes : Launch::threads;
+  if (config.is_open("comm-timeout")) config.comm_timeout = usual_comm_timeout(config);
   if (config.is_open("clock")) config.clock = cuda ? Clock::measured : Clock::modelled;
 
   if (cuda && config.clock != Clock::measured) {
@@ -263,6 +264,11 @@ Status settle_data(RunConfig& config) {
 
 }  // namespace
 
+double usual_comm_timeout(const RunConfig& config) {
+  if (config.launch == Launch::threads) return 0;
+  return config.device == DeviceKind::host && !config.lab.empty() ? 10 : 600;
+}
+
 base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   config.notes.clear();
   if (Status status = settle_device(config, gpus_available); !status) return status.as_error();
@@ -276,6 +282,9 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = check_switches(config); !status) return status.as_error();
   if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
     config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");
+  }
+  if (config.device == DeviceKind::cuda && config.was_asked("comm-timeout") && config.comm_timeout != usual_comm_timeout(config)) {
+    config.notes.push_back("--comm-timeout is kept by ranks of --device host; on GPUs a collective waits until a rank fails or is silent for 15 s (SHARDBOOK_HEARTBEAT_TIMEOUT_S)");
   }
   for (std::string& warning : warnings(config)) config.notes.push_back(std::move(warning));
   return config;

@@ -61,6 +61,7 @@ void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& bod
     run(lane.stream->id(), body, program::no_op);
     return;
   }
+  if (before_op_) before_op_(lane, desc);
   const program::OpIndex op = recorder_.op(lane.stream->id(), desc, lane.where);
   longer_ = program::class_of(desc.kind) == program::OpClass::compute ? slower_.kernel : 0;
   run(lane.stream->id(), body, timed_ ? op : program::no_op);

@@ -166,6 +166,9 @@ class Device {
   void make_slower(Slower by) { slower_ = by; }
   void leave_out_waits(std::string event_ends_in) { left_out_ = std::move(event_ends_in); }
 
+  // Of tests: called with each op of a step before it is issued.
+  void set_before_op(std::function<void(Lane, const program::OpDesc&)> before_op) { before_op_ = std::move(before_op); }
+
   // Storage bytes of all that was allocated.
   base::Bytes allocated_bytes() const { return allocated_bytes_; }
 
@@ -198,6 +201,7 @@ class Device {
   std::string left_out_;
   base::Bytes allocated_bytes_ = 0;
   std::function<void()> watch_;
+  std::function<void(Lane, const program::OpDesc&)> before_op_;
 };
 
 inline program::Recorder& Lane::recorder() const { return stream->device().recorder(); }

@@ -120,16 +120,10 @@ base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const La
 }
 
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options) {
-  if (config.device != config::DeviceKind::cuda) {
-    base::Status alone = expect_no_launcher(config);
-    if (!alone) return alone.as_error();
-  }
-  switch (config.device) {
-    case config::DeviceKind::meta: return run_meta(config, options);
-    case config::DeviceKind::host: return run_threads(config, options);
-    case config::DeviceKind::cuda: return run_processes(config, options);
-  }
-  return base::Error{"no such device"};
+  base::Result<config::RunConfig> settled = settle_ranks(config);
+  if (!settled) return settled.as_error();
+  if (config.device == config::DeviceKind::meta) return run_meta(settled.value(), options);
+  return settled.value().launch == config::Launch::processes ? run_processes(settled.value(), options) : run_threads(settled.value(), options);
 }
 
 }  // namespace shardbook::launch

@@ -1,9 +1,10 @@
 // launch: how do I start it?
 //
 // From a validated config to ranks that run, and from their records to a run on disk. Where the ranks live:
-//   host   threads of this process
+//   host   threads of this process, or processes of this host
 //   meta   one after the other in this process: nothing is exchanged
-//   cuda   a process a GPU: started by us, or by torchrun, mpirun or srun (their variables are read)
+//   cuda   a process a GPU
+// Processes are started by us, or by torchrun, mpirun or srun (their variables are read).
 // Each rank trains and keeps its record; at the end rank 0 has them all, resolves or aligns their times, writes the
 // run folder and says what came of it.
 //
@@ -78,7 +79,13 @@ struct LaunchOptions {
   std::string command;                             // as it was typed, for run.json
   std::string source_root;                         // root of the project, for source excerpts; may be empty
   bool write_run = true;                           // false: keep everything in memory (tests)
+  std::function<void(device::Device&)> with_device;   // of tests: what a rank's device gets before it trains; may be empty
 };
+
+// The config with what a rank is settled: of cuda always a process, of meta a part of this one, of the host what was
+// asked for; and where a launcher started several processes, each is a rank. Errors: what was asked for, or who started
+// this process, does not fit the device. Idempotent; run() does it, too.
+base::Result<config::RunConfig> settle_ranks(config::RunConfig config);
 
 // Trains. The error is the first cause, one sentence. REQUIRES: config::validate has accepted the config.
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options);

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/comm/loopback/hall.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/launch/rank.hpp"
 #include "engine/launch/run_folder.hpp"
@@ -21,13 +22,13 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
 base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
                                        const std::vector<RankOutcome>& ranks, const std::string& backend);
 
-// The ranks of host and meta live in one process: being one of several that a launcher started is refused, as is
-// asking for processes.
-base::Status expect_no_launcher(const config::RunConfig& config);
-
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options);
 base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options);
 base::Result<Outcome> run_processes(const config::RunConfig& config, const LaunchOptions& options);
+
+// What the ranks of the host store numbers as, and how long they wait for each other.
+device::Storage storage_of(const config::RunConfig& config);
+comm::Patience patience_of(const config::RunConfig& config);
 
 // What is linked in and found: ("shardbook", "0.1.0"), ("CUDA driver", "13.0") …
 std::vector<std::pair<std::string, std::string>> versions();

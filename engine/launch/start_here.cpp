@@ -12,18 +12,30 @@
 
 namespace shardbook::launch {
 
-base::Status expect_no_launcher(const config::RunConfig& config) {
-  const char* device = config::name_of(config.device);
-  if (config.launch == config::Launch::processes && config.was_asked("launch")) {
-    return base::Error{base::text("--launch processes needs --device cuda: the ranks of --device ", device, " are threads of one process")};
-  }
+base::Result<config::RunConfig> settle_ranks(config::RunConfig config) {
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) return launch.as_error();
-  if (launch.value().launcher != world::Launcher::none && launch.value().place.size > 1) {
-    return base::Error{base::text(world::name_of(launch.value().launcher), " started ", launch.value().place.size,
-                                  " processes, but the ranks of --device ", device, " live in one: start it by itself, or use --device cuda")};
+  const std::string launcher = world::name_of(launch.value().launcher);
+  const int started = launch.value().launcher == world::Launcher::none ? 1 : launch.value().place.size;
+  const bool processes_asked = config.launch == config::Launch::processes && config.was_asked("launch");
+  const bool threads_asked = config.launch == config::Launch::threads && config.was_asked("launch");
+  switch (config.device) {
+    case config::DeviceKind::cuda: config.launch = config::Launch::processes; break;
+    case config::DeviceKind::meta:
+      if (processes_asked) return base::Error{"--launch processes needs ranks that compute, and --device meta has shapes only: choose --device host"};
+      if (started > 1) {
+        return base::Error{base::text(launcher, " started ", started, " processes, but all ranks of --device meta live in one: start it by itself, or use another device")};
+      }
+      break;
+    case config::DeviceKind::host:
+      if (started > 1 && threads_asked) {
+        return base::Error{base::text(launcher, " started ", started, " processes, and --launch threads has all ranks in one: leave one of the two out")};
+      }
+      if (started > 1) config.launch = config::Launch::processes;
+      if (config.is_open("comm-timeout")) config.comm_timeout = config::usual_comm_timeout(config);
+      break;
   }
-  return base::Done{};
+  return config;
 }
 
 base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOptions& options) {
@@ -42,6 +54,15 @@ base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOpti
   return conclude(config, options, folder, ranks, "meta");
 }
 
+device::Storage storage_of(const config::RunConfig& config) {
+  const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
+  return {stored, stored};
+}
+
+comm::Patience patience_of(const config::RunConfig& config) {
+  return {std::chrono::milliseconds(static_cast<std::int64_t>(config.comm_timeout * 1000))};
+}
+
 base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchOptions& options) {
   // Whatever can be refused is refused before a rank starts.
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
@@ -53,7 +74,6 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
     folder = std::move(made).value();
   }
 
-  const base::DType stored = config.host_dtype == config::HostDtype::f64 ? base::DType::f64 : base::DType::f32;
   comm::LoopbackHub hub;
   std::vector<RankOutcome> ranks(static_cast<std::size_t>(config.ranks));
   // Devices outlive all ranks: where one fails, another may still carry out a collective that reads its memory.
@@ -61,9 +81,10 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   base::SignalGuard signals;
   const base::Status ran = world::run_threads(config.ranks, [&](world::World& world) {
     std::unique_ptr<device::HostDevice>& own = devices[static_cast<std::size_t>(world.rank())];
-    own = std::make_unique<device::HostDevice>(device::Storage{stored, stored}, world.rank(), config.drain_seed);
+    own = std::make_unique<device::HostDevice>(storage_of(config), world.rank(), config.drain_seed);
     device::HostDevice& device = *own;
-    const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
+    if (options.with_device) options.with_device(device);
+    const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device, patience_of(config));
     Journal journal;
     if (options.write_run) {
       base::Result<Journal> begun = Journal::begin(folder.path(), folder.id(), world.rank(), world.size());

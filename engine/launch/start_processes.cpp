@@ -1,4 +1,4 @@
-// Ranks that are processes, a GPU each: started by us, or by torchrun, mpirun or srun.
+// Ranks that are processes, a GPU each or all of one host: started by us, or by torchrun, mpirun or srun.
 #include <sched.h>
 #include <unistd.h>
 
@@ -9,8 +9,10 @@
 #include <fstream>
 
 #include "engine/base/signals.hpp"
+#include "engine/comm/loopback/processes.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/device/host/shared_host_device.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
@@ -70,6 +72,9 @@ base::Result<Outcome> spawn(const config::RunConfig& config, const LaunchOptions
   }
   world::SpawnOptions options;
   options.stopped_code = stopped_rank_code;
+  // Later than who waits for it in a collective would name it
+  const auto patience = std::min(patience_of(config).timeout, comm::Patience::most_for_stopped);
+  if (config.device == config::DeviceKind::host && patience.count() > 0) options.longest_stop = patience + std::chrono::seconds(3);
   if (launch.write_run) options.environment.emplace_back(folder_variable, folder.path());
   if (const char* nodes = std::getenv("SHARDBOOK_NODES")) pretend_nodes(nodes, options);
   std::vector<std::string> arguments{"train", "--config", file.string()};
@@ -133,6 +138,48 @@ base::Result<Outcome> finish_rank(base::Rank rank, const base::Status& ran, cons
   return outcome;
 }
 
+// Who is stopped where no rank waits for it in a collective is found by its silence: a little later, so that where one
+// does the collective is told.
+base::Result<world::ProcessOptions> connection_options(const config::RunConfig& config) {
+  using namespace std::chrono_literals;
+  const world::Environment environment = world::process_environment();
+  base::Result<world::ProcessOptions> options = world::process_options(environment);
+  const bool left_open = !environment("SHARDBOOK_HEARTBEAT_TIMEOUT_S") && config.device == config::DeviceKind::host && config.comm_timeout > 0;
+  if (!options || !left_open) return options;
+  const std::chrono::milliseconds silence = std::max<std::chrono::milliseconds>(5s, patience_of(config).timeout + 2s);
+  options.value().heartbeat_timeout = std::min(options.value().heartbeat_timeout, silence);
+  return options;
+}
+
+// What a rank computes on, and what its numbers travel through; the second goes first.
+struct Equipment {
+  std::unique_ptr<device::Device> device;
+  std::unique_ptr<comm::Backend> backend;
+};
+
+Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RankOutcome& mine) {
+  const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
+  // Each number as its nominal type says: of a run in fp32 gradients alone may cross the network in bf16
+  base::Result<std::unique_ptr<device::Device>> device = device::make_cuda_device(gpu, {base::DType::bf16, base::DType::f32}, world.rank());
+  if (!device) throw base::Failure(device.error());
+  Equipment made{std::move(device).value(), nullptr};
+  if (options.with_device) options.with_device(*made.device);
+  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = train::choices_of(config).machine.max_ctas});
+  mine.device = device::cuda_device_name(gpu);
+  const device::CudaTiming timing = device::cuda_timing(*made.device);
+  mine.device_clock_error = timing.clock_error;
+  mine.tracing_pair_ns = static_cast<double>(timing.device_cost_of_op);
+  return made;
+}
+
+Equipment equipment_on_host(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RankOutcome& mine) {
+  auto device = std::make_unique<device::SharedHostDevice>(storage_of(config), world.rank(), config.drain_seed);
+  if (options.with_device) options.with_device(*device);
+  std::unique_ptr<comm::Backend> backend = comm::make_process_backend(world, *device, patience_of(config));
+  mine.device = "host";
+  return {std::move(device), std::move(backend)};
+}
+
 }  // namespace
 
 int gpus_available() {
@@ -163,32 +210,24 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
                                   " ranks, and --tp ", config.tp, " --fsdp ", config.fsdp, config.dp > 1 ? base::text(" --dp ", config.dp) : "", " needs ", config.ranks,
                                   ": start as many, or change the layout")};
   }
-  base::Result<world::ProcessOptions> process = world::process_options(world::process_environment());
+  base::Result<world::ProcessOptions> process = connection_options(config);
   if (!process) return process.as_error();
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
   if (!source) return source.as_error();
 
-  if (launch.value().launcher == world::Launcher::shardbook) keep_to_own_processors(launch.value().place);
+  const bool on_gpus = config.device == config::DeviceKind::cuda;
+  if (on_gpus && launch.value().launcher == world::Launcher::shardbook) keep_to_own_processors(launch.value().place);
   base::SignalGuard signals;
   RunFolder folder;
   std::vector<RankOutcome> ranks;
   std::string backend_name;
   const base::Status ran = world::run_process(launch.value(), [&](world::World& world) {
     Journal journal = begin_record(world, config, options, folder);
-    const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
-    // Each number as its nominal type says: of a run in fp32 gradients alone may cross the network in bf16
-    base::Result<std::unique_ptr<device::Device>> device = device::make_cuda_device(gpu, {base::DType::bf16, base::DType::f32}, world.rank());
-    if (!device) throw base::Failure(device.error());
-    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value(), {.max_ctas = train::choices_of(config).machine.max_ctas});
-    const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-    backend_name = backend->version();
-
     RankOutcome mine;
-    mine.device = device::cuda_device_name(gpu);
-    const device::CudaTiming timing = device::cuda_timing(*device.value());
-    mine.device_clock_error = timing.clock_error;
-    mine.tracing_pair_ns = static_cast<double>(timing.device_cost_of_op);
-    train_rank(world, config, *device.value(), *backend, source.value().get(), options, mine, journal);
+    const Equipment made = on_gpus ? equipment_on_gpu(world, config, options, mine) : equipment_on_host(world, config, options, mine);
+    const world::FailureHook stop = world.on_failure([&made] { made.backend->abort(); });
+    backend_name = made.backend->version();
+    train_rank(world, config, *made.device, *made.backend, source.value().get(), options, mine, journal);
     ranks = gather_outcomes(world, mine);
   }, process.value());
   return finish_rank(launch.value().place.rank, ran, config, options, folder, ranks, backend_name);

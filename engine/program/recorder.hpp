@@ -53,6 +53,9 @@ class Recorder {
   void read_back(StreamId stream, SourceLine where);
   void issued() { times_.issued.back().end = host_now(); }
 
+  // The scope that the next op is issued in.
+  const OpKey& key() const { return key_; }
+
   // How often the host waited for a device within the step so far: a step that does is slow.
   int host_waits() const { return host_waits_; }
 

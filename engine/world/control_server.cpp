@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <map>
 
+#include "engine/world/process_state.hpp"
 #include "engine/world/rendezvous.hpp"
 #include "engine/world/secret.hpp"
 
@@ -312,7 +313,7 @@ void ControlServer::send_all(Kind kind, std::string_view payload) {
 void ControlServer::handle_closed(Peer& peer) {
   if (!peer.hello || peer.left || peer.reported || cause_) return;
   peer.left = true;
-  fail(base::text(describe(peer), " ended without a word (killed?)"));
+  fail(base::text(describe(peer), " ", silent_end, " (killed?)"));
 }
 
 void ControlServer::check_times() {
@@ -354,8 +355,13 @@ void ControlServer::fail(const std::string& cause) {
 }
 
 bool ControlServer::finished() const {
-  const bool all_closed = std::all_of(peers_.begin(), peers_.end(),
-                                      [](const auto& peer) { return !peer->hello || peer->channel.closed(); });
+  // One that is stopped will not close its side.
+  const auto is_stopped = [this](const Hello& hello) {
+    return hello.clock_id == clock_id_ && state_of_process(static_cast<pid_t>(hello.pid)) == ProcessState::stopped;
+  };
+  const bool all_closed = std::all_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
+    return !peer->hello || peer->channel.closed() || (cause_ && is_stopped(*peer->hello));
+  });
   if (cause_) {
     const bool all_told = arrived_ > 0 && all_closed;
     return all_told || Clock::now() - cause_time_ > options_.patience_after_failure + 500ms;

@@ -238,7 +238,7 @@ void ProcessWorld::serve() {
     if (!cause.empty()) {
       publish(cause);
     } else if (lost) {
-      publish(server_ + ", which serves the control connections, ended without a word (killed?)");
+      publish(base::text(server_, ", which serves the control connections, ", silent_end, " (killed?)"));
     } else if (time - last_heard > options_.heartbeat_timeout) {
       publish(server_ + ", which serves the control connections, has been silent (stopped, or its host is down?)");
     }

@@ -36,6 +36,9 @@ struct ProcessOptions {
 // The defaults above with the variables named there. An error names the variable.
 base::Result<ProcessOptions> process_options(const Environment& environment);
 
+// What is said of a rank whose connection closes without goodbye.
+inline constexpr std::string_view silent_end = "ended without a word";
+
 // Tells the process that started this rank what went wrong, as its first cause if it is the first to be told.
 void tell_parent(const std::string& cause);
 // Rank 0 tells the process that started it (spawn.hpp) that it holds all that is needed, and is not to be killed

@@ -16,6 +16,7 @@
 #include <numeric>
 #include <optional>
 
+#include "engine/world/process_state.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/secret.hpp"
 #include "engine/world/wire.hpp"
@@ -36,6 +37,8 @@ struct Child {
   std::string line;  // the begun line of its stderr
   bool running = true;
   bool killed_by_us = false;
+  std::optional<Clock::time_point> stopped_since;
+  bool stopped_too_long = false;   // and killed for it
   int status = 0;
 };
 
@@ -48,6 +51,14 @@ Pipe make_pipe() {
   int ends[2];
   SHARDBOOK_CHECK(pipe2(ends, O_CLOEXEC) == 0, "pipe: ", std::strerror(errno));
   return {ends[0], ends[1]};
+}
+
+// "rank 3 (pid 4711) was killed by signal 9 (Killed)"
+std::string how_it_ended(int rank, const Child& child) {
+  const std::string who = base::text("rank ", rank, " (pid ", child.pid, ") ");
+  if (child.stopped_too_long) return who + "was stopped, and killed when it did not go on";
+  if (!WIFSIGNALED(child.status)) return who + base::text("ended with exit code ", WEXITSTATUS(child.status));
+  return who + base::text("was killed by signal ", WTERMSIG(child.status), " (", strsignal(WTERMSIG(child.status)), ")");
 }
 
 void write_all(int fd, const char* data, std::size_t size) {
@@ -301,34 +312,33 @@ void Family::pass_on_signals() {
 void Family::reap() {
   for (std::size_t rank = 0; rank < children_.size(); ++rank) {
     Child& child = children_[rank];
-    if (!child.running || waitpid(child.pid, &child.status, WNOHANG) != child.pid) continue;
+    const bool too_long = child.stopped_since && options_.longest_stop.count() > 0 && Clock::now() - *child.stopped_since > options_.longest_stop;
+    if (child.running && too_long && !child.stopped_too_long) child.stopped_too_long = kill(child.pid, SIGKILL) == 0;
+    if (!child.running || waitpid(child.pid, &child.status, WNOHANG | WUNTRACED | WCONTINUED) != child.pid) continue;
+    if (WIFSTOPPED(child.status)) child.stopped_since = Clock::now();
+    if (WIFCONTINUED(child.status)) child.stopped_since.reset();
+    if (WIFSTOPPED(child.status) || WIFCONTINUED(child.status)) continue;
     child.running = false;
     if (child.status == 0 || child.killed_by_us) continue;
     if (options_.stopped_code != 0 && WIFEXITED(child.status) && WEXITSTATUS(child.status) == options_.stopped_code) {
       stopped_ = true;
       continue;
     }
-    std::string end = base::text("rank ", rank, " (pid ", child.pid, ") ");
-    int code = 0;
-    if (WIFSIGNALED(child.status)) {
-      const int signal = WTERMSIG(child.status);
-      end += base::text("was killed by signal ", signal, " (", strsignal(signal), ")");
-      code = 128 + signal;
-      bad_ends_.insert(bad_ends_.begin(), end);
-    } else {
-      code = WEXITSTATUS(child.status);
-      end += base::text("ended with exit code ", code);
-      bad_ends_.push_back(end);
-    }
+    const bool by_signal = WIFSIGNALED(child.status);
+    const int code = by_signal ? 128 + WTERMSIG(child.status) : WEXITSTATUS(child.status);
+    bad_ends_.insert(by_signal ? bad_ends_.begin() : bad_ends_.end(), how_it_ended(static_cast<int>(rank), child));
     if (first_bad_code_ == 0 || (code > 128 && first_bad_code_ < 128)) first_bad_code_ = code;
     if (!first_bad_end_) first_bad_end_ = Clock::now();
   }
 }
 
 void Family::kill_stragglers() {
-  if (!first_bad_end_ || Clock::now() - *first_bad_end_ < options_.grace) return;
+  if (!first_bad_end_) return;
+  const bool over = Clock::now() - *first_bad_end_ >= options_.grace;
   for (Child& child : children_) {
     if (!child.running || child.killed_by_us || (held_ && &child == &children_[0])) continue;
+    // One that is stopped hears of nothing, however long it is given.
+    if (!over && state_of_process(child.pid) != ProcessState::stopped) continue;
     child.killed_by_us = true;
     kill(child.pid, SIGKILL);
   }
@@ -369,14 +379,13 @@ SpawnOutcome Family::outcome() {
   result.first_cause = report_text_.substr(0, report_text_.find('\n'));
   if (bad_ends_.empty()) return result;
 
-  // The ranks know the cause best, but only the parent knows which signal killed one.
-  const std::string& end = bad_ends_.front();
-  const bool by_signal = first_bad_code_ > 128;
-  if (result.first_cause.empty()) {
-    result.first_cause = end;
-  } else if (by_signal) {
-    result.first_cause += "; " + end;
+  // The ranks know the cause best, but only the parent knows how one that said nothing ended.
+  std::string end = first_bad_code_ > 128 || result.first_cause.empty() ? bad_ends_.front() : "";
+  for (std::size_t rank = 0; rank < children_.size(); ++rank) {
+    const bool is_cause = result.first_cause.starts_with(base::text("rank ", rank, " (pid ", children_[rank].pid, " "));
+    if (is_cause && !children_[rank].killed_by_us && result.first_cause.find(silent_end) != std::string::npos) end = how_it_ended(static_cast<int>(rank), children_[rank]);
   }
+  if (!end.empty()) result.first_cause += (result.first_cause.empty() ? "" : "; ") + end;
   return result;
 }
 

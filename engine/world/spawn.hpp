@@ -24,6 +24,8 @@ struct SpawnOptions {
   std::vector<std::string> visible_devices;
   // From the first bad end to SIGKILL for whoever still runs.
   std::chrono::milliseconds grace{6000};
+  // A rank that is stopped (SIGSTOP) for so long is killed: that is its end, and a bad one. Zero: never.
+  std::chrono::milliseconds longest_stop{0};
   // A rank that ends with this code was asked to stop: no failure. 0: there is none.
   int stopped_code = 0;
   // Where the forwarded output goes (file descriptors of this process).

@@ -1,7 +1,8 @@
-// Collectives between threads: exact on integers, whatever order the queues drain in.
+// Collectives between ranks of the host, threads or processes: exact on integers, whatever order the queues drain in.
 #include <gtest/gtest.h>
 
 #include "tests/support/host_ranks.hpp"
+#include "tests/support/process_ranks.hpp"
 
 namespace shardbook::tests {
 namespace {
@@ -17,16 +18,19 @@ tensor::Tensor make(HostRank& rank, std::int64_t size, const std::string& name) 
   return tensor::allocate(rank.device, {size}, DType::f32, MemoryKind::workspace, name);
 }
 
-class Collectives : public testing::TestWithParam<std::tuple<int, std::uint64_t>> {
+enum class As { threads, processes };
+
+class Collectives : public testing::TestWithParam<std::tuple<int, std::uint64_t, As>> {
  protected:
   int ranks() const { return std::get<0>(GetParam()); }
   void run(const std::function<void(HostRank&, comm::Communicator&, device::Stream&)>& body) {
-    const std::string error = on_host_ranks(ranks(), [&](HostRank& rank) {
+    const auto with_group = [&](HostRank& rank) {
       device::Stream& stream = rank.device.create_stream("comm");
       const auto group = rank.backend.communicator_or_alone(rank.device, rank.everyone("all"));
       body(rank, *group, stream);
-    }, std::get<1>(GetParam()));
-    EXPECT_EQ(error, "");
+    };
+    const auto [ignored, seed, as] = GetParam();
+    EXPECT_EQ(as == As::threads ? on_host_ranks(ranks(), with_group, seed) : on_process_ranks(ranks(), with_group, {}, seed).error, "");
   }
 };
 
@@ -129,7 +133,8 @@ TEST_P(Collectives, ARingOfSendsAndReceivesOnTwoStreamsPassesNumbersOn) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(RanksAndDrainOrders, Collectives, testing::Combine(testing::Values(1, 2, 3, 4), testing::Values(0, 1, 17)));
+INSTANTIATE_TEST_SUITE_P(RanksAndDrainOrders, Collectives, testing::Combine(testing::Values(1, 2, 3, 4), testing::Values(0, 1, 17), testing::Values(As::threads)));
+INSTANTIATE_TEST_SUITE_P(RanksThatAreProcesses, Collectives, testing::Combine(testing::Values(1, 2, 3), testing::Values(0, 17), testing::Values(As::processes)));
 
 TEST(Loopback, RanksThatCallDifferentCollectivesFailWithBothNamed) {
   const std::string error = on_host_ranks(2, [](HostRank& rank) {

@@ -35,6 +35,19 @@ TEST(Validate, MakesEveryOpenChoiceOnTheHost) {
   EXPECT_TRUE(config.notes.empty());
 }
 
+TEST(Validate, LetsThreadsWaitForEverAndProcessesForAWhile) {
+  const auto timeout = [](const Asked& asked, const Asked& suggested = {}) { return validate(asking(asked, suggested), 0).value().comm_timeout; };
+  EXPECT_EQ(timeout({}), 0);
+  EXPECT_EQ(timeout({{"launch", "processes"}}), 600);
+  EXPECT_EQ(timeout({{"launch", "processes"}}, {{"lab", "04_fsdp"}}), 10);
+  EXPECT_EQ(timeout({{"launch", "processes"}, {"comm-timeout", "0.5"}}, {{"lab", "04_fsdp"}}), 0.5);
+  EXPECT_EQ(timeout({{"comm-timeout", "7"}}), 7);
+  EXPECT_TRUE(validate(asking({{"comm-timeout", "7"}}), 0).value().notes.empty());
+  const std::vector<std::string> notes = validate(asking({{"comm-timeout", "7"}}), 8).value().notes;
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0].find("--comm-timeout is kept by ranks of --device host"), 0u) << notes[0];
+}
+
 TEST(Validate, TakesAllGpusForAnOpenLayout) {
   const RunConfig config = validate(asking({{"model", "gpt-1.3b"}, {"tp", "2"}}), 8).value();
   EXPECT_EQ(config.device, DeviceKind::cuda);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <thread>
 
+#include "engine/world/process_state.hpp"
 #include "engine/world/spawn.hpp"
 #include "engine/world/wire.hpp"
 #include "tests/world/roles.hpp"
@@ -157,6 +158,36 @@ TEST(Spawn, AStoppedRankIsNoticedByItsSilence) {
   EXPECT_TRUE(contains(run.spawn.first_cause, "rank 2 (pid ")) << run.spawn.first_cause;
   EXPECT_TRUE(contains(run.spawn.first_cause, "has been silent for 1.")) << run.spawn.first_cause;
   EXPECT_LT(run.seconds, 8);
+}
+
+TEST(Spawn, ARankThatStaysStoppedIsKilledAfterItsTime) {
+  SpawnOptions options;
+  options.longest_stop = 300ms;
+  const Outcome run = spawn("freeze", 3, options);
+  EXPECT_NE(run.spawn.exit_code, 0);
+  EXPECT_TRUE(contains(run.spawn.first_cause, "rank 2 (pid ")) << run.spawn.first_cause;
+  EXPECT_TRUE(contains(run.spawn.first_cause, "was stopped, and killed when it did not go on")) << run.spawn.first_cause;
+  EXPECT_LT(run.seconds, 5);
+}
+
+TEST(ProcessState, TellsARunningProcessFromAStoppedAndAnEndedOne) {
+  const pid_t child = fork();
+  if (child == 0) {
+    while (true) pause();
+  }
+  const auto becomes = [child](ProcessState expected) {
+    for (int tries = 0; tries < 500 && state_of_process(child) != expected; ++tries) std::this_thread::sleep_for(10ms);
+    return state_of_process(child) == expected;
+  };
+  EXPECT_TRUE(becomes(ProcessState::running));
+  kill(child, SIGSTOP);
+  EXPECT_TRUE(becomes(ProcessState::stopped));
+  kill(child, SIGCONT);
+  EXPECT_TRUE(becomes(ProcessState::running));
+  kill(child, SIGKILL);
+  EXPECT_TRUE(becomes(ProcessState::ended)) << "a zombie";
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(state_of_process(child), ProcessState::ended) << "gone";
 }
 
 TEST(Spawn, RanksThatNothingCanWakeEndThemselves) {

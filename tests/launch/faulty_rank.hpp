@@ -1,0 +1,19 @@
+// tests/launch: the test program is also the program whose ranks it starts, and a rank may be told to go wrong.
+#pragma once
+
+#include <string>
+
+namespace shardbook::launch::test {
+
+// Set in a test's process and so in its ranks': "RANK STEP WHERE WHAT", such as "3 3 backward killed". WHERE is forward,
+// backward, reduction or optimizer: the fault comes when the rank's device runs the first op of that kind in that
+// step; or setup: before the rank meets the others. WHAT is killed, stopped, throws, exits or memory (more of it than there is).
+inline constexpr const char* fault_variable = "SHARDBOOK_TEST_FAULT";
+
+// The folder of a run whose ranks are not started by ourselves.
+inline constexpr const char* out_variable = "SHARDBOOK_TEST_OUT";
+
+// One rank of the run whose config is in that file. Returns the exit code.
+int train_rank_of_test(const std::string& config_file);
+
+}  // namespace shardbook::launch::test
