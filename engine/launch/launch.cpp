@@ -4,6 +4,7 @@
 #include <iomanip>
 
 #include "engine/config/in_force.hpp"
+#include "engine/launch/checkpoints.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/launch/run_folder.hpp"
 #include "engine/launch/speed.hpp"
@@ -66,6 +67,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
   if (const std::string wrong = config::wrong_on_purpose(config); !wrong.empty()) info.results["wrong_on_purpose"] = wrong;
   if (config::only_times_count(config)) info.results["only_times_count"] = true;
+  if (!outcome.results.empty() && outcome.results[0].step > 0) info.results["first_step"] = outcome.results[0].step;
   if (!options.source_root.empty()) info.sources = timeline::source_excerpts(outcome.timeline, options.source_root);
   return info;
 }
@@ -124,6 +126,7 @@ base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& 
     base::Status alone = expect_no_launcher(config);
     if (!alone) return alone.as_error();
   }
+  if (const base::Result<std::int64_t> possible = check_checkpoints(config); !possible) return possible.as_error();
   switch (config.device) {
     case config::DeviceKind::meta: return run_meta(config, options);
     case config::DeviceKind::host: return run_threads(config, options);

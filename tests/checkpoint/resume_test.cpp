@@ -1,0 +1,125 @@
+// A run that goes on from a checkpoint is the run that was never interrupted.
+#include <algorithm>
+#include <cmath>
+
+#include "tests/checkpoint/runs.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+// Trains to the end, saving after `first` steps; then goes on from there, and must compute the same.
+void expect_resumes(const Asked& asked, int first) {
+  const Folder folder;
+  const std::string saved = folder / "saved";
+  const Numbers whole = numbers_of(small(with(asked, {{"checkpoint", saved}, {"save-every", std::to_string(first)}, {"keep-checkpoints", "0"}})));
+  ASSERT_EQ(whole.error, "");
+  ASSERT_EQ(numbers_of(small(asked)).losses, whole.losses) << "saving changes no number";
+  const std::string step = checkpoint::path_of_step(saved, first);
+  ASSERT_EQ(damage_of(step), "");
+  expect_goes_on(numbers_of(small(with(asked, {{"resume", step}}))), whole, first);
+}
+
+TEST(Resume, GivesTheLossesOfTheUninterruptedRunInEveryFormOfAStep) {
+  const std::vector<Asked> forms = {
+      {},
+      {{"tp", "2"}, {"fsdp", "2"}, {"precision", "fp32"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"precision", "bf16"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"host-dtype", "f64"}},
+      {{"fsdp", "4"}, {"reshard", "false"}},                                             // ZeRO-2
+      {{"fsdp", "4"}, {"set", "fsdp.sharding=per_parameter"}},
+      {{"fsdp", "4"}, {"set", "fsdp.reshard_group=2"}},
+      {{"fsdp", "2"}, {"dp", "2"}},                                                      // sharded within, replicas without
+      {{"dp", "4"}, {"set", "data_parallel.reduce=naive"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"micro-batches", "2"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"micro-batches", "2"}, {"set", "accumulate.reduce=last"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"hidden-dropout", "0.1"}, {"attention-dropout", "0.1"}},
+      {{"tp", "2"}, {"set", "tensor_parallel.sequence=cut"}, {"hidden-dropout", "0.1"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"set", "fsdp.offload=optimizer"}},
+      {{"fsdp", "2"}, {"set", "fsdp.blocks_a_unit=2"}},
+      {{"fsdp", "2"}, {"tied", "false"}, {"architecture", "llama"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"drain-seed", "7"}}};
+  for (const Asked& form : forms) {
+    std::string words;
+    for (const auto& [option, value] : form) words += " --" + option + " " + value;
+    SCOPED_TRACE(words);
+    expect_resumes(form, 3);
+  }
+}
+
+TEST(Resume, IsTheSameWhereverARunWasCut) {
+  const Folder folder;
+  const Asked asked{{"tp", "2"}, {"fsdp", "2"}};
+  const std::string saved = folder / "saved";
+  const Numbers whole = numbers_of(small(with(asked, {{"checkpoint", saved}, {"save-every", "1"}, {"keep-checkpoints", "0"}, {"drain-seed", "3"}})));
+  ASSERT_EQ(whole.error, "");
+  EXPECT_EQ(checkpoint::steps_in(saved), (std::vector<std::int64_t>{8, 7, 6, 5, 4, 3, 2, 1}));
+  for (int first = 1; first < 8; ++first) {
+    expect_goes_on(numbers_of(small(with(asked, {{"resume", checkpoint::path_of_step(saved, first)}}))), whole, first);
+  }
+}
+
+TEST(Resume, OfTheTutorGoesOnInTheMiddleOfItsGrammar) {
+  for (const char* precision : {"fp32", "bf16"}) {
+    const Folder folder;
+    const Asked asked{{"layers", "4"}, {"width", "128"}, {"heads", "4"}, {"vocab", "256"}, {"sequence", "32"}, {"data", "grammar"}, {"steps", "6"}, {"tp", "2"},
+                      {"fsdp", "2"}, {"precision", precision}, {"hidden-dropout", "0.1"}};
+    const Numbers whole = numbers_of(small(with(asked, {{"checkpoint", folder / "saved"}, {"save-every", "4"}})));
+    expect_goes_on(numbers_of(small(with(asked, {{"resume", folder / "saved/step-00000004"}}))), whole, 4);
+  }
+}
+
+// A run goes on in the folder that it saves to, from the newest; each time the numbers are the same.
+TEST(Resume, InTheSameFolderGoesOnFromTheNewestAndKeepsSoMany) {
+  const Folder folder;
+  const std::string saved = folder / "saved";
+  const Asked asked{{"fsdp", "2"}, {"steps", "12"}};
+  const Numbers whole = numbers_of(small(asked));
+  // Three runs of one schedule: the first two are stopped by a folder that cannot be written any more
+  const Asked saving{{"checkpoint", saved}, {"save-every", "2"}, {"keep-checkpoints", "3"}};
+  const Numbers first = numbers_of(small(with(asked, saving)));
+  ASSERT_EQ(first.error, "");
+  EXPECT_EQ(checkpoint::steps_in(saved), (std::vector<std::int64_t>{12, 10, 8}));
+  std::filesystem::remove_all(checkpoint::path_of_step(saved, 12));
+  std::filesystem::remove_all(checkpoint::path_of_step(saved, 10));
+  expect_goes_on(numbers_of(small(with(with(asked, saving), {{"resume", saved}}))), whole, 8);
+  EXPECT_EQ(checkpoint::steps_in(saved), (std::vector<std::int64_t>{12, 10, 8}));
+}
+
+TEST(Resume, TellsWhyItCannotBe) {
+  const Folder folder;
+  const std::string saved = folder / "saved";
+  const Asked asked{{"fsdp", "2"}};
+  ASSERT_EQ(numbers_of(small(with(asked, {{"checkpoint", saved}, {"save-every", "4"}}))).error, "");
+  const auto error_of = [&](const Asked& more) { return numbers_of(small(with(asked, more))).error; };
+  const auto has = [](const std::string& error, const std::string& words) {
+    EXPECT_NE(error.find(words), std::string::npos) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+  };
+  has(error_of({{"resume", saved}}), "has done 8 steps, and this run is to have 8: ask for more with --steps");
+  has(error_of({{"resume", folder / "nowhere"}}), "there is no folder");
+  std::filesystem::create_directory(folder / "empty");
+  has(error_of({{"resume", folder / "empty"}}), "there is no checkpoint in");
+  has(error_of({{"checkpoint", saved}}), "holds a checkpoint of step 8, and this run begins at step 0: go on from it with --resume");
+  has(error_of({{"steps", "9"}, {"checkpoint", saved}, {"resume", checkpoint::path_of_step(saved, 4)}}), "holds a checkpoint of step 8, and this run begins at step 4");
+  has(error_of({{"steps", "9"}, {"resume", saved}, {"width", "64"}}), "and this model's is [64, 64]: ask for the sizes of the run that wrote it");
+  has(error_of({{"steps", "9"}, {"resume", saved}, {"layers", "1"}}), "has a tensor blocks.1.");
+  has(error_of({{"steps", "9"}, {"resume", saved}, {"layers", "3"}}), "has no tensor blocks.2.");
+  has(error_of({{"steps", "9"}, {"resume", saved}, {"host-dtype", "f64"}}), "holds f32 and this run computes in f64: ask for the --host-dtype of the run that wrote it");
+  has(error_of({{"steps", "9"}, {"resume", saved}, {"device", "meta"}}), "--device meta has shapes only");
+}
+
+TEST(Saving, NamesNoFolderOfARunWhoseLossIsNotFinite) {
+  const Folder folder;
+  const std::string saved = folder / "saved";
+  const config::RunConfig config = small({{"fsdp", "2"}, {"lr", "999"}, {"clip", "0"}, {"warmup-steps", "0"}, {"steps", "40"}, {"checkpoint", saved}, {"save-every", "1"}, {"keep-checkpoints", "0"}});
+  const Numbers numbers = numbers_of(config);
+  ASSERT_EQ(numbers.error, "");
+  const auto bad = std::find_if(numbers.losses.begin(), numbers.losses.end(), [](double loss) { return !std::isfinite(loss); });
+  if (bad == numbers.losses.end()) GTEST_SKIP() << "every loss was finite";
+  // The update of the last step with a finite loss and norm may be saved; none after it
+  const auto finite = static_cast<std::int64_t>(bad - numbers.losses.begin());
+  for (const std::int64_t step : checkpoint::steps_in(saved)) EXPECT_LE(step, finite);
+}
+
+}  // namespace
+}  // namespace shardbook::tests
