@@ -220,6 +220,7 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
     out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
   }
   if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
+  if (!config.checkpoint.empty() && outcome.failure.empty()) out += text("Saved ", config.checkpoint, "\n      ./shardbook train --resume ", shell_word(config.checkpoint), "\n");
   return out + next_steps(outcome, lab);
 }
 

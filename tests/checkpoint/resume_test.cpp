@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tests/checkpoint/runs.hpp"
+#include "tests/support/checked.hpp"
 
 namespace shardbook::tests {
 namespace {
@@ -106,6 +107,27 @@ TEST(Resume, TellsWhyItCannotBe) {
   has(error_of({{"steps", "9"}, {"resume", saved}, {"layers", "3"}}), "has no tensor blocks.2.");
   has(error_of({{"steps", "9"}, {"resume", saved}, {"host-dtype", "f64"}}), "holds f32 and this run computes in f64: ask for the --host-dtype of the run that wrote it");
   has(error_of({{"steps", "9"}, {"resume", saved}, {"device", "meta"}}), "--device meta has shapes only");
+}
+
+// The update awaits the copy, in each step alike; and nothing else of the record is another.
+TEST(Saving, LeavesOneMoreWaitInEachStepAndNoRace) {
+  const Folder folder;
+  const Asked asked{{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "3:8"}};
+  const auto run = [&](const Asked& more, const std::string& out) {
+    const base::Result<launch::Outcome> outcome = launch::run(small(with(with(asked, more), {{"out", folder / out}})), {});
+    EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error());
+    EXPECT_EQ(problem_of_run(folder / out, 4), "");
+    return program::load(folder / (out + "/rank0.program"));
+  };
+  const base::Result<program::Record> plain = run({}, "plain"), saving = run({{"checkpoint", folder / "saved"}, {"save-every", "2"}}, "saving");
+  ASSERT_TRUE(plain && saving);
+  const auto waits = [](const program::Record& record) {
+    const auto& commands = record.programs.back()->commands;
+    return std::count_if(commands.begin(), commands.end(), [](const program::Command& command) { return command.kind == program::CommandKind::wait_event; });
+  };
+  EXPECT_EQ(saving.value().programs.size(), plain.value().programs.size()) << "steps that are saved are as those that are not";
+  EXPECT_EQ(saving.value().programs.back()->ops.size(), plain.value().programs.back()->ops.size());
+  EXPECT_EQ(waits(saving.value()), waits(plain.value()) + 1);
 }
 
 TEST(Saving, NamesNoFolderOfARunWhoseLossIsNotFinite) {
