@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstring>
 
+#include "engine/base/crc32c_forms.hpp"
+
 namespace shardbook::base {
 
 namespace {
@@ -35,9 +37,7 @@ constexpr Tables tables = make_tables();
 
 }  // namespace
 
-std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t before) {
-  const auto* at = static_cast<const unsigned char*>(bytes);
-  std::uint32_t rest = ~before;
+std::uint32_t crc32c_by_tables(const unsigned char* at, std::size_t size, std::uint32_t rest) {
   for (; size >= 8; size -= 8, at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, at, 8);
@@ -46,7 +46,12 @@ std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t before) 
            tables[3][word >> 32 & 255] ^ tables[2][word >> 40 & 255] ^ tables[1][word >> 48 & 255] ^ tables[0][word >> 56];
   }
   for (; size > 0; --size, ++at) rest = (rest >> 8) ^ tables[0][(rest ^ *at) & 255];
-  return ~rest;
+  return rest;
+}
+
+std::uint32_t crc32c(const void* bytes, std::size_t size, std::uint32_t before) {
+  static const auto form = processor_sums_crc32c() ? crc32c_by_processor : crc32c_by_tables;
+  return ~form(static_cast<const unsigned char*>(bytes), size, ~before);
 }
 
 }  // namespace shardbook::base

@@ -13,6 +13,7 @@
 
 #include "engine/checkpoint/boxes.hpp"
 #include "engine/checkpoint/folder.hpp"
+#include "engine/program/recorder.hpp"
 
 namespace shardbook::checkpoint {
 
@@ -56,11 +57,14 @@ void Saver::begin(std::int64_t step, const std::string& config, std::vector<Part
   if (worker_.joinable()) worker_.join();
   ended_ = false;
   worker_ = std::thread([this, step, config, parts = std::move(parts)] {
+    const base::Nanoseconds begun = program::host_now();
+    saved_ = {};
     try {
       result_ = save(step, config, parts);
     } catch (const std::exception& problem) {
       result_ = Error{text("the checkpoint of step ", step, " cannot be written: ", problem.what())};
     }
+    saved_.took = program::host_now() - begun;
     ended_ = true;
   });
 }
@@ -112,6 +116,7 @@ Status Saver::write_part(const std::string& hidden, const std::vector<Part>& par
     }
     base::Result<DataFile> file = writer.value().finish();
     if (!file) return file.as_error();
+    saved_.bytes = file.value().bytes;
     mine.files.push_back(std::move(file).value());
   }
   // Who sees the part sees all of it
@@ -154,6 +159,7 @@ base::Result<Manifest> Saver::joined(const std::string& hidden) {
 Status Saver::join(const std::string& hidden, std::int64_t step, const std::string& config) {
   base::Result<Manifest> all = joined(hidden);
   if (!all) return all.as_error();
+  saved_.bytes = all.value().bytes();
   all.value().step = step;
   all.value().config = config;
   // Nothing gets a name that could not be read again: so boxes that do not cover a tensor are found now

@@ -34,6 +34,12 @@ struct SaverPlace {
   int keep = 0;           // checkpoints that stay; 0: all
 };
 
+// What a save came to.
+struct Saved {
+  base::Bytes bytes = 0;        // what this rank wrote; on rank 0 of the whole checkpoint
+  base::Nanoseconds took = 0;   // from its begin until this rank was done with it
+};
+
 class Saver {
  public:
   explicit Saver(SaverPlace place) : place_(std::move(place)) {}
@@ -50,6 +56,8 @@ class Saver {
   void wait(const std::function<void()>& watch);
   // How the last save that has ended went. Errors: a sentence.
   base::Status status() const { return ended_ ? result_ : base::Status(base::Done{}); }
+  // ... and what it came to. REQUIRES: one has ended.
+  const Saved& saved() const { return saved_; }
 
  private:
   base::Status save(std::int64_t step, const std::string& config, const std::vector<Part>& parts);
@@ -62,7 +70,9 @@ class Saver {
   SaverPlace place_;
   std::thread worker_;
   std::atomic<bool> ended_{false}, cancelled_{false};
-  base::Status result_ = base::Done{};   // of the worker until ended_, then of the owner
+  // Of the worker until ended_, then of the owner:
+  base::Status result_ = base::Done{};
+  Saved saved_;
 };
 
 }  // namespace shardbook::checkpoint

@@ -19,20 +19,20 @@ const std::vector<State::Kept>& State::kinds() {
 }
 
 State::State(device::Device& device, device::Stream& compute, std::vector<ShardState>& shards, std::vector<model::Parameter*> parameters,
-             const shard::Place& place, bool on_host, bool saves)
-    : device_(device), compute_(compute), stream_(saves ? device.create_stream("checkpoint") : compute), shards_(shards),
-      parameters_(std::move(parameters)), place_(place), on_host_(on_host) {
+             const shard::Place& place, const Use& use)
+    : device_(device), compute_(compute), stream_(use.saves ? device.create_stream("checkpoint") : compute), shards_(shards),
+      parameters_(std::move(parameters)), place_(place), use_(use) {
   base::Bytes bytes = 0;
   for (const ShardState& shard : shards_) {
-    begins_.push_back(bytes);
-    bytes += static_cast<base::Bytes>(kinds().size()) * shard.master.storage_bytes();
     const auto pieces = shard.layout->pieces(shard.flat);
     writes_.push_back(std::any_of(pieces.begin(), pieces.end(), [&](const shard::Piece& piece) {
       return shard::counts(shard.layout->parameters()[static_cast<std::size_t>(piece.parameter)].placement, place_);
     }));
+    begins_.push_back(bytes);
+    if (writes_.back() || use.restores) bytes += static_cast<base::Bytes>(kinds().size()) * shard.master.storage_bytes();
   }
   copies_ = static_cast<std::byte*>(device.pinned(bytes));
-  if (!saves) return;
+  if (!use.saves) return;
   updated_ = device.create_event("checkpoint.updated");
   taken_ = device.create_event("checkpoint.taken");
 }
@@ -43,9 +43,10 @@ std::byte* State::copy_of(std::size_t shard, std::size_t kind) const {
 
 //@ checkpoint.take: Copy what the last step has left to host memory, beside the next step's forward and backward.
 void State::take() {
-  if (on_host_) {
+  if (use_.on_host) {
     device_.synchronize();
     for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
+      if (!writes_[shard]) continue;
       for (std::size_t kind = 0; kind < kinds().size(); ++kind) {
         const tensor::Tensor& from = tensor_of(shard, kind);
         std::memcpy(copy_of(shard, kind), from.data, static_cast<std::size_t>(from.storage_bytes()));
@@ -65,12 +66,12 @@ void State::take() {
 }
 
 void State::await(device::Lane lane) {
-  if (!on_host_) device_.wait(lane, taken_, program::WaitReason::buffer_reuse);
+  if (!use_.on_host) device_.wait(lane, taken_, program::WaitReason::buffer_reuse);
 }
 //@end
 
 void State::await_taken() {
-  if (!on_host_) device_.host_wait(taken_);
+  if (!use_.on_host) device_.host_wait(taken_);
 }
 
 //@ checkpoint.parts: What a rank keeps, as boxes of global tensors: neither units nor padding are seen any more.
@@ -117,7 +118,7 @@ Status State::restore(const Manifest& manifest, const std::string& folder) {
   for (std::size_t shard = 0; shard < shards_.size(); ++shard) {
     for (std::size_t kind = 0; kind < kinds().size(); ++kind) {
       const tensor::Tensor& to = tensor_of(shard, kind);
-      if (on_host_) std::memcpy(to.data, copy_of(shard, kind), static_cast<std::size_t>(to.storage_bytes()));
+      if (use_.on_host) std::memcpy(to.data, copy_of(shard, kind), static_cast<std::size_t>(to.storage_bytes()));
       else device_.upload(compute_, "upload_state", copy_of(shard, kind), tensor::memory_of(to));
     }
     kernels::cast(compute_, shards_[shard].master, shards_[shard].parameter);

@@ -24,11 +24,16 @@ namespace shardbook::checkpoint {
 
 class State {
  public:
-  // Set-up: host memory for all that this rank keeps. `shards` with their moments, and `parameters`, outlive this. `place`:
-  // where the rank stands along every axis of the mesh. `on_host`: the states lie in host memory. `saves`: take() will be
-  // called, so there is a stream for it.
+  // What it is for: to be saved, to be read, or both.
+  struct Use {
+    bool saves = false;      // take() will be called, so there is a stream for it
+    bool restores = false;
+    bool on_host = false;    // the states lie in host memory
+  };
+  // Set-up: host memory for what this rank writes; for all that it keeps where it restores. `shards` with their moments, and `parameters`, outlive this. `place`:
+  // where the rank stands along every axis of the mesh.
   State(device::Device& device, device::Stream& compute, std::vector<optimizer::ShardState>& shards, std::vector<model::Parameter*> parameters,
-        const shard::Place& place, bool on_host, bool saves);
+        const shard::Place& place, const Use& use);
 
   // Issues the copies of what the last step that was issued leaves. Between steps. REQUIRES: saves; nobody reads the copy
   // before.
@@ -42,7 +47,7 @@ class State {
   std::vector<Part> written() const { return parts(true); }
 
   // Reads what this rank keeps from a checkpoint, into the device. Between steps. Errors: the checkpoint is of another
-  // model, or damaged.
+  // model, or damaged. REQUIRES: restores.
   base::Status restore(const Manifest& manifest, const std::string& folder);
 
  private:
@@ -62,7 +67,7 @@ class State {
   std::vector<optimizer::ShardState>& shards_;
   std::vector<model::Parameter*> parameters_;
   shard::Place place_;
-  bool on_host_;
+  Use use_;
   std::vector<base::Bytes> begins_;   // by shard: where its copies lie, one kind after the other
   std::vector<char> writes_;          // by shard: some of it is this rank's to write
   std::byte* copies_ = nullptr;

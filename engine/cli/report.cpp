@@ -108,6 +108,10 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   } else if (speed.traced_step_ns > 0) {
     out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
+  if (const launch::Saves& saves = outcome.saves; saves.count > 0) {
+    out += field("saving", text(count_text(saves.count, "checkpoint"), " of ", short_number(static_cast<double>(saves.bytes), " "), "B, each written in ",
+                                duration(static_cast<double>(saves.writing) / saves.count), " by the wall's clock, beside the steps, which waited ", duration(static_cast<double>(saves.waited)), " in all"));
+  }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), config.device == config::DeviceKind::meta ? " that rank 0 of a GPU run would allocate; `plan --memory` derives it" : " allocated by rank 0"));
   return out;
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <utility>
 
 #include "engine/config/in_force.hpp"
 
@@ -76,8 +77,14 @@ void Checkpoints::expect_no_failure() const {
 }
 
 void Checkpoints::await_saver() {
+  const base::Nanoseconds begun = program::host_now();
   saver_->wait([this] { world_.throw_if_failed(); });
+  saves_.waited += program::host_now() - begun;
   expect_no_failure();
+  if (std::exchange(counted_, true)) return;
+  ++saves_.count;
+  saves_.bytes = saver_->saved().bytes;
+  saves_.writing += saver_->saved().took;
 }
 
 void Checkpoints::take(std::int64_t steps) {
@@ -89,6 +96,7 @@ void Checkpoints::take(std::int64_t steps) {
 void Checkpoints::write_taken() {
   await_saver();
   saver_->begin(taken_, config::to_json(config_), trainer_.state()->written());
+  counted_ = false;
   saved_ = taken_;
   taken_ = -1;
 }

@@ -14,6 +14,7 @@
 #include "engine/checkpoint/folder.hpp"
 #include "engine/checkpoint/saver.hpp"
 #include "engine/config/config.hpp"
+#include "engine/launch/launch.hpp"
 #include "engine/train/trainer.hpp"
 #include "engine/world/world.hpp"
 
@@ -37,6 +38,7 @@ class Checkpoints {
   // After the last step, once the device has been synchronized. `finite`: all losses were. Saves what was not saved; returns
   // when this rank has written all.
   void end(std::int64_t issued, bool finite);
+  const Saves& saves() const { return saves_; }
 
  private:
   void restore();
@@ -53,6 +55,8 @@ class Checkpoints {
   std::int64_t begin_ = 0;
   std::int64_t taken_ = -1;                        // a copy of so many steps is made, or will be there soon, and nobody writes it yet
   std::int64_t saved_ = -1;                        // the last that was handed to the saver
+  bool counted_ = true;                            // in saves_, which has all that have ended
+  Saves saves_;
 };
 
 }  // namespace shardbook::launch

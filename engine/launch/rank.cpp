@@ -152,6 +152,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   settle_until(issued);
   device.synchronize();
   checkpoints.end(issued, outcome.not_finite.empty());
+  outcome.saves = checkpoints.saves();
   outcome.record = encode(device.recorder(), world.size(), traced);
 }
 

@@ -185,7 +185,8 @@ void Trainer::take_machine(const LabMachine& machine) {
 void Trainer::keep_state(bool on_host) {
   if (!saves() && config_.resume.empty()) return;
   const shard::Place place{{"tp", tp_group_->index()}, {"dp_shard", fsdp_group_->index()}, {"dp_replicate", dp_group_->index()}};
-  state_ = std::make_unique<checkpoint::State>(device_, compute_, parameters_->shards(), model_->parameters(), place, on_host, saves());
+  state_ = std::make_unique<checkpoint::State>(device_, compute_, parameters_->shards(), model_->parameters(), place,
+                                               checkpoint::State::Use{saves(), !config_.resume.empty(), on_host});
 }
 
 void Trainer::choose_executors() {
