@@ -163,10 +163,10 @@ base::Result<std::string> read_safetensors(const std::string& path, const std::s
   std::error_code ignored;
   const std::string step = path_of_step(folder, manifest.step);
   if (fs::exists(step, ignored)) return Error{text(step, " is there already: name another folder, or remove it")};
-  const base::Result<Claim> claim = Claim::take(folder);
+  const std::string token = "from";
+  const base::Result<Claim> claim = Claim::take(folder, token);
   if (!claim) return claim.as_error();
 
-  const std::string token = "from";
   const std::string hidden = hidden_path_of_step(folder, manifest.step, token);
   std::error_code failure;
   fs::create_directory(hidden, failure);

@@ -10,7 +10,9 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <thread>
 
 namespace shardbook::checkpoint {
 
@@ -92,7 +94,7 @@ base::Result<Found> find(const std::string& place) {
   return Error{text("there is no checkpoint in ", place, ": name the folder that --checkpoint named")};
 }
 
-base::Result<Claim> Claim::take(const std::string& folder) {
+base::Result<Claim> Claim::take(const std::string& folder, const std::string& token) {
   std::error_code failure;
   fs::create_directories(folder, failure);
   if (failure) return Error{text("cannot make the folder ", folder, " for checkpoints: ", failure.message(), "; name another with --checkpoint")};
@@ -103,11 +105,27 @@ base::Result<Claim> Claim::take(const std::string& folder) {
   if (::flock(claim.lock_.number(), LOCK_EX | LOCK_NB) != 0) {
     return Error{text("another run writes checkpoints to ", folder, ": name another folder with --checkpoint")};
   }
+  const bool emptied = ::ftruncate(claim.lock_.number(), 0) == 0;
+  const Status written = emptied ? write_all(claim.lock_, token.data(), token.size(), path) : Status(cannot("write", path));
+  if (!written) return Error{text(written.error(), "; free space there, or name another folder with --checkpoint")};
   for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
     if (!entry->path().filename().string().starts_with(hidden_mark)) continue;
     if (Status removed = remove_hidden(entry->path().string()); !removed) return removed.as_error();
   }
   return claim;
+}
+
+Status expect_claimed(const std::string& folder, const std::string& token, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  while (true) {
+    std::ifstream file(fs::path(folder) / ".writer", std::ios::binary);
+    std::string found(token.size() + 1, '\0');
+    file.read(found.data(), static_cast<std::streamsize>(found.size()));
+    found.resize(static_cast<std::size_t>(file.gcount()));
+    if (found == token) return Done{};
+    if (std::chrono::steady_clock::now() >= until) return Error{text("the folder ", folder, " is not the one that rank 0 writes to: name one with --checkpoint that all nodes see")};
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
 }
 
 //@ checkpoint.publish: What is whole and on the disk gets its name, in one act.

@@ -2,7 +2,7 @@
 //
 //     DIR/step-00000020/     a checkpoint: what bears such a name was whole when it got it
 //     DIR/.step-00000040.…/  one that is being written, or was when its run was killed; nobody reads it
-//     DIR/.writer            locked by the run that writes here, as long as it lives
+//     DIR/.writer            locked by the run that writes here, as long as it lives; holds its token
 //
 // A checkpoint is written beside, and gets its name when each of its files is on the disk (saver.hpp). One that goes loses
 // its name first. So whatever ends a run, and whenever, no name leads to a part of a checkpoint.
@@ -12,6 +12,7 @@
 // before, so there is a moment without any).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -44,11 +45,16 @@ class Claim {
   Claim() = default;   // of no folder
   // Makes the folder, locks it, and clears away what a killed run has left half written. Errors: it cannot be made or
   // written; another run writes there.
-  static base::Result<Claim> take(const std::string& folder);
+  // `token` is of this run alone.
+  static base::Result<Claim> take(const std::string& folder, const std::string& token);
 
  private:
   File lock_;
 };
+
+// Whether this folder is the one that rank 0 has claimed with that token: ranks meet in it. Waits a few seconds for a file
+// system that is slow to tell. Errors: it is another, on this node.
+base::Status expect_claimed(const std::string& folder, const std::string& token, std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 // Gives what lies in `hidden`, whole and on the disk, the name of its step, durably.
 base::Status publish(const std::string& folder, const std::string& hidden, std::int64_t step, const std::string& token);

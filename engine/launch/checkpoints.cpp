@@ -45,12 +45,13 @@ Checkpoints::Checkpoints(world::World& world, const config::RunConfig& config, t
   if (!config.checkpoint.empty()) {
     std::string token;
     if (world.rank() == 0) {
-      base::Result<checkpoint::Claim> claim = checkpoint::Claim::take(config.checkpoint);
+      token = text(std::chrono::system_clock::now().time_since_epoch().count(), ".", ::getpid());
+      base::Result<checkpoint::Claim> claim = checkpoint::Claim::take(config.checkpoint, token);
       if (!claim) throw base::Failure(claim.error());
       claim_ = std::move(claim).value();
-      token = text(std::chrono::system_clock::now().time_since_epoch().count(), ".", ::getpid());
     }
     token = world.broadcast(token, 0);
+    if (base::Status seen = checkpoint::expect_claimed(config.checkpoint, token); !seen) throw base::Failure(seen.error());
     saver_ = std::make_unique<checkpoint::Saver>(checkpoint::SaverPlace{config.checkpoint, token, world.rank(), world.size(), config.keep_checkpoints});
   }
   if (!config.resume.empty()) restore();

@@ -142,7 +142,7 @@ class FullDisk {
 TEST(FullDisks, AreSaidInASentenceAndTheEarlierCheckpointStays) {
   const Asked asked{{"fsdp", "2"}, {"steps", "12"}};
   const Numbers whole = numbers_of(small(asked));
-  // Bytes that may be written: less than the data of a rank; than a part; none
+  // Bytes that may be written: less than the data of a rank; than a part; none, not even by whom the folder is claimed
   for (const rlim_t bytes : {rlim_t{40'000}, rlim_t{100}, rlim_t{0}}) {
     const Folder folder;
     const std::string saved = folder / "saved";
@@ -155,8 +155,10 @@ TEST(FullDisks, AreSaidInASentenceAndTheEarlierCheckpointStays) {
       const FullDisk disk(bytes);
       error = numbers_of(small(again)).error;
     }
-    EXPECT_NE(error.find("the checkpoint of step 8 was not saved: cannot write " + saved), std::string::npos) << error;
-    EXPECT_NE(error.find("File too large; those before it in " + saved + " are whole: free space there, or name another folder with --checkpoint"), std::string::npos) << error;
+    const std::string begin = bytes > 0 ? "the checkpoint of step 8 was not saved: cannot write " + saved : "cannot write " + saved;
+    const std::string end = bytes > 0 ? "those before it in " + saved + " are whole: free space there" : "free space there";
+    EXPECT_NE(error.find(begin), std::string::npos) << error;
+    EXPECT_NE(error.find("File too large; " + end + ", or name another folder with --checkpoint"), std::string::npos) << error;
     EXPECT_EQ(error.find('\n'), std::string::npos) << error;
     // Nothing of it is left but the earlier one, from which all goes on
     EXPECT_EQ(checkpoint::steps_in(saved), std::vector<std::int64_t>{4});
@@ -184,9 +186,14 @@ TEST(FullDisks, OfAFileForOtherProgramsLeaveNone) {
 TEST(Claims, OfOneFolderAreHeldByOneRun) {
   const Folder folder;
   {
-    const base::Result<checkpoint::Claim> first = checkpoint::Claim::take(folder / "saved");
+    const base::Result<checkpoint::Claim> first = checkpoint::Claim::take(folder / "saved", "first");
     ASSERT_TRUE(first);
     const Numbers second = numbers_of(small({{"checkpoint", folder / "saved"}}));
+    // Who sees another folder of that name, as on another node, is told
+    EXPECT_TRUE(checkpoint::expect_claimed(folder / "saved", "first"));
+    const base::Status elsewhere = checkpoint::expect_claimed(folder / "saved", "firs", std::chrono::milliseconds(1));
+    ASSERT_FALSE(elsewhere);
+    EXPECT_NE(elsewhere.error().find("name one with --checkpoint that all nodes see"), std::string::npos);
     EXPECT_NE(second.error.find("another run writes checkpoints to " + (folder / "saved")), std::string::npos) << second.error;
   }
   EXPECT_EQ(numbers_of(small({{"checkpoint", folder / "saved"}})).error, "");

@@ -53,7 +53,7 @@ std::string rewritten(const config::RunConfig& asked, const std::string& from, c
   config::RunConfig config = asked;
   config.resume = from;
   config.checkpoint = to;
-  const base::Result<checkpoint::Claim> claim = checkpoint::Claim::take(to);
+  const base::Result<checkpoint::Claim> claim = checkpoint::Claim::take(to, "again");
   EXPECT_TRUE(claim.ok());
   const base::Result<std::unique_ptr<data::TokenSource>> source = launch::open_source(config);
   const base::Result<checkpoint::Found> found = checkpoint::find(from);
