@@ -1,6 +1,7 @@
 // A run that goes on from a checkpoint is the run that was never interrupted.
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "tests/checkpoint/runs.hpp"
 #include "tests/support/checked.hpp"
@@ -107,6 +108,47 @@ TEST(Resume, TellsWhyItCannotBe) {
   has(error_of({{"steps", "9"}, {"resume", saved}, {"layers", "3"}}), "has no tensor blocks.2.");
   has(error_of({{"steps", "9"}, {"resume", saved}, {"host-dtype", "f64"}}), "holds f32 and this run computes in f64: ask for the --host-dtype of the run that wrote it");
   has(error_of({{"steps", "9"}, {"resume", saved}, {"device", "meta"}}), "--device meta has shapes only");
+}
+
+// A run that is asked to stop saves where it stopped, however far that is from the last.
+TEST(Saving, OfARunThatIsAskedToStopHasItsLastStep) {
+  const Folder folder;
+  const Asked asked{{"fsdp", "2"}, {"steps", "200"}, {"progress", "1"}};
+  launch::LaunchOptions options;
+  options.write_run = false;
+  options.progress = [](const launch::Progress& now) {
+    if (now.result.step == 5) std::raise(SIGINT);
+  };
+  const base::Result<launch::Outcome> stopped = launch::run(small(with(asked, {{"checkpoint", folder / "saved"}, {"save-every", "100"}})), options);
+  ASSERT_TRUE(stopped) << stopped.error();
+  ASSERT_TRUE(stopped.value().stopped_early);
+  const auto done = static_cast<std::int64_t>(stopped.value().results.size());
+  EXPECT_EQ(checkpoint::steps_in(folder / "saved"), std::vector<std::int64_t>{done});
+  EXPECT_EQ(stopped.value().saves.count, 1);
+  const Numbers whole = numbers_of(small(with(asked, {{"progress", "0"}})));
+  expect_goes_on(numbers_of(small(with(asked, {{"progress", "0"}, {"resume", folder / "saved"}}))), whole, done);
+}
+
+// A rank that fails ends a save that is under way without a checkpoint; those before it are whole.
+TEST(Saving, EndsWithoutACheckpointWhereARankFails) {
+  for (const std::int64_t fails_at : {3, 6, 7}) {
+    const Folder folder;
+    launch::LaunchOptions options;
+    options.write_run = false;
+    options.progress = [&](const launch::Progress& now) {
+      if (now.result.step == fails_at) throw base::Failure("no memory for layer 7");
+    };
+    const Asked asked{{"tp", "2"}, {"fsdp", "2"}, {"steps", "40"}};
+    const base::Result<launch::Outcome> failed =
+        launch::run(small(with(asked, {{"progress", "1"}, {"checkpoint", folder / "saved"}, {"save-every", "1"}, {"keep-checkpoints", "0"}})), options);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error(), "rank 0: no memory for layer 7");
+    const std::vector<std::int64_t> steps = checkpoint::steps_in(folder / "saved");
+    EXPECT_LE(steps.size(), static_cast<std::size_t>(fails_at) + 1);
+    for (const std::int64_t step : steps) EXPECT_EQ(damage_of(checkpoint::path_of_step(folder / "saved", step)), "");
+    if (steps.empty()) continue;
+    expect_goes_on(numbers_of(small(with(asked, {{"resume", folder / "saved"}}))), numbers_of(small(asked)), steps[0]);
+  }
 }
 
 // The update awaits the copy, in each step alike; and nothing else of the record is another.
