@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "engine/config/in_force.hpp"
@@ -20,6 +21,11 @@ std::int64_t newest_in(const std::string& folder) {
   return found ? found.value().manifest.step : -1;
 }
 
+bool lies_in(const std::string& checkpoint, const std::string& folder) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(std::filesystem::path(checkpoint).parent_path(), folder, ignored);
+}
+
 }  // namespace
 
 base::Result<std::int64_t> check_checkpoints(const config::RunConfig& config) {
@@ -27,16 +33,19 @@ base::Result<std::int64_t> check_checkpoints(const config::RunConfig& config) {
   if (config.device == config::DeviceKind::meta) return Error{"a checkpoint holds numbers, and --device meta has shapes only: choose --device host, or leave --checkpoint and --resume out"};
   if (!config.checkpoint.empty() && config::only_times_count(config)) return Error{"with these switches only times count, and --checkpoint would save numbers that mean nothing: leave one of them out"};
   std::int64_t begin = 0;
+  bool goes_on_there = false;
   if (!config.resume.empty()) {
     const base::Result<checkpoint::Found> found = checkpoint::find(config.resume);
     if (!found) return found.as_error();
     begin = found.value().manifest.step;
+    goes_on_there = lies_in(found.value().path, config.checkpoint);
     if (begin >= config.steps) return Error{text(found.value().path, " has done ", begin, " steps, and this run is to have ", config.steps, ": ask for more with --steps")};
   }
   if (config.checkpoint.empty()) return begin;
-  if (const std::int64_t newest = newest_in(config.checkpoint); newest > begin || (newest >= 0 && config.resume.empty())) {
-    return Error{text(config.checkpoint, " holds a checkpoint of step ", newest, ", and this run begins at step ", begin, ": go on from it with --resume ", config.checkpoint,
-                      ", or name another folder with --checkpoint")};
+  // Of two runs in one folder nobody could say which one the newest is of, and one would remove the other's
+  if (const std::int64_t newest = newest_in(config.checkpoint); newest >= 0 && (newest > begin || !goes_on_there)) {
+    return Error{text(config.checkpoint, " holds a checkpoint of step ", newest, ", and this run does not begin there but at step ", begin, goes_on_there || begin == 0 ? "" : " of another folder",
+                      ": go on from it with --resume ", config.checkpoint, ", or name another folder with --checkpoint")};
   }
   return begin;
 }

@@ -78,7 +78,7 @@ TEST(Layouts, ReadWhatAnotherWroteToTheBitAndComputeTheSameNextLoss) {
   const Folder folder;
   const Numbers one_rank = numbers_of(small(in_f64({})));
   ASSERT_EQ(one_rank.error, "");
-  for (std::size_t at = 0; at < layouts().size(); ++at) {
+  for (std::size_t at = 0; at < layouts().size(); at += one_in) {
     const Asked &writes = layouts()[at], &reads = layouts()[(at + 1) % layouts().size()];
     SCOPED_TRACE(words_of(writes) + ", then " + words_of(reads));
     const Saved saved = saved_by(writes, folder, static_cast<int>(at));
@@ -97,7 +97,7 @@ TEST(Layouts, ReadWhatAnotherWroteToTheBitAndComputeTheSameNextLoss) {
 TEST(Layouts, WriteEachNumberOnce) {
   const Folder folder;
   const config::RunConfig config = small({});
-  for (std::size_t at = 0; at < layouts().size(); ++at) {
+  for (std::size_t at = 0; at < layouts().size(); at += one_in) {
     const Asked asked = with(with({{"steps", "1"}, {"warmup-steps", "0"}}, layouts()[at]), {{"checkpoint", folder / std::to_string(at)}});
     ASSERT_EQ(numbers_of(small(asked)).error, "");
     const base::Result<checkpoint::Found> found = checkpoint::find(folder / std::to_string(at));

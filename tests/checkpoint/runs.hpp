@@ -43,6 +43,16 @@ inline std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+// How much of a test of many forms is run where the code is instrumented, and so many times slower: one in so many. What a
+// sanitizer looks for does not depend on which form it is.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t one_in = 5;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr std::size_t one_in = 3;
+#else
+inline constexpr std::size_t one_in = 1;
+#endif
+
 using Asked = std::vector<std::pair<std::string, std::string>>;
 
 // The config of a run on the host, of a model that takes a millisecond a step, and of whatever is asked for.
