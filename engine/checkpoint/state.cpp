@@ -31,7 +31,7 @@ State::State(device::Device& device, device::Stream& compute, std::vector<ShardS
     begins_.push_back(bytes);
     if (writes_.back() || use.restores) bytes += static_cast<base::Bytes>(kinds().size()) * shard.master.storage_bytes();
   }
-  copies_ = static_cast<std::byte*>(device.pinned(bytes));
+  copies_ = static_cast<std::byte*>(device.pinned(std::max<base::Bytes>(bytes, 1)));   // a replica may write nothing
   if (!use.saves) return;
   updated_ = device.create_event("checkpoint.updated");
   taken_ = device.create_event("checkpoint.taken");
