@@ -108,12 +108,18 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   } else if (speed.traced_step_ns > 0) {
     out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
-  if (const launch::Saves& saves = outcome.saves; saves.count > 0) {
-    out += field("saving", text(count_text(saves.count, "checkpoint"), " of ", short_number(static_cast<double>(saves.bytes), " "), "B, each written in ",
-                                duration(static_cast<double>(saves.writing) / saves.count), " by the wall's clock, beside the steps, which waited ", duration(static_cast<double>(saves.waited)), " in all"));
-  }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), config.device == config::DeviceKind::meta ? " that rank 0 of a GPU run would allocate; `plan --memory` derives it" : " allocated by rank 0"));
   return out;
+}
+
+// What was saved, and what the steps had of it.
+std::string saved_text(const config::RunConfig& config, const launch::Saves& saves) {
+  if (saves.count == 0) return "";
+  return text("Saved ", config.checkpoint, "\n") +
+         lines_of("      ", text(count_text(saves.count, "checkpoint"), " of ", short_number(static_cast<double>(saves.bytes), " "), "B, each written in ",
+                                 duration(static_cast<double>(saves.writing) / saves.count), " by the wall's clock, beside the steps, which waited ",
+                                 duration(static_cast<double>(saves.waited)), " in all.")) +
+         text("      ./shardbook train --resume ", shell_word(config.checkpoint), "\n");
 }
 
 std::string table_part(const timeline::Timeline& timeline) {
@@ -224,7 +230,7 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
     out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
   }
   if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
-  if (!config.checkpoint.empty() && outcome.failure.empty()) out += text("Saved ", config.checkpoint, "\n      ./shardbook train --resume ", shell_word(config.checkpoint), "\n");
+  out += saved_text(config, outcome.saves);
   return out + next_steps(outcome, lab);
 }
 
