@@ -121,6 +121,11 @@ Status DataReader::open(int number) {
   if (status.st_size != known.bytes) {
     return Error{text(path, " has ", status.st_size, " bytes, and its manifest says ", known.bytes, ": it is damaged; take another checkpoint")};
   }
+  constexpr int most_open = 64;
+  if (++how_many_ > most_open) {
+    for (File& other : open_) other = File();
+    how_many_ = 1;
+  }
   file = std::move(opened);
   return Done{};
 }

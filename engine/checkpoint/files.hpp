@@ -74,7 +74,8 @@ class DataReader {
 
   std::string folder_;
   const Manifest& manifest_;
-  std::vector<File> open_;
+  std::vector<File> open_;    // by file; few at a time, for a process may have only so many
+  int how_many_ = 0;
   int file_ = -1;             // the chunk that is held is of this file
   std::size_t chunk_ = 0;
   std::vector<char> held_;

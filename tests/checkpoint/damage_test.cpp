@@ -1,4 +1,6 @@
 // A byte that has changed since is found, wherever it is: in the manifest, in a head, in any number.
+#include <sys/resource.h>
+
 #include "engine/checkpoint/load.hpp"
 #include "tests/checkpoint/runs.hpp"
 #include "tests/support/plans.hpp"
@@ -96,6 +98,40 @@ TEST(Damage, OfTheNewestIsPassedOverWhereItIsSeenAndSaidWhereItIsRead) {
   // ... and the next one of that step takes the place of what is damaged
   expect_goes_on(numbers_of(small(with(asked, {{"resume", saved}, {"checkpoint", saved}, {"save-every", "4"}}))), whole, 4);
   EXPECT_EQ(damage_of(checkpoint::path_of_step(saved, 8)), "");
+}
+
+// As many files as there were ranks, and a process may have only so many open.
+TEST(Reading, OfMoreFilesThanMayBeOpenAtOnceIsReading) {
+  const Folder folder;
+  std::filesystem::create_directory(folder / "many");
+  checkpoint::Manifest manifest;
+  constexpr std::int64_t files = 1500;
+  manifest.tensors.push_back({"w", base::DType::i32, {files}, {}});
+  for (std::int32_t file = 0; file < files; ++file) {
+    base::Result<checkpoint::DataWriter> writer = checkpoint::DataWriter::begin(folder / ("many/rank" + std::to_string(file) + ".data"));
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer.value().write(&file, 4));
+    base::Result<checkpoint::DataFile> written = writer.value().finish();
+    ASSERT_TRUE(written);
+    manifest.files.push_back(std::move(written).value());
+    manifest.tensors[0].boxes.push_back({file, 0, shard::slice({files}, 0, {file, file + 1})});
+  }
+  ASSERT_TRUE(checkpoint::write_file(folder / "many/manifest", checkpoint::to_text(manifest)));
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit few{100, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  const base::Result<checkpoint::Found> found = checkpoint::find(folder / "many");
+  std::vector<std::int32_t> numbers(files);
+  base::Status loaded = base::Done{};
+  if (found) {
+    checkpoint::DataReader reader(folder / "many", found.value().manifest);
+    loaded = checkpoint::load({{"w", base::DType::i32, {files}, shard::whole({files}), reinterpret_cast<std::byte*>(numbers.data())}}, found.value().manifest, reader);
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_TRUE(found) << found.error();
+  ASSERT_TRUE(loaded) << loaded.error();
+  for (std::int32_t at = 0; at < files; ++at) ASSERT_EQ(numbers[static_cast<std::size_t>(at)], at);
 }
 
 TEST(Damage, ByALinkThatLeadsElsewhereIsRefused) {
