@@ -22,7 +22,8 @@ using timeline::Class;
 namespace {
 
 // Options that change what is printed or where it goes, not the step.
-const std::set<std::string> beside_the_step = {"out", "progress", "steps", "trace-steps", "lab", "json", "config", "launch"};
+const std::set<std::string> beside_the_step = {"out", "progress", "steps", "trace-steps", "lab", "json", "config", "launch", "checkpoint", "save-every",
+                                               "keep-checkpoints", "resume"};
 // Measured steps of one program differ by so much from run to run.
 constexpr double noise = 0.02;
 

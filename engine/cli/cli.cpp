@@ -8,6 +8,7 @@
 #include "engine/cli/built_with.hpp"
 #include "engine/cli/calibrate_command.hpp"
 #include "engine/cli/check_command.hpp"
+#include "engine/cli/checkpoint_command.hpp"
 #include "engine/cli/command.hpp"
 #include "engine/cli/diff_command.hpp"
 #include "engine/cli/doctor.hpp"
@@ -114,6 +115,7 @@ std::vector<Command> make_commands() {
        "  ./shardbook train --tp 2 --fsdp 2 --steps 20\n"
        "  ./shardbook train --device meta --model gpt-1.3b --fsdp 64\n"
        "  ./shardbook train --config experiments/train/runs/RUN       repeats a run\n"
+       "  ./shardbook train --fsdp 4 --checkpoint saved --save-every 10     and `train --resume saved` goes on\n"
        "  ./shardbook train --fsdp 4 --set fsdp.backward_prefetch=none\n"
        "                     a design choice made otherwise; `shardbook switches` lists them\n",
        training_switches(), train},
@@ -260,6 +262,17 @@ std::vector<Command> make_commands() {
        "  ./shardbook pack experiments/02_tensor_parallel/runs/RUN\n"
        "  ./shardbook pack RUN --out /tmp/run.tar.gz\n",
        pack_switches(), pack_run},
+      {"checkpoint", "DIR", 1, 1, "What a checkpoint holds, whether it is whole, and as one file for other programs.",
+       "DIR is a checkpoint, or the folder that --checkpoint named: then it is the newest whole one. Lists step, layout of\n"
+       "the run that wrote it, and tensors: a parameter's master by its own name, and its two moments. A checkpoint can be\n"
+       "gone on from under any other layout.\n\n"
+       "  ./shardbook train --tp 2 --fsdp 2 --checkpoint saved --save-every 10\n"
+       "  ./shardbook checkpoint saved\n"
+       "  ./shardbook checkpoint saved --verify\n"
+       "  ./shardbook checkpoint saved --to tutor.safetensors\n"
+       "  ./shardbook checkpoint other --from tutor.safetensors\n"
+       "  ./shardbook train --resume saved --fsdp 4 --steps 80\n",
+       checkpoint_switches(), checkpoint_of},
       {diagram, "FILE", 1, 1, "Say what a Mermaid diagram means, or draw it.",
        "Reads a flowchart, a sequence diagram or a gantt chart and lists what was understood; if it was not, line\n"
        "and reason, and exit code 2. Of a page (.md), the first diagram, or that of --number.\n\n"

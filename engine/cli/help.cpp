@@ -28,7 +28,7 @@ const std::vector<Group>& groups() {
       {"Learn", {"next", "check", "hint", "list", "card", "solution", "reset", "run", "read", "switches"}},
       {"Train, and look at what it left", {"train", "plan", "view", "show", "metrics"}},
       {"Find out why", {"why", "whatif", "diff"}},
-      {"Take it along, or send it", {"pack", "report"}},
+      {"Take it along, or send it", {"pack", "report", "checkpoint"}},
       {"Teach", {"submit", "grade", "lab"}},
       {"Diagrams of pages", {"diagram"}},
       {"This machine", {"doctor", "calibrate"}},
@@ -45,7 +45,9 @@ const std::map<std::string, std::string>& option_groups() {
       {"tp", "The layout, and the schedule of FSDP"},
       {"device", "The device and its clock"},
       {"sequences", "The batch and the optimizer"},
-      {"data", "Data, record and output"},
+      {"data", "Data"},
+      {"checkpoint", "Checkpoints"},
+      {"trace-steps", "Record and output"},
       {"config", "All of these from a file"},
   };
   return titles;

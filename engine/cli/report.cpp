@@ -107,6 +107,16 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   return out;
 }
 
+// What was saved, and what the steps had of it.
+std::string saved_text(const config::RunConfig& config, const launch::Saves& saves) {
+  if (saves.count == 0) return "";
+  return text("Saved ", config.checkpoint, "\n") +
+         lines_of("      ", text(count_text(saves.count, "checkpoint"), " of ", short_number(static_cast<double>(saves.bytes), " "), "B, each written in ",
+                                 duration(static_cast<double>(saves.writing) / saves.count), " by the wall's clock, beside the steps, which waited ",
+                                 duration(static_cast<double>(saves.waited)), " in all.")) +
+         text("      ./shardbook train --resume ", shell_word(config.checkpoint), "\n");
+}
+
 std::string table_part(const timeline::Timeline& timeline) {
   std::vector<metrics::RankRow> rows = metrics::rank_rows(timeline);
   const std::size_t all = rows.size();
@@ -215,6 +225,7 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
     out += lines_of("  ", metrics::exposure_sentence(outcome.timeline, metrics::common_window(outcome.timeline)) + ".") + "\n";
   }
   if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
+  out += saved_text(config, outcome.saves);
   return out + next_steps(outcome, lab);
 }
 

@@ -1,8 +1,11 @@
 #include "engine/cli/train_config.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/printable.hpp"
+#include "engine/checkpoint/folder.hpp"
 #include "engine/timeline/run_info.hpp"
 
 namespace shardbook::cli {
@@ -26,6 +29,34 @@ base::Status read_config(RunConfig& config, const std::string& path) {
   if (!run) return run.as_error();
   if (run.value().config.empty()) return Error{text(file, " is not the run.json of a run: it holds no \"config\"")};
   return config::read_json(config, run.value().config.dump(1), file + " (\"config\")");
+}
+
+bool is_one_of(const std::string& name, std::initializer_list<const char*> names) {
+  return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
+}
+
+// A run that goes on has the options of the run that wrote the checkpoint, but for those that stand on the line, and those
+// that change no number. Another layout on the line is another layout in all.
+base::Status take_from_checkpoint(RunConfig& config, const Line& line, const checkpoint::Found& found) {
+  const bool other_layout = line.has("tp") || line.has("fsdp") || line.has("dp") || line.has("ranks");
+  const nlohmann::json stored = nlohmann::json::parse(found.manifest.config);
+  nlohmann::json taken = nlohmann::json::object();
+  for (const config::Option& option : config::options()) {
+    const std::string& name = option.name;
+    if (line.has(name) || !stored.contains(name)) continue;
+    if (is_one_of(name, {"clock", "profile", "launch", "trace-steps", "lab", "progress", "drain-seed", "checkpoint", "save-every", "keep-checkpoints", "resume"})) continue;
+    if (other_layout && is_one_of(name, {"tp", "fsdp", "dp", "ranks", "prefetch", "reshard", "set", "micro-batches"})) continue;
+    taken[name] = stored[name];
+  }
+  return config::read_json(config, taken.dump(1), found.path + "/manifest (\"config\")");
+}
+
+// Steps to record are counted from where the run goes on, unless they were asked for.
+void begin_at(RunConfig& config, std::int64_t step) {
+  if (step == 0 || !config.is_open("trace-steps") || config.trace_steps.begin > step) return;
+  const int first = static_cast<int>(std::min<std::int64_t>(step, config.steps));
+  const int begin = std::max(first, std::min(first + 2, config.steps - 3));
+  config.trace_steps = {begin, std::min(begin + 3, config.steps)};
 }
 
 base::Status suggest_layout(RunConfig& config, const book::Lab::Layout& layout) {
@@ -106,6 +137,18 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
   if (line.has("config")) {
     if (base::Status status = read_config(config, line.value("config")); !status) return status.as_error();
   }
+  std::vector<std::string> resumed;
+  std::int64_t first_step = 0;
+  if (line.has("resume")) {
+    const base::Result<checkpoint::Found> found = checkpoint::find(line.value("resume"));
+    if (!found) return found.as_error();
+    if (!line.has("config")) {
+      if (base::Status status = take_from_checkpoint(config, line, found.value()); !status) return status.as_error();
+    }
+    first_step = found.value().manifest.step;
+    for (const std::string& why : found.value().passed_over) resumed.push_back(base::printable(why));
+    resumed.push_back(text("goes on from ", base::printable(found.value().path), ", of ", count_text(first_step, "step")));
+  }
   // In the order of the table, so that another model than the file's comes before its sizes.
   for (const config::Option& option : config::options()) {
     if (!line.has(option.name)) continue;
@@ -123,6 +166,8 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
     made = TrainingConfig{validated.value(), {}};
   }
   if (made) {
+    begin_at(made.value().config, first_step);
+    made.value().said.insert(made.value().said.end(), resumed.begin(), resumed.end());
     const std::vector<std::string>& notes = made.value().config.notes;
     made.value().said.insert(made.value().said.end(), notes.begin(), notes.end());
   }

@@ -30,7 +30,7 @@ constexpr int most_by_default = 20;
 // Options that change no number but by rounding, or none that is compared.
 bool may_differ(const std::string& option) {
   static const char* const such[] = {"tp", "fsdp", "dp", "ranks", "prefetch", "reshard", "set", "wrong", "device", "host-dtype", "clock", "profile", "launch",
-                                     "micro-batches", "trace-steps", "lab", "progress", "drain-seed", "attention"};
+                                     "micro-batches", "trace-steps", "lab", "progress", "drain-seed", "attention", "checkpoint", "save-every", "keep-checkpoints", "resume"};
   return std::any_of(std::begin(such), std::end(such), [&](const char* one) { return option == one; });
 }
 
@@ -43,6 +43,7 @@ base::Result<std::pair<check::Numbers, nlohmann::json>> numbers_of(const std::st
   for (const auto& [name, to] : {std::pair{"losses", &numbers.losses}, std::pair{"gradient_norms", &numbers.norms}}) {
     for (const nlohmann::json& value : info.value().results.value(name, nlohmann::json::array())) to->push_back(value.is_number() ? value.get<double>() : 0);
   }
+  if (info.value().results.value("first_step", 0) > 0) return base::Error{text(place, " went on from a checkpoint: compare runs from their first step on")};
   if (numbers.losses.empty()) return base::Error{text(place, " has no losses: it computed shapes only, or only its times count")};
   numbers.tp = config.value("tp", 1);
   numbers.attention_dropout = config.value("attention-dropout", 0.0) > 0;

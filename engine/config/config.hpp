@@ -139,6 +139,12 @@ struct RunConfig {
   // Data: {"grammar"}, {"synthetic"}, or files.
   std::vector<std::string> data;
 
+  // Checkpoints.
+  std::string checkpoint;           // folder that they are saved to; empty = none are
+  int save_every = 0;               // steps from one to the next; 0 = after the last step alone
+  int keep_checkpoints = 2;         // so many stay; 0 = all
+  std::string resume;               // a checkpoint, or a folder of them, to go on from; empty = from first values
+
   // Record and output.
   StepRange trace_steps;
   std::string out;                  // folder of the run; empty = a new one under experiments/

@@ -269,6 +269,13 @@ std::vector<Option> make_table() {
       integer<std::uint64_t>("seed", "1234", 0, any_seed, FIELD(seed), "Draws the weights and the order of the data."),
       data_option(),
 
+      // Checkpoints.
+      words("checkpoint", "DIR", "none", FIELD(checkpoint), "Folder to save checkpoints to: after the last step, and every so many."),
+      integer("save-every", "0", 0, 100'000'000, FIELD(save_every), "Steps from one checkpoint to the next; 0 saves after the last step alone."),
+      integer("keep-checkpoints", "2", 0, 1'000'000, FIELD(keep_checkpoints), "Newest checkpoints that stay; 0 keeps all."),
+      words("resume", "DIR", "none", FIELD(resume),
+            "Go on from a checkpoint, or from the newest whole one of a folder, with its run's options but for those asked for."),
+
       // The record and the output.
       trace_option(),
       not_stored(words("out", "DIR", "a new folder under experiments/", FIELD(out), "Folder of the run.")),

@@ -262,6 +262,17 @@ Status settle_data(RunConfig& config) {
   return Done{};
 }
 
+// Checkpoints hold for any folder that a run is started in.
+Status settle_checkpoints(RunConfig& config) {
+  if (config.checkpoint.empty() && config.save_every > 0) {
+    return Error{text("--save-every ", config.save_every, " saves nowhere: name a folder with --checkpoint DIR")};
+  }
+  for (std::string* folder : {&config.checkpoint, &config.resume}) {
+    if (!folder->empty()) *folder = std::filesystem::absolute(*folder).lexically_normal().string();
+  }
+  return Done{};
+}
+
 }  // namespace
 
 double usual_comm_timeout(const RunConfig& config) {
@@ -279,6 +290,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = check_reshard_group(config); !status) return status.as_error();
   if (Status status = settle_steps(config); !status) return status.as_error();
   if (Status status = settle_data(config); !status) return status.as_error();
+  if (Status status = settle_checkpoints(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();
   if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
     config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");

@@ -4,6 +4,7 @@
 #include <iomanip>
 
 #include "engine/config/in_force.hpp"
+#include "engine/launch/checkpoints.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/launch/run_folder.hpp"
 #include "engine/launch/speed.hpp"
@@ -66,6 +67,11 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
   if (const std::string wrong = config::wrong_on_purpose(config); !wrong.empty()) info.results["wrong_on_purpose"] = wrong;
   if (config::only_times_count(config)) info.results["only_times_count"] = true;
+  const std::vector<base::Nanoseconds>& done = ranks[0].step_done;
+  if (done.size() > 1) info.results["steps_wall_ns"] = done.back() - done.front();   // of all steps but the first
+  const Saves& saves = outcome.saves;
+  if (saves.count > 0) info.results["saves"] = {{"count", saves.count}, {"bytes", saves.bytes}, {"writing_ns", saves.writing}, {"waited_ns", saves.waited}};
+  if (!outcome.results.empty() && outcome.results[0].step > 0) info.results["first_step"] = outcome.results[0].step;
   if (!options.source_root.empty()) info.sources = timeline::source_excerpts(outcome.timeline, options.source_root);
   return info;
 }
@@ -97,6 +103,7 @@ base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOpti
   for (std::size_t rank = 0; rank < ranks.size() && outcome.failure.empty(); ++rank) {
     if (!ranks[rank].not_finite.empty()) outcome.failure = base::text("rank ", rank, ": ", ranks[rank].not_finite);
   }
+  outcome.saves = ranks[0].saves;
   outcome.speed = speed_of(config, ranks[0], run.step_ns, run.traced_step_ns);
   outcome.timeline = std::move(run.timeline);
   outcome.program_hashes = run.program_hashes;
@@ -122,6 +129,7 @@ base::Result<Outcome> conclude_or_keep(const config::RunConfig& config, const La
 base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& options) {
   base::Result<config::RunConfig> settled = settle_ranks(config);
   if (!settled) return settled.as_error();
+  if (const base::Result<std::int64_t> possible = check_checkpoints(settled.value()); !possible) return possible.as_error();
   if (config.device == config::DeviceKind::meta) return run_meta(settled.value(), options);
   return settled.value().launch == config::Launch::processes ? run_processes(settled.value(), options) : run_threads(settled.value(), options);
 }

@@ -54,6 +54,14 @@ struct Speed {
   double peak_memory_bytes = 0;    // of rank 0's device, allocated
 };
 
+// What saving took, on one rank.
+struct Saves {
+  int count = 0;
+  base::Bytes bytes = 0;            // of the last checkpoint: what this rank wrote; of rank 0 all of it
+  base::Nanoseconds writing = 0;    // in sum over the saves, beside the steps
+  base::Nanoseconds waited = 0;     // steps waited for a save before theirs, or the run's end for the last
+};
+
 // Who this process was in the run.
 enum class Role {
   reporter,  // holds rank 0: everything below is filled
@@ -68,6 +76,7 @@ struct Outcome {
   std::string folder;                       // of the run
   std::vector<train::StepResult> results;   // a step each
   Speed speed;
+  Saves saves;                              // of rank 0
   timeline::Timeline timeline;              // of the traced steps, all ranks
   timeline::RunInfo info;
   std::vector<program::Record> records;     // of all ranks, as they were written

@@ -5,6 +5,7 @@
 #include "engine/comm/meta/meta.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "engine/launch/checkpoints.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/resolve.hpp"
 
@@ -96,6 +97,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   const mesh::Mesh mesh = mesh_of(config);
   device.set_watch([&world] { world.throw_if_failed(); });
   train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
+  Checkpoints checkpoints(world, config, trainer);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
   outcome.clock = world.measure_clock();
   journal.head(outcome, backend.version());
@@ -103,7 +105,8 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
 
   std::vector<program::StepTimes> traced;
   Reporter reporter(config, options, world.rank());
-  std::int64_t issued = 0, settled = 0;
+  const std::int64_t begin = checkpoints.begin();
+  std::int64_t issued = begin, settled = begin;
   // Awaits every step before `end`. After one that is not finite all ranks stop at the same step, soon: its update
   // has spoiled the weights, for clipping has no power over a norm that is no number.
   auto settle_until = [&](std::int64_t end) {
@@ -128,9 +131,9 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     program::StepTimes& times = trainer.issue(issued, timed);
     outcome.step_timed.push_back(timed);
     if (timed) traced.push_back(times);
-    if (timed || issued == 0) journal.programs(device.recorder(), world.size());
+    if (timed || issued == begin) journal.programs(device.recorder(), world.size());
     if (timed) journal.traced(times);
-    if (issued == 0) {
+    if (issued == begin) {
       compare_orders(world, device.recorder());
       // The modelled pace of the progress lines comes from the program of all ranks.
       if (config.clock == config::Clock::modelled) {
@@ -140,6 +143,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     }
     ++issued;
     settle_until(timed ? issued : issued - 1);
+    if (outcome.not_finite.empty()) checkpoints.after_step(issued, settled);
     if (world.step_ended(issued - 1) && issued < config.steps) {
       outcome.stopped_early = true;
       break;
@@ -147,6 +151,8 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   }
   settle_until(issued);
   device.synchronize();
+  checkpoints.end(issued, outcome.not_finite.empty());
+  outcome.saves = checkpoints.saves();
   outcome.record = encode(device.recorder(), world.size(), traced);
 }
 

@@ -24,6 +24,7 @@ struct RankOutcome {
   bool stopped_early = false;
   std::string not_finite;                       // what was the first not to be: "the loss of step 7 is nan"; else ""
   double allocated_bytes = 0;
+  Saves saves;
   double tracing_pair_ns = 0;
 };
 

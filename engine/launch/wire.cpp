@@ -8,6 +8,7 @@ std::string to_bytes(const RankOutcome& outcome) {
   world::Writer writer;
   writer.string(outcome.device).integer(outcome.clock.offset).integer(outcome.clock.error);
   writer.integer(outcome.device_clock_error).integer(outcome.stopped_early);
+  writer.integer(outcome.saves.count).integer(outcome.saves.bytes).integer(outcome.saves.writing).integer(outcome.saves.waited);
   writer.number(outcome.allocated_bytes).number(outcome.tracing_pair_ns).string(outcome.not_finite);
   writer.integer(static_cast<std::int64_t>(outcome.results.size()));
   for (const train::StepResult& result : outcome.results) {
@@ -28,6 +29,10 @@ RankOutcome from_bytes(std::string_view bytes) {
   outcome.clock.error = reader.integer();
   outcome.device_clock_error = reader.integer();
   outcome.stopped_early = reader.integer() != 0;
+  outcome.saves.count = static_cast<int>(reader.integer());
+  outcome.saves.bytes = reader.integer();
+  outcome.saves.writing = reader.integer();
+  outcome.saves.waited = reader.integer();
   outcome.allocated_bytes = reader.number();
   outcome.tracing_pair_ns = reader.number();
   outcome.not_finite = reader.string();

@@ -70,6 +70,7 @@ struct Trainer::Ends final : plan::Executor {
         return t.reduce_scalars();
       case Kind::update:
         if (!t.update_) return;
+        if (t.saves()) t.state_->await(t.compute_);
         t.optimizer_->step(t.compute_, t.step_, t.learning_rate_.at(t.step_));
         return t.parameters_->updated();
       default: SHARDBOOK_CHECK(false, "train cannot ", plan::name_of(action.kind));
@@ -142,6 +143,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   adamw.offload.states = choices.store.masters_on_host;
   place_in_norm();
   optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}), norm_place_);
+  keep_state(choices.store.masters_on_host);
   divisor_ = config.global_tokens() / (mistakes.own_tokens ? config.data_ranks() : 1);
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
   batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
@@ -177,6 +179,14 @@ void Trainer::take_machine(const LabMachine& machine) {
   }
   constexpr base::Nanoseconds us = 1000;
   if (config_.clock != config::Clock::modelled) device_.make_slower({us * machine.call_us, machine.slow_rank == rank_ ? us * machine.kernel_us : 0});
+}
+
+// Host memory for a checkpoint of what this rank keeps.
+void Trainer::keep_state(bool on_host) {
+  if (!saves() && config_.resume.empty()) return;
+  const shard::Place place{{"tp", tp_group_->index()}, {"dp_shard", fsdp_group_->index()}, {"dp_replicate", dp_group_->index()}};
+  state_ = std::make_unique<checkpoint::State>(device_, compute_, parameters_->shards(), model_->parameters(), place,
+                                               checkpoint::State::Use{saves(), !config_.resume.empty(), on_host});
 }
 
 void Trainer::choose_executors() {

@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 
+#include "engine/checkpoint/state.hpp"
 #include "engine/comm/comm.hpp"
 #include "engine/config/config.hpp"
 #include "engine/data_parallel/replicas.hpp"
@@ -64,7 +65,7 @@ class Trainer {
           base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan = nullptr, const Instead& instead = {});
   ~Trainer();
 
-  // Issues step `step` (0, 1, 2, …). A timed step ends when the device has run it, and its times are returned;
+  // Issues step `step` (from any one on, each one more than the last). A timed step ends when the device has run it, and its times are returned;
   // an untimed one ends at once. At most one step may be un-awaited when the next is issued.
   program::StepTimes& issue(std::int64_t step, bool timed);
   // The result of an issued step; waits until it is there. REQUIRES: `step` is one of the last two issued.
@@ -73,6 +74,8 @@ class Trainer {
   model::Model& model() { return *model_; }
   // What they hold in host memory is of the last step once the device has been synchronized.
   std::vector<optimizer::ShardState>& shards() { return parameters_->shards(); }
+  // What goes into a checkpoint, and comes out of one; null where the config names neither.
+  checkpoint::State* state() { return state_.get(); }
   const plan::Plan& plan() const { return order_.plan; }
   const plan::Network& network() const { return network_; }
   // Stops before the update, for tests that look at the gradients of a step.
@@ -87,6 +90,8 @@ class Trainer {
   void take_machine(const LabMachine& machine);
   void choose_executors();
   void allocate_activations(base::DType activation);
+  void keep_state(bool on_host);
+  bool saves() const { return !config_.checkpoint.empty(); }
   void make_scalars();
   int number_of(const plan::Action& action) const;
   plan::Executor& executor_of(const plan::Action& action);
@@ -107,6 +112,7 @@ class Trainer {
   std::unique_ptr<plan::Executor> partial_gradients_;   // null where none has summands over tp
   std::unique_ptr<Batches> batches_;
   std::unique_ptr<optimizer::AdamW> optimizer_;
+  std::unique_ptr<checkpoint::State> state_;            // null where there are no checkpoints
   optimizer::LearningRate learning_rate_;
   shard::Place norm_place_;                             // where this rank stands along the axes over which squares are summed
   plan::Network network_;

@@ -1,0 +1,122 @@
+#include "engine/checkpoint/manifest.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/sha256.hpp"
+
+namespace shardbook::checkpoint {
+
+namespace {
+
+std::string head_of(std::string_view content) { return "shardbook checkpoint 1\nsha256 " + base::hex_of(base::sha256(content)) + "\n"; }
+
+std::string hex_sums(const std::vector<std::uint32_t>& sums) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint32_t sum : sums) {
+    for (int shift = 28; shift >= 0; shift -= 4) text += digits[sum >> shift & 15];
+  }
+  return text;
+}
+
+nlohmann::ordered_json ends_of(const shard::Box& box, std::int64_t shard::Interval::*end) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (int dim = 0; dim < box.dims; ++dim) all.push_back(box[dim].*end);
+  return all;
+}
+
+}  // namespace
+
+base::Bytes Manifest::bytes() const {
+  base::Bytes all = 0;
+  for (const DataFile& file : files) all += file.bytes;
+  return all;
+}
+
+const StoredTensor* Manifest::find(std::string_view name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const StoredTensor& tensor) { return tensor.name == name; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+std::string to_text(const Manifest& manifest) {
+  using Json = nlohmann::ordered_json;
+  Json files = Json::array(), tensors = Json::array();
+  for (const DataFile& file : manifest.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sums", hex_sums(file.sums)}});
+  for (const StoredTensor& tensor : manifest.tensors) {
+    Json boxes = Json::array(), shape = Json::array();
+    for (int dim = 0; dim < tensor.shape.dims(); ++dim) shape.push_back(tensor.shape[dim]);
+    for (const StoredBox& stored : tensor.boxes) {
+      boxes.push_back({{"file", stored.file}, {"at", stored.at}, {"begin", ends_of(stored.box, &shard::Interval::begin)}, {"end", ends_of(stored.box, &shard::Interval::end)}});
+    }
+    tensors.push_back({{"name", tensor.name}, {"dtype", base::name_of(tensor.dtype)}, {"shape", shape}, {"boxes", boxes}});
+  }
+  const Json all{{"step", manifest.step}, {"config", Json::parse(manifest.config)}, {"chunk", chunk_bytes}, {"files", files}, {"tensors", tensors}};
+  const std::string content = all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return head_of(content) + content;
+}
+
+namespace {
+
+// What only the owner of the descriptor may keep open.
+struct Descriptor {
+  int number = -1;
+  ~Descriptor() {
+    if (number >= 0) ::close(number);
+  }
+};
+
+}  // namespace
+
+base::Result<Manifest> read_file(const std::string& path, Extent extent) {
+  // Neither a link that leads elsewhere nor a pipe that nobody fills
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
+  if (file.number < 0) return base::Error{base::text("cannot read the manifest ", path, ": ", std::strerror(errno))};
+  struct stat status = {};
+  if (::fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode)) return base::Error{base::text("cannot read the manifest ", path, ": it is no file")};
+  if (status.st_size > most_manifest_bytes) {
+    return base::Error{base::text("the manifest ", path, " has ", status.st_size, " bytes, and at most ", most_manifest_bytes, " are read: that is none of a checkpoint")};
+  }
+  std::string content(static_cast<std::size_t>(status.st_size), '\0');
+  std::size_t have = 0;
+  while (have < content.size()) {
+    const ssize_t got = ::read(file.number, content.data() + have, content.size() - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::Error{base::text("cannot read the manifest ", path, ": ", std::strerror(errno))};
+    if (got == 0) break;
+    have += static_cast<std::size_t>(got);
+  }
+  content.resize(have);
+  return read(content, path, extent);
+}
+
+bool is_tensor_name(std::string_view name) {
+  return !name.empty() && name.size() <= 512 && std::all_of(name.begin(), name.end(), [](char c) { return c > 0x20 && c < 0x7f; });
+}
+
+bool dtype_of(std::string_view name, base::DType& dtype) {
+  for (const base::DType one : {base::DType::bf16, base::DType::f32, base::DType::f64, base::DType::i32}) {
+    if (name != base::name_of(one)) continue;
+    dtype = one;
+    return true;
+  }
+  return false;
+}
+
+std::int64_t elements_of(const std::vector<std::int64_t>& sizes) {
+  constexpr std::int64_t most = std::int64_t{1} << 48;
+  std::int64_t elements = 1;
+  for (const std::int64_t size : sizes) {
+    if (size < 1 || size > most / elements) return -1;
+    elements *= size;
+  }
+  return elements;
+}
+
+}  // namespace shardbook::checkpoint

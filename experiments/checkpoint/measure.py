@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""What does saving cost a run, how fast does it write beside dd, and does a GPU's run go on as if it had not been interrupted?
+
+    python3 experiments/checkpoint/measure.py --folder DIR [--every 20] [--steps 101] [--pairs 2] [--out measured.json] [-- OPTIONS of train]
+
+OPTIONS are `--model gpt-1.3b --device cuda` where none stand there. DIR is where checkpoints go: a disk, or /dev/shm to see
+what is left when the disk is not what one waits for. Three things are measured:
+
+    cost     runs without and with --checkpoint in turns: wall time of all steps but the first, by their run.json; and what
+             the run itself says of writing and waiting
+    dd       as many bytes by as many `dd conv=fsync` at once as the run has ranks, into the same folder
+    resume   a run of 24 steps that saves after 12, and one that goes on from there: each loss and norm must be equal to the
+             bit; then one whose processes are killed by signal 9 at three moments, and gone on from each time
+
+Needs only the standard library. `./shardbook` is built first where it is not.
+"""
+import argparse
+import datetime
+import json
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+PROGRAM = os.environ.get("SHARDBOOK_PROGRAM", os.path.join(ROOT, "shardbook"))
+
+
+class Failed(Exception):
+    pass
+
+
+def train(options, out):
+    """A run; its results by run.json."""
+    words = [PROGRAM, "train", *options, "--out", out, "--progress", "0"]
+    ran = subprocess.run(words, capture_output=True, text=True, cwd=ROOT)
+    if ran.returncode != 0:
+        raise Failed(" ".join(words) + ": " + ran.stderr.strip()[-400:])
+    with open(os.path.join(out, "run.json")) as file:
+        return json.load(file)
+
+
+def fresh(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    return folder
+
+
+def cost(args, work):
+    """Mean step without and with saves, in turns."""
+    saved = os.path.join(args.folder, "shardbook-measure")
+    plain, saving, saves = [], [], []
+    base = [*args.options, "--steps", str(args.steps), "--trace-steps", "0:0"]
+    for pair in range(args.pairs):
+        run = train(base, os.path.join(work, f"plain{pair}"))
+        plain.append(run["results"]["steps_wall_ns"] / (args.steps - 1))
+        run = train([*base, "--checkpoint", fresh(saved), "--save-every", str(args.every), "--keep-checkpoints", "1"], os.path.join(work, f"saving{pair}"))
+        saving.append(run["results"]["steps_wall_ns"] / (args.steps - 1))
+        saves.append(run["results"]["saves"])
+        verified = subprocess.run([PROGRAM, "checkpoint", saved, "--verify"], capture_output=True, text=True, cwd=ROOT)
+        if verified.returncode != 0:
+            raise Failed(verified.stderr)
+    fresh(saved)
+    best_plain, best_saving = min(plain), min(saving)
+    last = saves[-1]
+    return {
+        "device": run["hardware"]["device"], "ranks": run["hardware"]["ranks"], "options": args.options, "every": args.every, "steps": args.steps,
+        "plain_step_ms": [ns / 1e6 for ns in plain], "saving_step_ms": [ns / 1e6 for ns in saving],
+        "cost_percent": 100 * (best_saving / best_plain - 1), "checkpoint_gb": last["bytes"] / 1e9,
+        "write_gb_per_s": statistics.median(one["bytes"] * one["count"] / one["writing_ns"] for one in saves),
+        "waited_s_a_run": [one["waited_ns"] / 1e9 for one in saves],
+    }
+
+
+def dd(args, ranks, total):
+    """GB/s of as many dd at once as there are ranks."""
+    megabytes = max(1, int(total / ranks / 1e6))
+    names = [os.path.join(args.folder, f"shardbook-dd{rank}") for rank in range(ranks)]
+    begun = time.monotonic()
+    writers = [subprocess.Popen(["dd", "if=/dev/zero", "of=" + name, "bs=1000000", f"count={megabytes}", "conv=fsync"], stderr=subprocess.DEVNULL) for name in names]
+    codes = [writer.wait() for writer in writers]
+    took = time.monotonic() - begun
+    for name in names:
+        if os.path.exists(name):
+            os.remove(name)
+    if any(codes):
+        raise Failed("dd could not write: is the folder full?")
+    return {"dd_gb_per_s": ranks * megabytes / 1e3 / took}
+
+
+def numbers(run):
+    return list(zip(run["results"]["losses"], run["results"]["gradient_norms"]))
+
+
+def resume(args, work):
+    saved = os.path.join(args.folder, "shardbook-resume")
+    steps = 24
+    base = [*args.options, "--steps", str(steps), "--trace-steps", "0:0", "--hidden-dropout", "0.1"]
+    whole = numbers(train([*base, "--checkpoint", fresh(saved), "--save-every", "12", "--keep-checkpoints", "0"], os.path.join(work, "whole")))
+    later = numbers(train([*base, "--resume", os.path.join(saved, "step-00000012")], os.path.join(work, "later")))
+    equal = later == whole[12:]
+
+    # Killed at three moments of its life
+    chance = random.Random(7)
+    fresh(saved)
+    kills, first = 0, 0
+    begun = time.monotonic()
+    train([*base, "--checkpoint", saved, "--save-every", "4"], os.path.join(work, "timed"))
+    longest = time.monotonic() - begun
+    fresh(saved)
+    options = [*base, "--checkpoint", saved, "--save-every", "4"]
+    for life in range(3):
+        words = [PROGRAM, "train", *options, "--out", os.path.join(work, f"killed{life}")]
+        child = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        try:
+            child.wait(timeout=longest * (0.4 + 0.6 * chance.random()))
+            break
+        except subprocess.TimeoutExpired:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            kills += 1
+        if "--resume" not in options and any(name.startswith("step-") for name in (os.listdir(saved) if os.path.isdir(saved) else [])):
+            options += ["--resume", saved]
+    done = sorted(name for name in os.listdir(saved) if name.startswith("step-"))
+    killed_equal = None
+    if done and int(done[-1][5:]) < steps:
+        first = int(done[-1][5:])
+        killed_equal = numbers(train(options if "--resume" in options else [*options, "--resume", saved], os.path.join(work, "after"))) == whole[first:]
+    fresh(saved)
+    return {"resume_equal": equal, "kills": kills, "went_on_from": first, "after_kills_equal": killed_equal}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", required=True)
+    parser.add_argument("--every", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=101)
+    parser.add_argument("--pairs", type=int, default=2)
+    parser.add_argument("--out")
+    parser.add_argument("--only", choices=["cost", "resume"])
+    parser.add_argument("options", nargs="*")
+    args = parser.parse_args()
+    args.options = args.options or ["--model", "gpt-1.3b", "--device", "cuda"]
+    os.makedirs(args.folder, exist_ok=True)
+    result = {"date": datetime.date.today().isoformat(), "folder_kind": subprocess.run(["stat", "-f", "-c", "%T", args.folder], capture_output=True, text=True).stdout.strip()}
+    with tempfile.TemporaryDirectory() as work:
+        for part in (cost, resume):
+            if args.only and part.__name__ != args.only:
+                continue
+            try:
+                result.update(part(args, work))
+                if part is cost:
+                    result.update(dd(args, result["ranks"], result["checkpoint_gb"] * 1e9))
+            except Failed as failure:
+                result[part.__name__ + "_failed"] = str(failure)
+    text = json.dumps(result, indent=1)
+    print(text)
+    if args.out:
+        with open(args.out, "w") as file:
+            file.write(text + "\n")
+    return 1 if any(key.endswith("_failed") for key in result) or result.get("resume_equal") is False or result.get("after_kills_equal") is False else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
