@@ -1,6 +1,7 @@
 // cause/without: what would the step gain without something? Private to causes*.cpp.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/cause/causes.hpp"
@@ -30,6 +31,7 @@ class Without {
 
 // `found` has what each regime costs. Whatever they gain: what the host takes to issue a step; its waits, a late rank, copies
 // and contention.
+std::optional<Cause> cause_of_cpu(const Without& without);   // none where it has no such work
 Cause cause_of_host(const Without& without, const Remedies& remedies, const Findings& found);
 std::vector<Cause> causes_of_machines(const Without& without, const Remedies& remedies, const Findings& found);
 
