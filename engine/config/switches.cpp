@@ -139,9 +139,9 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "1000", 5},
        .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "100", 0.5}});
 
-  row({.key = "fsdp.offload", .values = {"none", "optimizer"}, .default_value = "none",
+  row({.key = "fsdp.offload", .values = {"none", "optimizer", "parameters"}, .default_value = "none",
        .sentence = "Whether masters and moments lie on the device, or in the host's memory, from where they cross to the device for the update and back, piece by piece. (The originals update them on the CPU, and only gradients and parameters cross.)",
-       .promise = Promise::same_bits, .seam = Seam::store, .needs = {}, .excludes = {},
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {}, .excludes = {"parameters: dp > 1"},
        .originals = {in_pytorch("distributed/fsdp/api.py", 230, 242, "CPUOffload"),
                      in_pytorch("distributed/fsdp/_flat_param.py", 1212, 1229, "pin_memory: the shard, and room for its gradient, in host memory"),
                      in_pytorch("distributed/fsdp/_flat_param.py", 1299, 1302, "flat_param_to: the shard, to the device, in pre_unshard"),
