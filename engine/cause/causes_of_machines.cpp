@@ -193,8 +193,10 @@ std::optional<Cause> cause_of_cpu(const Without& without) {
     of_line[line_of(one.where)] += step.costs->op_ns[op];
   }
   if (ops == 0) return std::nullopt;
+  std::map<Rank, const program::Program*> programs;
+  for (const simulate::RankSteps& rank : without.study().replay.steps()) programs[rank.rank] = rank.steps.back().program;
   Change change;
-  change.factor = [&](Rank, program::OpIndex op) { return is(step.program->ops[op], OpClass::host) ? 0.0 : 1.0; };
+  change.factor = [&](Rank rank, program::OpIndex op) { return is(programs.at(rank)->ops[op], OpClass::host) ? 0.0 : 1.0; };
   Cause cause;
   cause.regime = Regime::host;
   cause.count = ops;

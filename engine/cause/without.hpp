@@ -31,8 +31,9 @@ class Without {
 
 // `found` has what each regime costs. Whatever they gain: what the host takes to issue a step; its waits, a late rank, copies
 // and contention.
-std::optional<Cause> cause_of_cpu(const Without& without);   // none where it has no such work
 Cause cause_of_host(const Without& without, const Remedies& remedies, const Findings& found);
+// What the CPU works itself, among the ops of a stream; none where it does not.
+std::optional<Cause> cause_of_cpu(const Without& without);
 std::vector<Cause> causes_of_machines(const Without& without, const Remedies& remedies, const Findings& found);
 
 }  // namespace shardbook::cause

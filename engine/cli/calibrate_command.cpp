@@ -49,7 +49,7 @@ simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Back
            dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
       text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
            "five; overlap and latencies from timed ops; host costs while a step is recorded."),
-      "Assumed: 0.8 us between two ops of a stream; between nodes 45 GB/s a GPU and 8 us."};
+      "Assumed: 0.8 us between two ops of a stream; between nodes 45 GB/s a GPU and 8 us; the CPU's own work goes through 50 GB/s of host memory."};
   return plan;
 }
 

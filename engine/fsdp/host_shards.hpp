@@ -31,9 +31,9 @@ struct HostStreams {
 
 class HostShards {
  public:
-  // Set-up: places on the device, `slots` of them each way. `adds_up`: some gradient is reduced more than once a step. The
-  // states are those of `flats`' units, and outlive this.
+  // `states` are filled by the first step, numbered as flats name them, and outlive this.
   HostShards(device::Device& device, const HostStreams& streams, std::vector<optimizer::ShardState>& states);
+  // Set-up: places on the device, as many as `slots` says each way. `adds_up`: some gradient is reduced more than once a step.
   void set_up(const plan::Slots& slots, const std::vector<ShardedUnit>& units, base::DType parameter, bool adds_up);
 
   // Brings a unit's shard to a place, once what was there has been gathered.

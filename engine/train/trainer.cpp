@@ -79,11 +79,17 @@ struct Trainer::Ends final : plan::Executor {
 };
 //@end
 
+namespace {
+
+bool all_on_host(const Choices& choices) { return choices.store.on_host == optimizer::OnHost::everything; }
+
+}  // namespace
+
 Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
                  base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan, const Instead& instead)
     : config_(config), device_(device), rank_(rank),
       compute_(device.create_stream("compute")),
-      fsdp_stream_(config.fsdp > 1 || choices_of(config).store.on_host == optimizer::OnHost::everything ? device.create_stream("fsdp", device::Priority::high) : compute_),
+      fsdp_stream_(config.fsdp > 1 || all_on_host(choices_of(config)) ? device.create_stream("fsdp", device::Priority::high) : compute_),
       tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_),
       dp_stream_(config.dp > 1 ? device.create_stream("dp", device::Priority::high) : compute_) {
   const Choices choices = choices_of(config);
@@ -107,7 +113,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.unit);
   for (const auto& mistake : mistakes.model) mistake(*model_);
   draw_otherwise_ = mistakes.draw;
-  if (choices.store.on_host == optimizer::OnHost::everything) host_streams_ = {&device.create_stream("to_device"), &device.create_stream("to_host"), &device.create_stream("cpu")};
+  if (all_on_host(choices)) host_streams_ = {&device.create_stream("to_device"), &device.create_stream("to_host"), &device.create_stream("cpu")};
   parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store, near_group_.get(), host_streams_);
 
   // The order of a step, and the memory that it needs.
