@@ -204,7 +204,7 @@ std::optional<Cause> cause_of_cpu(const Without& without) {
   char size[32];
   std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(bytes) / 1e9);
   cause.what = text("the CPU works for ", metrics::duration_text(all_ns), " on what lies in host memory, and the device waits for it");
-  cause.because = text("its update goes through ", size, " there");
+  cause.because = text("it goes through ", size, " there each step");
   cause.remedy = "--set fsdp.offload=optimizer, which updates on the device, or more ranks to share it";
   cause.note = "06";
   cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
