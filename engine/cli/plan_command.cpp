@@ -24,8 +24,15 @@ constexpr std::size_t columns = 80;
 
 // ---- The list ----------------------------------------------------------------------------------
 
+// Do shards live in host memory, and so the CPU updates?
+bool in_host_memory(const plan::Network& network) {
+  return std::any_of(network.units.begin(), network.units.end(), [](const plan::Unit& unit) { return unit.on_host; });
+}
+
 std::string subject_of(const Action& action, const plan::Network& network) {
   if (plan::computes(action.kind)) return network.layers[static_cast<std::size_t>(action.layer)].name;
+  if (action.kind == plan::Kind::update && in_host_memory(network)) return "by the CPU";
+  if (action.kind == plan::Kind::states) return "the first pieces";
   if (action.unit < 0) return "";
   std::string words = network.units[static_cast<std::size_t>(action.unit)].name;
   if (action.units > 1) words += text(" … ", network.units[static_cast<std::size_t>(action.unit + action.units - 1)].name);
@@ -124,7 +131,7 @@ std::string memory_text(const PlannedRank& rank) {
     }
     return out;
   };
-  const bool away = std::any_of(rank.network.units.begin(), rank.network.units.end(), [](const plan::Unit& unit) { return unit.on_host; });
+  const bool away = in_host_memory(rank.network);
   std::string out = "\nAt its fullest, this rank holds\n";
   out += line("parameters, whole", needs.gathered_bytes, needs.gathered > 0 ? text("with ", count_text(needs.gathered, "unit"), " at once in shared buffers") : "none in shared buffers");
   if (needs.kept_bytes > 0) out += line("parameters, parts kept", needs.kept_bytes, "of units, from their forward on, to be gathered among ranks near each other");
