@@ -142,11 +142,11 @@ class Machines {
       char size[32];
       std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(bytes) / 1e9);
       cause.what = text(cause.count, cause.count == 1 ? " copy" : " copies", " between host memory and the device, which not everything hides");
-      cause.because = text(are_states ? "optimizer states in host memory cross the bus, " : "they cross the bus, ", size, " a step");
+      cause.because = text(are_states ? "optimizer states in host memory cross the bus, " : remedies_.offloads() ? "what lies in host memory crosses the bus, " : "they cross the bus, ", size, " a step");
     } else {
       cause.what = text(cause.count, cause.count == 1 ? " copy or fill" : " copies and fills", ", which not everything hides");
     }
-    if (crosses && are_states) {
+    if (crosses && (are_states || remedies_.offloads())) {
       cause.remedy = "--set fsdp.offload=none, where there is room";
       cause.note = "06";
     }
@@ -211,6 +211,39 @@ Nanoseconds Without::gain_of(double simulate::Scale::*factor) const {
   Change change;
   change.scale.*factor = 0;
   return gain(change);
+}
+
+// The CPU's own work among a stream's ops: the update of shards that lie in host memory.
+std::optional<Cause> cause_of_cpu(const Without& without) {
+  const simulate::Step& step = without.study().replay.steps().front().steps.back();
+  Nanoseconds all_ns = 0;
+  std::int64_t bytes = 0, ops = 0;
+  std::map<std::string, Nanoseconds> of_line;
+  for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
+    const program::Op& one = step.program->ops[op];
+    if (!is(one, OpClass::host)) continue;
+    ++ops;
+    all_ns += step.costs->op_ns[op];
+    bytes += one.desc.bytes_read + one.desc.bytes_written;
+    of_line[line_of(one.where)] += step.costs->op_ns[op];
+  }
+  if (ops == 0) return std::nullopt;
+  std::map<Rank, const program::Program*> programs;
+  for (const simulate::RankSteps& rank : without.study().replay.steps()) programs[rank.rank] = rank.steps.back().program;
+  Change change;
+  change.factor = [&](Rank rank, program::OpIndex op) { return is(programs.at(rank)->ops[op], OpClass::host) ? 0.0 : 1.0; };
+  Cause cause;
+  cause.regime = Regime::host;
+  cause.count = ops;
+  cause.gain_ns = without.gain(change);
+  char size[32];
+  std::snprintf(size, sizeof size, "%.3g GB", static_cast<double>(bytes) / 1e9);
+  cause.what = text("the CPU works for ", metrics::duration_text(all_ns), " on what lies in host memory, and the device waits for it");
+  cause.because = text("it goes through ", size, " there each step");
+  cause.remedy = "--set fsdp.offload=optimizer, which updates on the device, or more ranks to share it";
+  cause.note = "06";
+  cause.line = std::max_element(of_line.begin(), of_line.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+  return cause;
 }
 
 Cause cause_of_host(const Without& without, const Remedies& remedies, const Findings& found) {

@@ -43,6 +43,11 @@ std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
   return "issuing each one place earlier";
 }
 
+bool Remedies::offloads() const {
+  const std::string value = recorded_.switch_value("fsdp.offload");
+  return value == "optimizer" || value == "parameters";
+}
+
 bool Remedies::is_summed_each(OpKind kind, const std::string& axis) const {
   return kind == OpKind::reduce_scatter && of_shards(axis) && recorded_.number("micro-batches", 1) > 1 && recorded_.switch_value("accumulate.reduce") != "last";
 }

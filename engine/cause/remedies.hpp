@@ -17,6 +17,8 @@ class Remedies {
 
   // To begin these collectives earlier. May be empty.
   std::string earlier(program::OpKind kind, const std::string& axis) const;
+  // Does something of the shards lie in host memory?
+  bool offloads() const;
   // Are gradients summed after each micro-batch where once a step would do?
   bool is_summed_each(program::OpKind kind, const std::string& axis) const;
   // To have fewer of them, smaller or fewer bytes, or more to hide them behind.

@@ -85,7 +85,7 @@ std::vector<Share> shares_of(const Timeline& timeline, const metrics::CriticalPa
       add(Regime::latency, latency);
       add(Regime::bandwidth, ns - latency);
     } else {
-      add(cls == Class::memory ? Regime::memory : Regime::compute, ns);
+      add(cls == Class::memory ? Regime::memory : cls == Class::host ? Regime::host : Regime::compute, ns);
     }
   }
   return shares;

@@ -1,6 +1,7 @@
 // cause/without: what would the step gain without something? Private to causes*.cpp.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "engine/cause/causes.hpp"
@@ -31,6 +32,8 @@ class Without {
 // `found` has what each regime costs. Whatever they gain: what the host takes to issue a step; its waits, a late rank, copies
 // and contention.
 Cause cause_of_host(const Without& without, const Remedies& remedies, const Findings& found);
+// What the CPU works itself, among the ops of a stream; none where it does not.
+std::optional<Cause> cause_of_cpu(const Without& without);
 std::vector<Cause> causes_of_machines(const Without& without, const Remedies& remedies, const Findings& found);
 
 }  // namespace shardbook::cause

@@ -24,8 +24,15 @@ constexpr int columns = 80;
 
 // ---- The list ----------------------------------------------------------------------------------
 
+// Do shards live in host memory, and so the CPU updates?
+bool in_host_memory(const plan::Network& network) {
+  return std::any_of(network.units.begin(), network.units.end(), [](const plan::Unit& unit) { return unit.on_host; });
+}
+
 std::string subject_of(const Action& action, const plan::Network& network) {
   if (plan::computes(action.kind)) return network.layers[static_cast<std::size_t>(action.layer)].name;
+  if (action.kind == plan::Kind::update && in_host_memory(network)) return "by the CPU";
+  if (action.kind == plan::Kind::states) return "the first pieces";
   if (action.unit < 0) return "";
   std::string words = network.units[static_cast<std::size_t>(action.unit)].name;
   if (action.units > 1) words += text(" … ", network.units[static_cast<std::size_t>(action.unit + action.units - 1)].name);
@@ -49,7 +56,7 @@ std::string row_of(std::size_t at, const PlannedRank& rank) {
   const Action& action = rank.plan.actions[at];
   const std::string batch = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
   return row(std::to_string(at), plan::name_of(action.kind), subject_of(action, rank.network), batch,
-             action.slot < 0 ? "" : std::to_string(action.slot), planned_at(action, columns - 60));
+             action.slot >= 0 ? std::to_string(action.slot) : action.kind == plan::Kind::to_device || action.kind == plan::Kind::to_host ? "@" + std::to_string(action.shard_slot) : "", planned_at(action, columns - 60));
 }
 
 // Prints a list with repetitions left out: a stretch that is the same again and again, but for its layers, buffers and
@@ -118,6 +125,7 @@ std::string memory_text(const PlannedRank& rank) {
   auto line = [](const std::string& what, base::Bytes bytes, const std::string& why) {
     return wrapped(text("  ", pad_right(what, 24), pad_left(bytes_text(bytes), 9), "  "), why, columns);
   };
+  const bool away = in_host_memory(rank.network);
   std::string out = "\nAt its fullest, this rank holds\n";
   out += line("parameters, whole", needs.gathered_bytes, needs.gathered > 0 ? text("with ", count_text(needs.gathered, "unit"), " at once in shared buffers") : "none in shared buffers");
   if (needs.kept_bytes > 0) out += line("parameters, parts kept", needs.kept_bytes, "of units, from their forward on, to be gathered among ranks near each other");
@@ -126,15 +134,15 @@ std::string memory_text(const PlannedRank& rank) {
   out += "and it sets aside\n";
   base::Bytes all = 0;
   for (const auto& [kind, bytes] : rank.buffers) {
-    static const std::map<MemoryKind, const char*> whys = {
-        {MemoryKind::parameter, "the shards that it computes with"}, {MemoryKind::gathered, "buffers for units that are whole, or kept in part"},
-        {MemoryKind::gradient, "buffers for whole gradients, and shards of their sums"}, {MemoryKind::optimizer, "masters and moments of its shards"},
+    const std::map<MemoryKind, const char*> whys = {
+        {MemoryKind::parameter, away ? "places for shards on their way from host memory" : "the shards that it computes with"}, {MemoryKind::gathered, "buffers for units that are whole, or kept in part"},
+        {MemoryKind::gradient, away ? "buffers for whole gradients, and places for sums on their way" : "buffers for whole gradients, and shards of their sums"}, {MemoryKind::optimizer, "masters and moments of its shards"},
         {MemoryKind::activation, ""}, {MemoryKind::workspace, ""}, {MemoryKind::input, "tokens"}};
     out += line(program::name_of(kind), bytes, whys.at(kind));
     all += bytes;
   }
   out += line("in all", all, "");
-  return rank.on_host == 0 ? out : out + line("and in host memory", rank.on_host, "masters and moments of its shards");
+  return rank.on_host == 0 ? out : out + line("and in host memory", rank.on_host, away ? "its shards, their gradients, masters and moments" : "masters and moments of its shards");
 }
 
 // ---- Memory by formula -------------------------------------------------------------------------

@@ -139,16 +139,19 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "1000", 5},
        .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "100", 0.5}});
 
-  row({.key = "fsdp.offload", .values = {"none", "optimizer"}, .default_value = "none",
-       .sentence = "Whether masters and moments lie on the device, or in the host's memory, from where they cross to the device for the update and back, piece by piece. (The originals update them on the CPU, and only gradients and parameters cross.)",
-       .promise = Promise::same_bits, .seam = Seam::store, .needs = {}, .excludes = {},
+  row({.key = "fsdp.offload", .values = {"none", "optimizer", "parameters"}, .default_value = "none",
+       .sentence = "What of a rank's shards lies in the host's memory: nothing; masters and moments, which cross to the device for the update and back, piece by piece; or, as in the originals, parameters and gradients as well: they cross for each gather and after each reduction, and the CPU updates.",
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {}, .excludes = {"parameters: dp > 1"},
        .originals = {in_pytorch("distributed/fsdp/api.py", 230, 242, "CPUOffload"),
                      in_pytorch("distributed/fsdp/_flat_param.py", 1212, 1229, "pin_memory: the shard, and room for its gradient, in host memory"),
                      in_pytorch("distributed/fsdp/_flat_param.py", 1299, 1302, "flat_param_to: the shard, to the device, in pre_unshard"),
                      in_pytorch("distributed/fsdp/_runtime_utils.py", 965, 987, "_offload_grad: the reduced gradient, to the host"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param.py", 739, 743, "offload_to_cpu: in all_gather_inputs, the shard goes to the device"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 524, 542, "offload_to_cpu: in foreach_reduce, the reduced shard goes to the CPU, and is added up there"),
+                     in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param_group.py", 485, 489, "grad_offload_event: in finalize_backward, the thread waits for it, and the optimizer steps on the CPU"),
                      in_megatron("optimizer/cpu_offloading/hybrid_optimizer.py", 150, 179, "step: gradients go to the host, and a CPU optimizer steps"),
                      in_megatron("optimizer/cpu_offloading/hybrid_optimizer.py", 216, 222, "_d2h_stream, _h2d_stream: a stream for each direction")},
-       .megatron = "--optimizer-cpu-offload --optimizer-offload-fraction 1.0 --overlap-cpu-optimizer-d2h-h2d", .pytorch = "fully_shard(module, offload_policy=CPUOffloadPolicy(pin_memory=True)); FullyShardedDataParallel(cpu_offload=CPUOffload(offload_params=True)): parameters and gradients as well", .note = "06_memory#offload",
+       .megatron = "--optimizer-cpu-offload --optimizer-offload-fraction 1.0 --overlap-cpu-optimizer-d2h-h2d", .pytorch = "parameters: fully_shard(module, offload_policy=CPUOffloadPolicy(pin_memory=True)); FullyShardedDataParallel(cpu_offload=CPUOffload(offload_params=True))", .note = "06_memory#offload",
        .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16", "optimizer", 100},
        .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "optimizer", 0.5}});
 

@@ -7,12 +7,15 @@
 
 namespace shardbook::device {
 
+class Crew;
+
 struct CudaQueue {
   void* stream = nullptr;              // cudaStream_t
   void* blas = nullptr;                // cublasLtHandle_t
   void* blas_workspace = nullptr;      // of this stream alone
   std::size_t blas_workspace_bytes = 0;
   int multiprocessors = 0;
+  Crew* crew = nullptr;                // the processors that ops of the host share; null: none were set up
 };
 
 }  // namespace shardbook::device

@@ -23,7 +23,9 @@
 #include <vector>
 
 #include "engine/base/types.hpp"
+#include "engine/device/crew.hpp"
 #include "engine/device/cuda_queue.hpp"
+#include "engine/device/host_function.hpp"
 #include "engine/program/recorder.hpp"
 
 namespace shardbook::device {
@@ -133,6 +135,13 @@ class Device {
   void launch(Lane lane, const program::OpDesc& desc, const Args& args, HostForm host_form,
               void (*cuda_form)(const Args&, const CudaQueue&));
   void launch_body(Lane lane, const program::OpDesc& desc, const Body& body);
+  // Issues the CPU's own work in its place among the lane's ops, of OpKind::host, on host memory alone: it runs when what
+  // the lane holds before it has run, and no thread waits for it. `form` gets the processors to share it among, or null for
+  // this thread alone; it must not throw.
+  template <class Args>
+  void launch_on_host(Lane lane, const program::OpDesc& desc, const Args& args, void (*form)(const Args&, Crew* crew));
+  // Set-up: threads for it, as many as the rank may use processors. Where there is none, the host device's own thread does it.
+  virtual void set_up_crew() {}
 
   // The event completes when all that was issued to the lane before it has run.
   void record(Lane lane, Event event);
@@ -231,6 +240,27 @@ void Device::launch(Lane lane, const program::OpDesc& desc, const Args& args, Ho
   body.cuda = [](const void* raw, const CudaQueue& queue) {
     const Packed& unpacked = *static_cast<const Packed*>(raw);
     unpacked.cuda_form(unpacked.args, queue);
+  };
+  launch_body(lane, desc, body);
+}
+
+template <class Args>
+void Device::launch_on_host(Lane lane, const program::OpDesc& desc, const Args& args, void (*form)(const Args&, Crew* crew)) {
+  static_assert(std::is_trivially_copyable_v<Args> && sizeof(Args) + sizeof(void*) <= Body::max_bytes);
+  struct Packed {
+    Args args;
+    void (*form)(const Args&, Crew* crew);
+  } packed{args, form};
+  Body body;
+  body.arguments = &packed;
+  body.bytes = sizeof(Packed);
+  body.host = [](const void* raw) -> bool {
+    const Packed& unpacked = *static_cast<const Packed*>(raw);
+    unpacked.form(unpacked.args, nullptr);
+    return true;
+  };
+  body.cuda = [](const void* raw, const CudaQueue& queue) {
+    cuda::call_on_host([unpacked = *static_cast<const Packed*>(raw), crew = queue.crew] { unpacked.form(unpacked.args, crew); }, queue);
   };
   launch_body(lane, desc, body);
 }

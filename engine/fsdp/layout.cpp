@@ -23,7 +23,7 @@ const char* part_of(const model::Unit& unit) {
 }  // namespace
 
 ShardedParameters::ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute,
-                                     device::Stream& stream, comm::Communicator& group, const StoreConfig& config, comm::Communicator* near)
+                                     device::Stream& stream, comm::Communicator& group, const StoreConfig& config, comm::Communicator* near, const HostStreams& host)
     : device_(device), compute_(compute), stream_(stream), group_(group), near_(near), config_(config),
       updated_(device.create_event("fsdp.updated")) {
   // Units of blocks use each other's memory in turn; embedding and head, needed at both ends, have their own.
@@ -39,6 +39,7 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
     if (sharded.of_block) sizes.insert(sharded.unit->blocks);
   }
+  if (on_host()) host_ = std::make_unique<HostShards>(device, host, shards_);
   // Where all are alike, the gaps between parameters hold zeros because no user of the memory writes there
   if (sizes.size() < 2 || gradient_in_place()) return;
   for (ShardedUnit& unit : units_) {
@@ -62,6 +63,7 @@ std::vector<plan::Unit> ShardedParameters::units() const {
     known.name = unit.unit->name;
     known.sharded = !alone();
     known.resident = unit.resident;
+    known.on_host = on_host();
     known.shares_gathered = !unit.resident;
     known.shares_gradient = unit.of_block && !gradient_in_place();
     known.gathered = unit.padded() * base::size_of(config_.parameter);
@@ -83,17 +85,20 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
     const auto unit = static_cast<std::size_t>(action.unit);
     if (plan::empties(known[unit], action.axis)) ++reductions[unit];
   }
+  for (std::size_t unit = 0; unit < units_.size(); ++unit) units_[unit].once = reductions[unit] == 1;
   std::int64_t largest_shard = 0;
   for (const ShardedUnit& unit : units_) {
     for (const Flat& flat : unit.flats) largest_shard = std::max(largest_shard, flat.layout->shard_elements());
   }
   const bool several = std::any_of(reductions.begin(), reductions.end(), [](int count) { return count > 1; });
-  if (rounds() || (several && !gradient_in_place())) {
+  // What lies in host memory is added up there
+  if (rounds() || (several && !gradient_in_place() && !on_host())) {
     staging_ = tensor::allocate(device_, {largest_shard}, rounds() ? config_.reduce : base::DType::f32, MemoryKind::gradient, "fsdp.gradient_staging");
   }
   // One is enough: what writes it and what reads it is on one stream
   if (rounds()) rounded_ = tensor::allocate(device_, {largest_shard * group_.size()}, config_.reduce, MemoryKind::gradient, "fsdp.gradient_rounded");
   make_slots(slots);
+  if (on_host()) host_->set_up(slots, units_, config_.parameter, several);
 }
 
 void ShardedParameters::allocate_shards(std::uint64_t seed) {
@@ -113,11 +118,15 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
       state.layout = flat.layout.get();
       state.flat = flat.layout->shard(group_.index());
       // A kernel that draws into host memory writes through the bus: once, at set-up
-      state.master = config_.masters_on_host ? optimizer::on_host(device_, shape[0], name + ".master")
-                                             : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::optimizer, name + ".master");
-      state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape)
-                                            : tensor::allocate(device_, shape, base::DType::f32, MemoryKind::gradient, name + ".gradient_shard");
-      state.parameter = tensor::allocate(device_, shape, config_.parameter, MemoryKind::parameter, name + ".parameter_shard");
+      const auto make = [&](optimizer::OnHost from, base::DType nominal, MemoryKind kind, const char* what) {
+        return config_.on_host >= from ? optimizer::on_host(device_, shape[0], nominal, kind, name + what) : tensor::allocate(device_, shape, nominal, kind, name + what);
+      };
+      using optimizer::OnHost;
+      state.on_host = config_.on_host;
+      state.master = make(OnHost::states, base::DType::f32, MemoryKind::optimizer, ".master");
+      state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape) : make(OnHost::everything, base::DType::f32, MemoryKind::gradient, ".gradient_shard");
+      state.parameter = make(OnHost::everything, config_.parameter, MemoryKind::parameter, ".parameter_shard");
+      if (on_host()) state.updated = device_.create_event(name + ".updated");
       initialize(compute_, unit, state, seed);
       begin += shape[0];
     }

@@ -17,18 +17,23 @@ void ShardedParameters::begin_step() {
     unit.slot = nullptr;
     unit.gradient_slot = nullptr;
     unit.summed = false;
-    if (alone()) gather(unit, -1, false);
+    if (alone()) take_whole(unit, -1);
   }
 }
 
 void ShardedParameters::run(const Action& action) {
   ShardedUnit& of = unit(action.unit);
   switch (action.kind) {
-    case Kind::gather: return gather(of, action.slot, *action.axis != 0);
+    case Kind::to_device: {
+      const program::Part part(device_.recorder(), of.part);
+      return host_->to_device(of, action.shard_slot);
+    }
+    case Kind::gather: return gather(of, action);
     case Kind::keep: return keep(of);
     case Kind::release: return release(of);
     case Kind::limit: return limit(of);
-    case Kind::reduce: return reduce(of);
+    case Kind::reduce: return reduce(of, action.shard_slot);
+    case Kind::to_host: return to_host(of, action.shard_slot);
     default: SHARDBOOK_CHECK(false, "fsdp cannot ", plan::name_of(action.kind));
   }
 }
@@ -44,22 +49,30 @@ void ShardedParameters::await(const Action& action) {
 }
 
 //@ fsdp.gather: All-gather one unit into a slot, once the slot's last user is done with it.
-void ShardedParameters::gather(ShardedUnit& unit, int slot, bool near) {
-  unit.slot = slot < 0 ? unit.own_slot.get() : &gather_slots_[static_cast<std::size_t>(slot)];
-  unit.awaited = false;
-  view_values(unit, unit.slot->full);
-  if (alone()) return;
+void ShardedParameters::gather(ShardedUnit& unit, const Action& action) {
+  take_whole(unit, action.slot);
   program::Part part(device_.recorder(), unit.part);
-  if (slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
-  if (near) {
+  if (action.slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
+  if (*action.axis != 0) {
     device_.wait(stream_, unit.kept_there);
     for (const Flat& flat : unit.flats) near_->all_gather(stream_, flat.part_in(unit.kept, near_->size()), flat.in(unit.slot->full));
+  } else if (on_host()) {
+    host_->await_shard(stream_, action.shard_slot);
+    for (const Flat& flat : unit.flats) group_.all_gather(stream_, host_->shard(unit, flat, action.shard_slot), flat.in(unit.slot->full));
+    host_->left(stream_, action.shard_slot);
   } else {
     for (const Flat& flat : unit.flats) group_.all_gather(stream_, shards_[flat.state].parameter, flat.in(unit.slot->full));
   }
   device_.record(stream_, unit.slot->gathered);
 }
 //@end
+
+// Where the unit is whole from here on, or will be.
+void ShardedParameters::take_whole(ShardedUnit& unit, int slot) {
+  unit.slot = slot < 0 ? unit.own_slot.get() : &gather_slots_[static_cast<std::size_t>(slot)];
+  unit.awaited = false;
+  view_values(unit, unit.slot->full);
+}
 
 //@ fsdp.keep: Before a unit is freed, each rank copies the part of it that it keeps for those near.
 void ShardedParameters::keep(ShardedUnit& unit) {
@@ -101,7 +114,7 @@ void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
 }
 
 //@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches.
-void ShardedParameters::reduce(ShardedUnit& unit) {
+void ShardedParameters::reduce(ShardedUnit& unit, int place) {
   GradientSlot& slot = *unit.gradient_slot;
   program::Part part(device_.recorder(), unit.part);
   // Alone there is nothing to overlap with: what remains is done on compute itself.
@@ -110,15 +123,22 @@ void ShardedParameters::reduce(ShardedUnit& unit) {
     device_.record(compute_, slot.complete);
     device_.wait(stream_, slot.complete);
   }
-  for (const Flat& flat : unit.flats) reduce_into(shards_[flat.state], flat.in(slot.full), lane, unit.summed);
+  if (on_host()) host_->await_room(lane, place);
+  for (const Flat& flat : unit.flats) {
+    const bool stays = !on_host();   // with the sums of earlier micro-batches
+    reduce_into(flat.in(slot.full), stays ? shards_[flat.state].gradient : host_->sum(unit, flat, place), lane, stays && unit.summed);
+    // All of it is here, and later would have to be read over the bus
+    if (!stays && unit.once && complete_) complete_(lane, flat.state, host_->sum(unit, flat, place));
+  }
+  if (on_host()) host_->summed(lane, place);
+  else unit.summed = true;
   if (!alone()) device_.record(stream_, slot.reduced);
-  unit.summed = true;
   unit.gradient_slot = nullptr;
   unit.reduced_in = &slot;
 }
 
-void ShardedParameters::reduce_into(const optimizer::ShardState& state, Tensor full, device::Stream& lane, bool add) {
-  const Tensor sum = add || rounds() ? staging_.slice(0, {state.flat.size()}) : state.gradient;
+void ShardedParameters::reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add) {
+  const Tensor sum = add || rounds() ? staging_.slice(0, into.shape) : into;
   // In fewer bytes: rounded before, and summed over ranks in that type; micro-batches are added up in f32
   if (rounds()) {
     const Tensor rounded = rounded_.slice(0, full.shape);
@@ -126,10 +146,16 @@ void ShardedParameters::reduce_into(const optimizer::ShardState& state, Tensor f
     full = rounded;
   }
   group_.reduce_scatter(lane, full, sum);
-  if (rounds()) kernels::widen(lane, sum, state.gradient, add);
-  else if (add) kernels::accumulate(lane, sum, state.gradient);
+  if (rounds()) kernels::widen(lane, sum, into, add);
+  else if (add) kernels::accumulate(lane, sum, into);
 }
 //@end
+
+void ShardedParameters::to_host(ShardedUnit& unit, int place) {
+  const program::Part part(device_.recorder(), unit.part);
+  host_->to_host(unit, place, unit.summed);
+  unit.summed = true;
+}
 
 Tensor ShardedParameters::gradients(int unit, int units) const {
   std::int64_t begin = 0, elements = 0;
@@ -156,6 +182,7 @@ void ShardedParameters::await_gradient(device::Stream& stream, int number) {
 
 void ShardedParameters::await_sums() {
   if (alone()) return;
+  if (on_host()) host_->await_sums(compute_);
   for (GradientSlot& slot : gradient_slots_) device_.wait(compute_, slot.reduced);
   for (ShardedUnit& unit : units_) {
     if (unit.own_gradient_slot != nullptr) device_.wait(compute_, unit.own_gradient_slot->reduced);

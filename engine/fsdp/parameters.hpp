@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/comm/comm.hpp"
+#include "engine/fsdp/host_shards.hpp"
 #include "engine/fsdp/sharded_unit.hpp"
 #include "engine/model/model.hpp"
 #include "engine/optimizer/store.hpp"
@@ -30,14 +31,15 @@ struct StoreConfig {
   int micro_batches = 1;     // of a step
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
   base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
-  bool masters_on_host = false;  // masters lie in host memory (optimizer/offload.hpp)
+  optimizer::OnHost on_host = optimizer::OnHost::nothing;   // what of the shards lies in host memory
 };
 
 class ShardedParameters final : public plan::Executor, public optimizer::Store {
  public:
   // Lays out every unit; allocates nothing. All ranks of the group call alike. `near`: those of config.near, if it asks for any.
+  // `host`: where everything lies in host memory.
   ShardedParameters(model::Model& model, device::Device& device, device::Stream& compute, device::Stream& stream,
-                    comm::Communicator& group, const StoreConfig& config, comm::Communicator* near = nullptr);
+                    comm::Communicator& group, const StoreConfig& config, comm::Communicator* near = nullptr, const HostStreams& host = {});
 
   // What a plan must know of the units, in the order of forward.
   std::vector<plan::Unit> units() const;
@@ -48,6 +50,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   Tensor gradients(int unit, int units) const override;
   std::vector<Tensor> summands(int unit, std::string_view axis) const override;
   void await_gradient(device::Stream& stream, int unit) override;
+  void set_complete(Complete complete) override { complete_ = std::move(complete); }
   void updated() override;
 
   void begin_step() override;
@@ -61,19 +64,23 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   GatherSlot make_gather_slot(std::int64_t elements, const std::string& name);
   GradientSlot make_gradient_slot(std::int64_t elements, const std::string& name);
 
-  bool alone() const { return group_.size() == 1; }
+  bool on_host() const { return config_.on_host == optimizer::OnHost::everything; }
+  // Alone with its shards on the device a rank has each unit whole anyway, and computes with it in place.
+  bool alone() const { return group_.size() == 1 && !on_host(); }
   // A rank alone, or with replicas only, makes its gradient where the optimizer reads it.
   bool gradient_in_place() const { return alone() && (config_.replicas > 1 || config_.micro_batches == 1); }
   // Gradients are rounded before their reduce-scatter, and the sum is widened after it. Alone nothing crosses a network.
   bool rounds() const { return !alone() && config_.reduce != base::DType::f32; }
   ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
 
-  void gather(ShardedUnit& unit, int slot, bool near);
+  void gather(ShardedUnit& unit, const plan::Action& action);
+  void take_whole(ShardedUnit& unit, int slot);
   void keep(ShardedUnit& unit);
   void release(ShardedUnit& unit);
   void limit(ShardedUnit& unit);
-  void reduce(ShardedUnit& unit);
-  void reduce_into(const optimizer::ShardState& state, Tensor full, device::Stream& lane, bool add);
+  void reduce(ShardedUnit& unit, int place);
+  void reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add);
+  void to_host(ShardedUnit& unit, int place);
   void await_parameters(ShardedUnit& unit);
   void open_gradient(ShardedUnit& unit, int slot);
   void await_sums();
@@ -87,6 +94,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
 
   std::vector<ShardedUnit> units_;
   std::vector<optimizer::ShardState> shards_;
+  std::unique_ptr<HostShards> host_;   // null: shards lie on the device
+  Complete complete_;
   Tensor gradients_;        // of all shards end to end, where they are summed over replicas
   std::vector<GatherSlot> gather_slots_;
   std::vector<GradientSlot> gradient_slots_;

@@ -1,5 +1,7 @@
 #include "engine/fsdp/schedule.hpp"
 
+#include <algorithm>
+
 #include "engine/plan/uses.hpp"
 
 namespace shardbook::fsdp {
@@ -53,6 +55,23 @@ Plan gather_and_release(const Plan& compute, const plan::Network& network, const
     }
   }
   return plan;
+}
+//@end
+
+//@ fsdp.host_memory: A shard comes from host memory before its gather, and the sum of its gradient goes there after its reduction.
+Plan bring_and_take_back(const Plan& plan, const plan::Network& network) {
+  using plan::Kind;
+  const auto by_itself = [](const plan::Action& action) { return action.kind == Kind::to_device || action.kind == Kind::to_host; };
+  if (std::any_of(plan.actions.begin(), plan.actions.end(), by_itself)) return plan;
+  Plan longer;
+  for (const plan::Action& action : plan.actions) {
+    const plan::Unit* unit = plan::communicates(action.kind) ? &network.units[static_cast<std::size_t>(action.unit)] : nullptr;
+    const bool moves = unit != nullptr && unit->on_host;
+    if (moves && action.kind == Kind::gather && *action.axis == 0) longer.add(plan::to_device(action.unit));
+    longer.add(action);
+    if (moves && action.kind == Kind::reduce && plan::empties(*unit, action.axis)) longer.add(plan::to_host(action.unit));
+  }
+  return longer;
 }
 //@end
 

@@ -34,4 +34,9 @@ struct Schedule {
 // `compute` with a gather before each use of a unit that is not whole, and a release after it.
 plan::Plan gather_and_release(const plan::Plan& compute, const plan::Network& network, const Schedule& schedule);
 
+// Of units whose shards lie in host memory: each comes to the device before its gather over all ranks that shard it, and the
+// shard of its gradient's sum goes to host memory after the reduction. Other units are left alone, and so is a plan that says
+// itself when they come and go.
+plan::Plan bring_and_take_back(const plan::Plan& plan, const plan::Network& network);
+
 }  // namespace shardbook::fsdp

@@ -60,7 +60,8 @@ struct ShardedUnit {
   std::unique_ptr<GatherSlot> own_slot;   // of a resident unit
   GradientSlot* gradient_slot = nullptr;  // where its gradient is being made, or null
   GradientSlot* reduced_in = nullptr;     // where its gradient was when it was reduced last
-  bool summed = false;                    // the shard of the gradient holds a sum of this step
+  bool once = false;                      // its gradient is reduced once a step
+  bool summed = false;                    // the shard of the gradient holds a sum of this step, where it lies
   std::unique_ptr<GradientSlot> own_gradient_slot;
 
   // Where no parameter lies in the whole, if its memory is used by units that are laid out otherwise: made zero whenever

@@ -215,6 +215,10 @@ struct AdamWArgs {
   DType dtype;        // of `parameter`
 };
 
+// The same by the CPU, in host memory: masters, moments and gradient are of type `stat`, f32 or f64 (host); the factor is
+// there, too.
+struct AdamWOnHostArgs { AdamWArgs of; DType stat; };
+
 struct FillArgs { void* to; std::int64_t elements; float value; DType dtype; };
 // Stat type to `dtype` (identity on host).
 struct CastArgs { const void* from; void* to; std::int64_t elements; DType dtype; };

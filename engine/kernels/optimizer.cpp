@@ -40,10 +40,15 @@ void clip_factor(Lane lane, const Tensor& total, float clip, const Tensor& facto
   lane.device().launch(lane, desc, args, &host::clip_factor, &cuda::clip_factor);
 }
 
-void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
-            std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
-            const Tensor& parameter) {
-  static constexpr const char* op = "adam_w";
+namespace {
+
+// Both forms of AdamW: what they are given, and what they say of themselves.
+struct Update {
+  OpDesc desc;
+  AdamWArgs args;
+};
+Update update_of(const char* op, OpKind kind, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
+                 std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment, const Tensor& parameter) {
   const std::int64_t elements = master.elements();
   expect_stat(op, "gradient", gradient, elements);
   expect_stat(op, "factor", factor, 1);
@@ -53,16 +58,40 @@ void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tens
   expect_elements(op, "parameter", parameter, elements);
   SHARDBOOK_CHECK(step.step >= 1, op, ": steps count from 1, and this one is ", step.step);
 
-  OpDesc desc(op, OpKind::pointwise, parameter.nominal);
+  OpDesc desc(op, kind, parameter.nominal);
   desc.flops(15 * elements)
       .reads(gradient.use()).reads(factor.use())
       .updates(master.use()).updates(first_moment.use()).updates(second_moment.use())
       .writes(parameter.use());
-  const AdamWArgs args{master.data,    first_moment.data, second_moment.data, gradient.data, parameter.data,
-                       factor.data,    shard_begin,       elements,           decay_end,     step.learning_rate,
-                       step.beta1,     step.beta2,        step.epsilon,       step.weight_decay, step.step,
-                       parameter.storage};
-  lane.device().launch(lane, desc, args, &host::adam_w, &cuda::adam_w);
+  return {desc, {master.data,    first_moment.data, second_moment.data, gradient.data, parameter.data,
+                 factor.data,    shard_begin,       elements,           decay_end,     step.learning_rate,
+                 step.beta1,     step.beta2,        step.epsilon,       step.weight_decay, step.step,
+                 parameter.storage}};
+}
+
+}  // namespace
+
+void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
+            std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
+            const Tensor& parameter) {
+  const Update update = update_of("adam_w", OpKind::pointwise, step, gradient, factor, shard_begin, decay_end, master, first_moment, second_moment, parameter);
+  lane.device().launch(lane, update.desc, update.args, &host::adam_w, &cuda::adam_w);
+}
+
+void adam_w_on_host(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
+                    std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
+                    const Tensor& parameter) {
+  const Update update = update_of("adam_w_on_host", OpKind::host, step, gradient, factor, shard_begin, decay_end, master, first_moment, second_moment, parameter);
+  lane.device().launch_on_host(lane, update.desc, AdamWOnHostArgs{update.args, master.storage}, &host::adam_w_on_host);
+}
+
+void accumulate_on_host(Lane lane, const Tensor& from, const Tensor& into) {
+  static constexpr const char* op = "accumulate_on_host";
+  expect_stat(op, "from", from, into.elements());
+  expect_stat(op, "into", into, into.elements());
+  OpDesc desc(op, OpKind::host, into.nominal);
+  desc.flops(into.elements()).reads(from.use()).updates(into.use());
+  lane.device().launch_on_host(lane, desc, AccumulateArgs{from.data, into.data, into.elements(), into.storage}, &host::accumulate_on_host);
 }
 
 }  // namespace shardbook::kernels

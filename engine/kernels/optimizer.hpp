@@ -41,4 +41,12 @@ void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tens
             std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
             const Tensor& parameter);
 
+// The same by the CPU, on tensors that lie in host memory all of them, in its place among the lane's ops. Each operation is
+// rounded by itself, here and there, so it gives the same bits.
+void adam_w_on_host(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
+                    std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
+                    const Tensor& parameter);
+// into += from, nominal f32, by the CPU in host memory.
+void accumulate_on_host(Lane lane, const Tensor& from, const Tensor& into);
+
 }  // namespace shardbook::kernels

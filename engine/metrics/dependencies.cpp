@@ -24,7 +24,8 @@ Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(
     if (rank == ranks_.end()) continue;
     for (std::uint32_t i = 0; i < track.size(); ++i) {
       if (!inside(track, i)) continue;
-      if (track.kind == TrackKind::stream && is_device_work(track.cls[i])) {
+      // The CPU's work in a stream decides starts as a kernel does
+      if (track.kind == TrackKind::stream && (is_device_work(track.cls[i]) || track.cls[i] == Class::host)) {
         rank->second.streams[track.id].push_back({t, i});
         rank->second.by_end.push_back({t, i});
       } else if (track.kind == TrackKind::host && track.cls[i] == Class::sync) {

@@ -35,10 +35,15 @@ const Look& look_of(Class cls, bool ascii) {
   static const Look memory{{"-", "="}, "\x1b[35m"};
   static const Look plain_compute{{".", "o", "O", "#"}, "\x1b[34m"};
   static const Look plain_communication{{"'", "~", "%"}, "\x1b[33m"};
+  static const Look host{{":", "+"}, "\x1b[36m"};
   if (cls == Class::memory) return memory;
+  if (cls == Class::host) return host;
   if (cls == Class::communication) return ascii ? plain_communication : communication;
   return ascii ? plain_compute : compute;
 }
+// What a stream's row shows: the work of the device by class, and the CPU's own.
+constexpr std::size_t shown = 4;
+constexpr std::size_t number_of(Class cls) { return cls <= Class::memory ? static_cast<std::size_t>(cls) : cls == Class::host ? shown - 1 : shown; }
 constexpr const char* exposed_color = "\x1b[31m";
 constexpr const char* idle_color = "\x1b[2m";
 constexpr const char* no_color = "\x1b[0m";
@@ -167,32 +172,33 @@ class Drawing {
     const DeviceSets sets = clip(device_sets(timeline_, provenance.rank), window_);
     const std::string prefix = base::text("r", provenance.rank, " ");
     // A row a stream, its lanes joined.
-    std::map<std::int64_t, std::array<std::vector<Interval>, 3>> streams;
+    std::map<std::int64_t, std::array<std::vector<Interval>, shown>> streams;
     std::map<std::int64_t, std::string> names;
     for (const Track& track : timeline_.tracks) {
       if (track.rank != provenance.rank || track.kind != TrackKind::stream) continue;
       names[track.id] = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
       auto& stream = streams[track.id];
       for (std::size_t i = 0; i < track.size(); ++i) {
-        if (!is_device_work(track.cls[i])) continue;
-        stream[static_cast<std::size_t>(track.cls[i])].push_back({track.start[i], track.end[i]});
+        const std::size_t number = number_of(track.cls[i]);
+        if (number < shown) stream[number].push_back({track.start[i], track.end[i]});
       }
     }
     for (auto& [id, classes] : streams) {
-      std::array<Intervals, 3> busy;
-      for (std::size_t c = 0; c < 3; ++c) busy[c] = clip(union_of(std::move(classes[c])), window_);
+      std::array<Intervals, shown> busy;
+      for (std::size_t c = 0; c < shown; ++c) busy[c] = clip(union_of(std::move(classes[c])), window_);
+      cpu_works_ = cpu_works_ || !busy[number_of(Class::host)].empty();
       row(prefix + names[id], busy, nullptr);
     }
-    std::array<Intervals, 3> exposed;
+    std::array<Intervals, shown> exposed;
     exposed[static_cast<std::size_t>(Class::communication)] = exposed_communication(sets);
     row(prefix + "exposed", exposed, exposed_color);
-    std::array<Intervals, 3> nothing;
+    std::array<Intervals, shown> nothing;
     nothing[0] = idle(sets, window_);
     idle_row(prefix + "idle", nothing[0]);
     if (state_.selected && timeline_.rank(*state_.selected) == provenance.rank) marker(*state_.selected);
   }
 
-  void row(const std::string& label, const std::array<Intervals, 3>& busy, const char* color) {
+  void row(const std::string& label, const std::array<Intervals, shown>& busy, const char* color) {
     std::string line = fitted(label, label_columns - 1) + " ";
     Nanoseconds sum = 0;
     for (const Intervals& intervals : busy) sum += length(intervals);
@@ -200,8 +206,8 @@ class Drawing {
       const Window part = slice(i);
       Nanoseconds most = 0;
       auto cls = Class::compute;
-      for (Class c : {Class::compute, Class::communication, Class::memory}) {
-        const Nanoseconds here = length_within(busy[static_cast<std::size_t>(c)], part);
+      for (Class c : {Class::compute, Class::communication, Class::memory, Class::host}) {
+        const Nanoseconds here = length_within(busy[number_of(c)], part);
         if (here > most) {
           most = here;
           cls = c;
@@ -255,12 +261,13 @@ class Drawing {
       return options_.color ? look.color + text + no_color : text;
     };
     lines_.push_back(sample(Class::compute) + " compute  " + sample(Class::communication) + " comm  " +
-                     sample(Class::memory) + " copy");
+                     sample(Class::memory) + " copy" + (cpu_works_ ? "  " + sample(Class::host) + " CPU" : ""));
   }
 
   const Timeline& timeline_;
   const ViewState& state_;
   const DrawOptions& options_;
+  bool cpu_works_ = false;
   Window all_;
   Nanoseconds origin_;
   Window window_;

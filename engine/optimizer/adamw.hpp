@@ -23,16 +23,18 @@ using tensor::Tensor;
 struct ShardState {
   const shard::FlatUnit* layout = nullptr;
   shard::Interval flat;    // this shard, in flat indices of the layout
-  Tensor master;           // in host memory where states are offloaded, as are both moments
+  OnHost on_host = OnHost::nothing;   // what of the tensors below lies in host memory
+  Tensor master;
   Tensor gradient;         // summed over micro-batches and fsdp ranks
   Tensor parameter;        // the copy that is gathered and computed with
   Tensor first_moment, second_moment;
+  device::Event updated;   // of those that the CPU updates: it has moved this shard
 };
 
 struct AdamWConfig {
   float beta1 = 0.9f, beta2 = 0.95f, epsilon = 1e-8f, weight_decay = 0.1f;
   float clip = 1.0f;  // largest global norm; 0 = off
-  OffloadConfig offload;
+  OffloadConfig offload;   // of states that come to the device
 };
 
 // Linear warm-up to `peak` over `warmup` steps, then a cosine to `floor` at step `steps`. Steps count from 0.
@@ -46,25 +48,41 @@ class AdamW {
  public:
   // Set-up: allocates the moments. `shards` must outlive the optimizer. `scalars` is f32 [3], the caller's:
   // the sum of squares, the clip factor, the norm. `place`: where this rank stands along the axes over which squares
-  // will be summed. REQUIRES: masters lie where config.offload says.
-  AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars, const shard::Place& place);
+  // will be summed. `cpu`: the stream of the CPU's own work, where everything lies in host memory; else null. REQUIRES: all
+  // shards lie alike, and their tensors where `on_host` says.
+  AdamW(device::Device& device, const AdamWConfig& config, std::vector<ShardState>& shards, const Tensor& scalars, const shard::Place& place,
+        device::Stream* cpu = nullptr);
 
-  // Sends for states that are offloaded. Before anything else of a step.
-  void begin_step();
+  // Sends for the first states, where they come to the device for the update. Before anything that is to hide that.
+  void send_for_states();
+  // The squares of a shard's gradient, which is complete in `gradient` and leaves the device then. Any lane, before sum_squares.
+  void square(device::Lane lane, std::size_t shard, const Tensor& gradient);
   // squares()[0] = Σ of gradient² over what this rank counts (shard::counts), so that a plain sum over ranks is the square
   // of the global norm.
   void sum_squares(device::Lane lane);
   // To be summed over the axes of `place`, between sum_squares and step.
   const Tensor& squares() const { return squares_; }
-  // Clips by the global norm and moves every shard. `step` counts from 0.
+  // Clips by the global norm and moves every shard. `step` counts from 0. Where the CPU does, each shard's `updated` says when.
   void step(device::Lane lane, std::int64_t step, float learning_rate);
   const Tensor& norm() const { return norm_; }  // f32 [1], after step
 
  private:
+  void step_on_host(device::Lane lane, const kernels::AdamWStep& settings);
+
   AdamWConfig config_;
   std::vector<ShardState>& shards_;
-  std::vector<std::vector<shard::Interval>> counted_;   // of each shard's layout; one interval at least
-  std::unique_ptr<Offload> offload_;   // null: states lie on the device
+  // What is counted of a shard, at least one interval; and where their squares are, if they were taken before the others'.
+  struct Counted {
+    std::vector<shard::Interval> intervals;
+    std::int64_t first = 0;   // place in early_
+    bool is_early = false;
+  };
+  std::vector<Counted> counted_;
+  Tensor early_;                       // squares of intervals
+  std::unique_ptr<Offload> offload_;   // null: states need not come to the device
+  device::Stream* cpu_;                // null: the device updates
+  Tensor factor_on_host_;              // for the CPU, a copy of the clip factor
+  device::Event factor_there_;
   Tensor squares_, factor_, norm_, scratch_;
 };
 

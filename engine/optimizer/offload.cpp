@@ -12,23 +12,19 @@ using program::MemoryKind;
 using program::OpDesc;
 using program::OpKind;
 using program::Part;
-using program::Scope;
 
-Tensor on_host(device::Device& device, std::int64_t elements, const std::string& name) {
-  const base::DType nominal = base::DType::f32, storage = device.storage().of(nominal);
-  const program::BufferId buffer = device.recorder().add_buffer({name + std::string(program::host_memory_mark), MemoryKind::optimizer, elements * base::size_of(nominal)});
+Tensor on_host(device::Device& device, std::int64_t elements, base::DType nominal, MemoryKind kind, const std::string& name) {
+  const base::DType storage = device.storage().of(nominal);
+  const program::BufferId buffer = device.recorder().add_buffer({name + std::string(program::host_memory_mark), kind, elements * base::size_of(nominal)});
   const base::Bytes bytes = elements * base::size_of(storage);
   try {
     return {device.pinned(bytes), {elements}, nominal, storage, buffer, 0};
   } catch (const std::exception& problem) {
     throw base::Failure(base::text("rank ", device.recorder().rank(), ": no page-locked memory for '", name, "' (", bytes >> 20, " MiB): ", problem.what(),
-                                   "; share the states among more ranks, or keep them on the device (--set fsdp.offload=none)"));
+                                   "; share it among more ranks, or keep it on the device (--set fsdp.offload=none)"));
   }
 }
 
-namespace {
-
-// Bytes count on the device's side, as those of every copy to and from it: they are what crosses.
 void to_device(device::Lane lane, const Tensor& from, const Tensor& to) {
   const OpDesc desc = OpDesc("to_device", OpKind::copy, from.nominal).reads(from.use(), 0).writes(to.use());
   lane.device().launch(lane, desc, device::CopyArgs{from.data, to.data, from.storage_bytes()}, &device::host::copy, &device::cuda::copy);
@@ -38,8 +34,6 @@ void to_host(device::Lane lane, const Tensor& from, const Tensor& to) {
   const OpDesc desc = OpDesc("to_host", OpKind::copy, from.nominal).reads(from.use()).writes(to.use(), 0);
   lane.device().launch(lane, desc, device::CopyArgs{from.data, to.data, from.storage_bytes()}, &device::host::copy, &device::cuda::copy);
 }
-
-}  // namespace
 
 Offload::Offload(device::Device& device, const OffloadConfig& config, const std::vector<ShardState>& shards)
     : device_(device), to_device_(device.create_stream("to_device")), to_host_(device.create_stream("to_host")), shards_(shards) {
@@ -71,8 +65,7 @@ Here Offload::here(std::size_t piece) const {
   return {of.shard, of.elements, slot.master.slice(0, shape), slot.first_moment.slice(0, shape), slot.second_moment.slice(0, shape)};
 }
 
-void Offload::begin_step() {
-  const Scope scope(device_.recorder(), program::Phase::update);
+void Offload::send() {
   const Part part(device_.recorder(), "states ahead");
   for (std::size_t piece = 0; piece < slots_.size(); ++piece) load(piece);
 }

@@ -30,12 +30,23 @@ using tensor::Tensor;
 
 struct ShardState;
 
-// f32 in page-locked host memory, zeroed, known to the record under a name that says where it lies. Set-up only. Throws
-// Failure naming the buffer where the host has no more.
-Tensor on_host(device::Device& device, std::int64_t elements, const std::string& name);
+// What of a rank's shards lies in host memory.
+enum class OnHost : std::uint8_t {
+  nothing,
+  states,       // masters and moments, which come to the device for the update
+  everything,   // and what is computed with, and the gradient: the update is the CPU's
+};
+
+// A row of numbers in page-locked host memory, zeroed, known to the record under a name that says where it lies. Set-up only.
+// Throws Failure naming the buffer where the host has no more.
+Tensor on_host(device::Device& device, std::int64_t elements, base::DType nominal, program::MemoryKind kind, const std::string& name);
+
+// Whole tensors between host memory and the device. Bytes count on the device's side, as those of every copy to and from it:
+// they are what crosses.
+void to_device(device::Lane lane, const Tensor& from, const Tensor& to);
+void to_host(device::Lane lane, const Tensor& from, const Tensor& to);
 
 struct OffloadConfig {
-  bool states = false;                              // masters and moments lie in host memory
   std::int64_t piece = std::int64_t{1} << 24;       // numbers that cross at once, at most
   int slots = 3;                                    // on the device, at most: one comes, one is moved, one goes
 };
@@ -53,8 +64,8 @@ class Offload {
   // outlives this.
   Offload(device::Device& device, const OffloadConfig& config, const std::vector<ShardState>& shards);
 
-  // Sends for as many pieces as there are slots. Once a step, before anything else of it.
-  void begin_step();
+  // Sends for as many pieces as there are slots. Once a step.
+  void send();
   // Calls `update` for each piece in turn; what it issues to `compute` finds the piece there, and its results go back.
   void each(device::Stream& compute, const std::function<void(const Here&)>& update);
 

@@ -4,6 +4,7 @@
 // decided where the step is put together.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "engine/optimizer/adamw.hpp"
@@ -12,6 +13,7 @@ namespace shardbook::optimizer {
 
 class Store {
  public:
+  using Complete = std::function<void(device::Lane lane, std::size_t shard, const Tensor& gradient)>;
   virtual ~Store() = default;
   // What this rank keeps, in the order of forward: one for each unit, or for each of its parameters.
   virtual std::vector<ShardState>& shards() = 0;
@@ -23,6 +25,9 @@ class Store {
   // What is issued to `stream` from here on sees the gradient of this rank's shard of a unit, as far as it has been
   // summed.
   virtual void await_gradient(device::Stream& stream, int unit) = 0;
+  // `complete` is called where a shard's gradient is all there on the device and is about to leave it for host memory, with the
+  // lane that made it, the number of the shard, and where it is. Set-up; never called where gradients stay.
+  virtual void set_complete(Complete complete) = 0;
   // The update of the shards has been issued to compute.
   virtual void updated() = 0;
 };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "engine/plan/passes.hpp"
 #include "engine/plan/uses.hpp"
@@ -34,6 +35,7 @@ class InTurn {
 // What is known of a unit at a place in the plan.
 struct Now {
   int gathered_slot = -1, gradient_slot = -1;
+  int shard_slot = -1, gradient_shard_slot = -1;
   int micro_batch = -1;         // that last added to its gradient
   bool gradient_open = false;   // holds what is not reduced yet
 };
@@ -42,23 +44,32 @@ struct Now {
 
 //@ plan.finish: Which buffer each takes, in turn, and for which use a gather is: all of it follows from the order.
 Plan finish(Plan plan, const Network& network, const Slots& slots) {
-  InTurn gathered(slots.gathered), gradients(slots.gradient);
+  InTurn gathered(slots.gathered), gradients(slots.gradient), shards(slots.shards), gradient_shards(slots.gradient_shards);
   std::vector<Now> units(network.units.size());
   const Uses uses(plan, network);
 
   for (std::size_t at = 0; at < plan.actions.size(); ++at) {
     Action& action = plan.actions[at];
-    action.slot = -1;
+    action.slot = action.shard_slot = -1;
     if (computes(action.kind)) action.unit = network.layers[static_cast<std::size_t>(action.layer)].unit;
     if (action.unit < 0) continue;
     const Unit& unit = network.units[static_cast<std::size_t>(action.unit)];
     Now& now = units[static_cast<std::size_t>(action.unit)];
     switch (action.kind) {
+      case Kind::to_device:
       case Kind::gather:
         // It is for the next use, and counted to it
         if (const Use* use = uses.next_of(action.unit, at)) {
           action.phase = use->phase;
           action.micro_batch = use->micro_batch;
+        }
+        if (action.kind == Kind::to_device) {
+          action.shard_slot = now.shard_slot = shards.take();
+          break;
+        }
+        if (unit.on_host && *action.axis == 0) {
+          action.shard_slot = std::exchange(now.shard_slot, -1);
+          shards.give_back(action.shard_slot);
         }
         if (unit.shares_gathered) action.slot = now.gathered_slot = gathered.take();
         break;
@@ -81,9 +92,15 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
           Now& its = units[static_cast<std::size_t>(number)];
           if (!empties(network.units[static_cast<std::size_t>(number)], action.axis)) continue;
           if (number == action.unit) action.slot = its.gradient_slot;
+          if (unit.on_host) action.shard_slot = now.gradient_shard_slot = gradient_shards.take();
           gradients.give_back(its.gradient_slot);
           its.gradient_open = false;
         }
+        break;
+      case Kind::to_host:
+        action.micro_batch = now.micro_batch;
+        action.shard_slot = std::exchange(now.gradient_shard_slot, -1);
+        gradient_shards.give_back(action.shard_slot);
         break;
       default: break;
     }

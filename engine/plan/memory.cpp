@@ -3,16 +3,19 @@
 
 #include <algorithm>
 
+#include "engine/base/check.hpp"
+
 namespace shardbook::plan {
 
+using base::text;
 using program::MemoryKind;
 using Q = Quantity;
 
 const char* name_of(Held held) {
   static constexpr const char* names[] = {
       "shards of parameters", "blocks, whole", "embedding and head, whole", "parts of blocks, kept", "sums of gradients", "gradients of blocks", "gradients of the ends",
-      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "slots for masters and moments",
-      "masters in host memory", "two moments in host memory", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "slots for masters and moments", "shards on their way to a gather", "sums on their way to the host",
+      "shards of parameters in host memory", "sums of gradients in host memory", "sums to be added there", "masters in host memory", "two moments in host memory", "the clip factor in host memory", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
       "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
   return names[static_cast<int>(held)];
 }
@@ -82,6 +85,7 @@ class Writer {
     const std::string rounded = whole == numbers.value() ? "" : std::string(each ? ", each parameter" : ",") + " up to a multiple of 64 n";
     const Q made = letter(name, whole, numbers.text() + rounded);
     largest_ = larger(largest_, each ? Q{largest} : made);
+    largest_unit_ = larger(largest_unit_, made);
     return made;
   }
 
@@ -115,11 +119,17 @@ class Writer {
       all = all + P_head;
       P_ends_ = P_ends_ + P_head;
     }
+    tensors_ = s_.layers * static_cast<std::int64_t>(of_block.size()) + static_cast<std::int64_t>(of_ends.size() + (s_.tied ? 0 : of_head.size()));
     P_ = letter("P", all);
     if (s_.each_parameter && s_.fsdp > 1) largest_ = letter("P_largest", largest_.value(), "the largest of the parameters, padded");
 
-    holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
-    if (s_.fsdp == 1) return;
+    if (s_.shards_on_host) {
+      Y_ = letter("Y", largest_unit_ / n_);
+      holds(Held::shards_to_device, MemoryKind::parameter, 2 * Y_ * bytes(s_.parameter));   // one comes while another is gathered
+    } else {
+      holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
+    }
+    if (alone()) return;
     const Q whole = s_.reshard ? least(letter("k", s_.ahead, "units gathered ahead of their use") + 1, units_) * P_unit_ : P_blocks_;
     holds(Held::whole_blocks, MemoryKind::gathered, whole * bytes(s_.parameter));
     holds(Held::whole_ends, MemoryKind::gathered, P_ends_ * bytes(s_.parameter));
@@ -134,9 +144,10 @@ class Writer {
   void gradients() {
     const Q four = bytes(4);
     const bool several = s_.micro_batches > 1;
-    holds(Held::gradient_sums, MemoryKind::gradient, P_ / n_ * four);
+    if (s_.shards_on_host) holds(Held::sums_to_host, MemoryKind::gradient, 2 * Y_ * four);
+    else holds(Held::gradient_sums, MemoryKind::gradient, P_ / n_ * four);
     // Alone, or with replicas only, a gradient is made where the optimizer reads it
-    const bool in_place = s_.fsdp == 1 && (s_.dp > 1 || !several);
+    const bool in_place = alone() && (s_.dp > 1 || !several);
     if (!in_place) {
       // One is made while another is reduced; or all wait for the last micro-batch
       const Q whole = several && !s_.reduce_each ? units_ : least(2, units_);
@@ -145,25 +156,26 @@ class Writer {
       // Rounded to cross in fewer bytes; the sum comes back as it crossed, beside the shard that it is written or added to
       const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
       if (rounds) holds(Held::rounded_gradient, MemoryKind::gradient, largest_ * bytes(s_.reduce));
-      if (rounds || (several && s_.reduce_each)) holds(Held::staged_gradient, MemoryKind::gradient, largest_ / n_ * (rounds ? bytes(s_.reduce) : four));
+      if (rounds || (several && s_.reduce_each && !s_.shards_on_host)) holds(Held::staged_gradient, MemoryKind::gradient, largest_ / n_ * (rounds ? bytes(s_.reduce) : four));
     }
     if (!s_.fused) {
       const std::int64_t widest = std::max({E_.value(), I_.value(), U_.value(), F_.value(), V_.value()});
       holds(Held::gradient_apart, MemoryKind::gradient, D_ * letter("O", widest, "rows of the weight that has most") * four);
     }
+    if (s_.shards_on_host) return;   // the update is the CPU's
     if (s_.states_on_host) return slots();
     holds(Held::masters, MemoryKind::optimizer, P_ / n_ * four);
     holds(Held::moments, MemoryKind::optimizer, P_ / n_ * bytes(8));
   }
 
-  // Where masters and moments are while they are moved: a shard comes in pieces, and three of them are here at once.
+  // Where masters and moments are while they are moved: a shard comes in pieces, and some of them are here at once.
   void slots() {
-    constexpr std::int64_t most = std::int64_t{1} << 24;
-    const Q Z = letter("Z", std::min(largest_.value() / n_.value(), most), "numbers that cross at once: the largest shard, at most 2²⁴");
-    // Three shards have three pieces at least; where all blocks are one unit and both ends another, there are two shards
-    std::int64_t slots = 3;
+    const std::int64_t most = s_.piece;
+    const Q Z = letter("Z", std::min(largest_.value() / n_.value(), most), text("numbers that cross at once: the largest shard, at most ", most));
+    // No more slots than pieces. Each shard is one at least; there are few where all blocks are one unit and both ends another
+    std::int64_t slots = s_.slots;
     if (s_.tied && units_.value() == 1 && !(s_.each_parameter && s_.fsdp > 1)) {
-      const auto pieces = [this](const Q& unit) { return (unit.value() / n_.value() + most - 1) / most; };
+      const auto pieces = [&](const Q& unit) { return (unit.value() / n_.value() + most - 1) / most; };
       slots = std::min(slots, pieces(P_unit_) + pieces(P_ends_));
     }
     holds(Held::state_slots, MemoryKind::optimizer, letter("z", slots, "slots: one piece comes, one is moved, one goes") * Z * bytes(12));
@@ -197,7 +209,8 @@ class Writer {
     const Q r = letter("r", std::min<std::int64_t>(128, (N_.value() + 31) / 32), "parts of a sum over tokens: N / 32, at most 128");
     const Q W = letter("W", std::max({2 * s_.width, 3 * s_.heads * s_.head_dim, 2 * s_.ffn_width}), "widest of such sums: 2 D, 3 H K or 2 F, uncut");
     holds(Held::partial_sums, MemoryKind::workspace, r * W * bytes(4));
-    holds(Held::optimizer_scratch, MemoryKind::workspace, Q{"(1024 + 4)", 1028} * bytes(4));
+    const Q early = s_.shards_on_host ? letter("T", tensors_, "parameters, the squares of each of which may be taken early") : Q{0};
+    holds(Held::optimizer_scratch, MemoryKind::workspace, (Q{1024} + 4 + early) * bytes(4));
     const Q micro_batches = s_.micro_batches == 1 ? Q{1} : letter("M", s_.micro_batches, "micro-batches");
     holds(Held::tokens, MemoryKind::input, micro_batches * (3 * N_ + least(N_, V_) + V_ + 2) * bytes(4));
   }
@@ -205,6 +218,12 @@ class Writer {
   void host() {
     if (!s_.states_on_host) return;
     const auto lies = [this](Held held, const Q& of) { holding_.lines.push_back({held, MemoryKind::optimizer, of.text(), of.value(), true}); };
+    if (s_.shards_on_host) {
+      lies(Held::host_shards, P_ / n_ * bytes(s_.parameter));
+      lies(Held::host_sums, P_ / n_ * bytes(4));
+      if (s_.micro_batches > 1 && s_.reduce_each) lies(Held::host_landings, 2 * Y_ * bytes(4));
+      lies(Held::host_factor, bytes(4));
+    }
     lies(Held::host_masters, P_ / n_ * bytes(4));
     lies(Held::host_moments, P_ / n_ * bytes(8));
   }
@@ -212,8 +231,10 @@ class Writer {
   const Shapes& s_;
   Holding holding_;
   Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
-  Q units_{0}, P_unit_{0}, P_blocks_{0}, P_ends_{0}, P_{0}, largest_{0};
-  std::int64_t statistics_ = 2;
+  bool alone() const { return s_.fsdp == 1 && !s_.shards_on_host; }   // has each unit whole anyway
+
+  Q units_{0}, P_unit_{0}, P_blocks_{0}, P_ends_{0}, P_{0}, largest_{0}, largest_unit_{0}, Y_{0};
+  std::int64_t statistics_ = 2, tensors_ = 0;
 };
 
 }  // namespace

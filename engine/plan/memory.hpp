@@ -44,12 +44,15 @@ struct Shapes {
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
   bool recompute = false;          // blocks keep their inputs only
   bool recompute_attention = false;   // blocks keep no square
-  bool states_on_host = false;        // masters and moments lie in host memory, and pass through slots
+  bool states_on_host = false;        // masters and moments lie in host memory
+  bool shards_on_host = false;        // ... and what is computed with, and gradients: nothing stays on the device
+  std::int64_t piece = 0;             // of states that come to the device: so many numbers at once, at most
+  std::int64_t slots = 0;             // ... and so many pieces
 };
 
 // A line of what is held.
 enum class Held : std::uint8_t {
-  parameter_shards, whole_blocks, whole_ends, kept_parts, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments, state_slots, host_masters, host_moments,
+  parameter_shards, whole_blocks, whole_ends, kept_parts, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments, state_slots, shards_to_device, sums_to_host, host_shards, host_sums, host_landings, host_masters, host_moments, host_factor,
   layer_inputs, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
 };
 const char* name_of(Held held);   // "shards of parameters"

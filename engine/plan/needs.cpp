@@ -8,7 +8,7 @@ namespace shardbook::plan {
 
 Needs needs_of(const Plan& plan, const Network& network) {
   Needs most, now;
-  std::set<int> whole, gradients, kept;   // units
+  std::set<int> whole, gradients, kept, brought, summed;   // units
   std::set<int> in_flight;             // micro-batches
   std::map<int, int> backwards_left;   // by micro-batch
   for (const Action& action : plan.actions) {
@@ -20,7 +20,10 @@ Needs needs_of(const Plan& plan, const Network& network) {
     const int number = unit_of(action);
     const Unit* unit = number >= 0 ? &network.units[static_cast<std::size_t>(number)] : nullptr;
     switch (action.kind) {
+      case Kind::to_device: now.shards += brought.insert(number).second; break;
+      case Kind::to_host: now.gradient_shards -= static_cast<int>(summed.erase(number)); break;
       case Kind::gather:
+        if (*action.axis == 0) now.shards -= static_cast<int>(brought.erase(number));
         if (!whole.insert(number).second) break;
         now.gathered_bytes += unit->gathered;
         now.gathered += unit->shares_gathered;
@@ -44,6 +47,7 @@ Needs needs_of(const Plan& plan, const Network& network) {
         for (int of = number; of < number + action.units; ++of) {
           const Unit& reduced = network.units[static_cast<std::size_t>(of)];
           if (!empties(reduced, action.axis) || gradients.erase(of) == 0) continue;
+          if (reduced.on_host) now.gradient_shards += summed.insert(of).second;
           now.gradient_bytes -= reduced.gradient;
           now.gradient -= reduced.shares_gradient;
         }
@@ -53,6 +57,8 @@ Needs needs_of(const Plan& plan, const Network& network) {
     now.in_flight = static_cast<int>(in_flight.size());
     most.gathered = std::max(most.gathered, now.gathered);
     most.gradient = std::max(most.gradient, now.gradient);
+    most.shards = std::max(most.shards, now.shards);
+    most.gradient_shards = std::max(most.gradient_shards, now.gradient_shards);
     most.in_flight = std::max(most.in_flight, now.in_flight);
     most.gathered_bytes = std::max(most.gathered_bytes, now.gathered_bytes);
     most.gradient_bytes = std::max(most.gradient_bytes, now.gradient_bytes);
@@ -85,9 +91,12 @@ std::vector<int> places_of(const Plan& plan, const Network& network) {
 
 Slots slots_for(const Plan& plan, const Network& network) {
   const Needs needs = needs_of(plan, network);
-  int sharing = 0;
-  for (const Unit& unit : network.units) sharing += unit.shares_gradient;
-  return {needs.gathered, std::min(needs.gradient + 1, sharing)};
+  int sharing = 0, on_host = 0;
+  for (const Unit& unit : network.units) {
+    sharing += unit.shares_gradient;
+    on_host += unit.on_host;
+  }
+  return {needs.gathered, std::min(needs.gradient + 1, sharing), std::min(needs.shards + 1, on_host), std::min(needs.gradient_shards + 1, on_host)};
 }
 
 }  // namespace shardbook::plan

@@ -11,6 +11,8 @@ namespace shardbook::plan {
 struct Needs {
   int gathered = 0;          // units whole at once, of those that share buffers
   int gradient = 0;          // gradients whole at once, likewise
+  int shards = 0;            // that have come from host memory and are not gathered yet
+  int gradient_shards = 0;   // summed, and not in host memory yet
   int in_flight = 0;         // micro-batches between their first forward and their last backward
   base::Bytes gathered_bytes = 0, gradient_bytes = 0;  // whole parameters, whole gradients; each at its fullest
   base::Bytes kept_bytes = 0;                          // parts of units, from their first keep to the end of the step
@@ -22,7 +24,7 @@ Needs needs_of(const Plan& plan, const Network& network);
 std::vector<int> places_of(const Plan& plan, const Network& network);
 
 // The shared buffers that carry a plan out: as many as it needs, and one gradient more, so that one can be made while
-// another is being reduced.
+// another is being reduced; likewise one more place for shards each way, so that one comes or goes while another is used.
 Slots slots_for(const Plan& plan, const Network& network);
 
 }  // namespace shardbook::plan

@@ -23,7 +23,7 @@ Plan one_after_the_other(const Network& network) {
 Plan recompute_blocks(const Plan& plan, const Network& network) {
   Plan longer;
   for (const Action& action : plan.actions) {
-    const bool of_block = action.layer >= 0 && network.layers[static_cast<std::size_t>(action.layer)].number >= 0;
+    const bool of_block = action.layer >= 0 && network.layers[static_cast<std::size_t>(action.layer)].is_block();
     if (of_block && action.kind == Kind::backward) longer.add(recompute(action.layer, action.micro_batch));
     longer.add(action);
   }
@@ -70,6 +70,17 @@ Plan limit_gathers(const Plan& plan, int most) {
     limited.add(action);
   }
   return limited;
+}
+//@end
+
+//@ plan.states: What the update will need of host memory is sent for first of all.
+Plan send_for_states(const Plan& plan, const Network& network) {
+  const bool asks = std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& action) { return action.kind == Kind::states; });
+  if (!network.states_on_host || asks) return plan;
+  Plan longer;
+  longer.add(states());
+  for (const Action& action : plan.actions) longer.add(action);
+  return longer;
 }
 //@end
 

@@ -24,6 +24,10 @@ Plan reduce_gradients(const Plan& plan, const Network& network, Reduce when, con
 // At most `most` gathers whose memory is not yet free: before a further one the host waits for the oldest release.
 Plan limit_gathers(const Plan& plan, int most);
 
+// Sends for states that lie in host memory before anything else: the first of them come while forward and backward run.
+// Leaves a plan alone that does so itself.
+Plan send_for_states(const Plan& plan, const Network& network);
+
 // The host waits for the device after each layer, as a forgotten print of a loss makes it do.
 Plan synchronize_after_layers(const Plan& plan);
 
@@ -31,9 +35,11 @@ Plan synchronize_after_layers(const Plan& plan);
 struct Slots {
   int gathered = 0;
   int gradient = 0;
+  int shards = 0;             // places for shards on their way from host memory to a gather
+  int gradient_shards = 0;    // ... and from a reduction to host memory
 };
 // Fills in what follows from the order: for which use a gather is, whose micro-batch a reduction sums, which unit a
-// layer belongs to, and which of the shared buffers each takes, in turn; -1 where none was free (the verifier says so).
+// layer belongs to, and which of the shared buffers and places for shards each takes, in turn; -1 where none was free (the verifier says so).
 // Every plan ends with it.
 Plan finish(Plan plan, const Network& network, const Slots& slots);
 

@@ -8,7 +8,7 @@
 namespace shardbook::plan {
 
 const char* name_of(Kind kind) {
-  static constexpr const char* names[] = {"load", "gather", "keep", "release", "limit", "synchronize", "forward", "recompute", "backward", "reduce", "norm", "update"};
+  static constexpr const char* names[] = {"load", "states", "to_device", "gather", "keep", "release", "limit", "synchronize", "forward", "recompute", "backward", "reduce", "to_host", "norm", "update"};
   return names[static_cast<int>(kind)];
 }
 
@@ -16,9 +16,11 @@ bool computes(Kind kind) { return kind == Kind::forward || kind == Kind::recompu
 
 bool communicates(Kind kind) { return kind == Kind::gather || kind == Kind::reduce; }
 
+bool moves(Kind kind) { return communicates(kind) || kind == Kind::to_device || kind == Kind::to_host || kind == Kind::states; }
+
 bool Action::operator==(const Action& other) const {
   return kind == other.kind && phase == other.phase && micro_batch == other.micro_batch && layer == other.layer &&
-         unit == other.unit && units == other.units && slot == other.slot && std::strcmp(axis, other.axis) == 0;
+         unit == other.unit && units == other.units && slot == other.slot && shard_slot == other.shard_slot && std::strcmp(axis, other.axis) == 0;
 }
 
 bool sums_in_place(std::string_view axis) { return axis != "dp_shard"; }
@@ -66,6 +68,8 @@ Action of_unit(Kind kind, Phase phase, int unit, Where where) {
 }  // namespace
 
 Action load(int micro_batch, Where where) { return of_layer(Kind::load, Phase::forward, -1, micro_batch, where); }
+Action states(Where where) { return action(Kind::states, Phase::update, where); }
+Action to_device(int unit, Where where) { return of_unit(Kind::to_device, Phase::forward, unit, where); }
 Action gather(int unit, const char* axis, Where where) {
   Action made = of_unit(Kind::gather, Phase::forward, unit, where);
   made.axis = axis;
@@ -85,6 +89,7 @@ Action reduce_bucket(int first_unit, int units, const char* axis, Where where) {
   made.axis = axis;
   return made;
 }
+Action to_host(int unit, Where where) { return of_unit(Kind::to_host, Phase::backward, unit, where); }
 Action norm(Where where) { return action(Kind::norm, Phase::reduce, where); }
 Action update(Where where) { return action(Kind::update, Phase::update, where); }
 

@@ -30,6 +30,8 @@ using program::Phase;
 
 enum class Kind : std::uint8_t {
   load,       // a micro-batch's tokens go to the device
+  states,     // the first masters and moments come from host memory to the device, for the update
+  to_device,  // this rank's shard of a unit comes from host memory, for the next gather
   gather,     // a unit's parameters become whole
   keep,       // of a unit that is whole, a part stays: a run of ranks near each other has all of it between them
   release,    // ... and their memory may be overwritten
@@ -39,6 +41,7 @@ enum class Kind : std::uint8_t {
   recompute,  // the same again, to have what was not kept
   backward,   // both gradients of a layer, in the order that the layer likes
   reduce,     // a unit's gradient is summed over an axis of the mesh
+  to_host,    // this rank's shard of the sum goes to host memory, to those of earlier micro-batches
   norm,       // the one number that all ranks must know before they update
   update,
 };
@@ -46,7 +49,8 @@ inline constexpr int kinds = static_cast<int>(Kind::update) + 1;
 const char* name_of(Kind kind);
 
 bool computes(Kind kind);       // forward, recompute, backward: needs its unit's parameters
-bool communicates(Kind kind);   // gather, reduce: who would change its time changes the plan
+bool communicates(Kind kind);   // gather, reduce: with other ranks
+bool moves(Kind kind);          // these, and to and from host memory: who would change its time changes the plan
 
 struct Action {
   Kind kind = Kind::load;
@@ -56,6 +60,7 @@ struct Action {
   int unit = -1;          // of what concerns parameters: a place in Network::units
   int units = 1;          // of reduce: so many units from `unit` on, whose gradients lie end to end (a bucket)
   int slot = -1;          // which of the shared buffers; -1: its own. finish() gives them out
+  int shard_slot = -1;    // of to_device and gather, of reduce and to_host: through which place on the device the shard passes; -1: it stays
   const char* axis = "";  // of reduce: "tp", "dp_shard", "dp_replicate"; of gather: near_axis, or all that shard; a literal
   program::SourceLine where;
 
@@ -68,7 +73,9 @@ std::string line_of(const Action& action);     // "engine/fsdp/schedule.cpp:33"
 struct Layer {
   std::string name;        // "embedding", "blocks.3", "head"
   int unit = 0;            // whose parameters it needs
-  int number = -1;         // of a block; -1 of embedding and head
+  int number = no_block;   // of a block
+  static constexpr int no_block = -1;   // embedding and head
+  bool is_block() const { return number != no_block; }
 };
 struct Unit {
   std::string name;
@@ -76,6 +83,7 @@ struct Unit {
   bool resident = false;   // once gathered it stays whole until the update
   bool shares_gathered = true, shares_gradient = true;   // in buffers that units use in turn, not in its own
   base::Bytes gathered = 0, gradient = 0;                // nominal bytes of each, whole
+  bool on_host = false;    // this rank's shards of parameters and gradient lie in host memory, and so the update runs there
   base::Bytes kept = 0;    // of the part that stays after forward, to be gathered over near_axis; 0: none
   // Over which axes the gradient is a summand when backward leaves it, in the order in which it must be summed. Over tp
   // it is a part of the gradient, where it lies; the first reduction over another axis empties its buffer.
@@ -85,6 +93,7 @@ struct Network {
   std::vector<Layer> layers;  // in the order of forward
   std::vector<Unit> units;
   int micro_batches = 1;
+  bool states_on_host = false;   // masters and moments lie in host memory, and come to the device for the update
 };
 
 // Over dp_shard the sum goes elsewhere, into the shard, and is added to what is there. Over another axis it takes the
@@ -104,6 +113,8 @@ inline constexpr const char* near_axis = "dp_shard_near";
 // One action each, with the line of the caller: plan.add(gather(3)).
 using Where = std::source_location;
 Action load(int micro_batch, Where where = Where::current());
+Action states(Where where = Where::current());
+Action to_device(int unit, Where where = Where::current());
 Action gather(int unit, const char* axis = "", Where where = Where::current());
 Action keep(int unit, Where where = Where::current());
 Action release(int unit, Where where = Where::current());
@@ -113,6 +124,7 @@ Action forward(int layer, int micro_batch, Where where = Where::current());
 Action recompute(int layer, int micro_batch, Where where = Where::current());
 Action backward(int layer, int micro_batch, Where where = Where::current());
 Action reduce(int unit, const char* axis = "dp_shard", Where where = Where::current());
+Action to_host(int unit, Where where = Where::current());
 Action reduce_bucket(int first_unit, int units, const char* axis, Where where = Where::current());
 Action norm(Where where = Where::current());
 Action update(Where where = Where::current());

@@ -18,7 +18,7 @@ std::string names_what_there_is(const Action& action, const Network& network) {
   const int layers = static_cast<int>(network.layers.size()), units = static_cast<int>(network.units.size());
   const bool of_layer = computes(action.kind);
   const bool of_micro_batch = of_layer || action.kind == Kind::load;
-  const bool of_unit = communicates(action.kind) || action.kind == Kind::keep || action.kind == Kind::release || action.kind == Kind::limit;
+  const bool of_unit = (moves(action.kind) && action.kind != Kind::states) || action.kind == Kind::keep || action.kind == Kind::release || action.kind == Kind::limit;
   if (of_layer && (action.layer < 0 || action.layer >= layers)) return text(name_of(action.kind), " names layer ", action.layer, ", and there are layers 0 to ", layers - 1);
   if (of_unit && action.unit >= 0 && action.units < 1) return text(name_of(action.kind), " names ", action.units, " units from unit ", action.unit, " on; it takes at least one");
   if (of_unit && (action.unit < 0 || action.unit + action.units > units)) return text(name_of(action.kind), " names unit ", action.unit + action.units - 1, ", and there are units 0 to ", units - 1);
@@ -54,6 +54,10 @@ class Walk {
     bool kept = false;                  // a part of it stayed
     bool whole = false;
     int slot = -1;                      // where it is whole
+    int brought = -1;                   // the action that brought its shard from host memory, until it is gathered
+    int shard_slot = -1;                // where that shard is
+    int stays = -1;                     // the reduction whose sum has not gone to host memory yet
+    int sum_slot = -1;                  // where that sum is
     int freed = 0;                      // releases that no limit has awaited
     int closed = -1;                    // the action after which nothing may be added to its gradient
     std::set<int> open;                 // micro-batches in the gradient that is not reduced yet
@@ -68,7 +72,7 @@ class Walk {
   const Unit& unit(int number) const { return network_.units[static_cast<std::size_t>(number)]; }
   OfUnit& state(int number) { return units_[static_cast<std::size_t>(number)]; }
   const std::string& layer_name(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].name; }
-  bool is_block(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].number >= 0; }
+  bool is_block(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].is_block(); }
   int unit_of(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].unit; }
   OfLayer& of(int layer, int m) { return layers_[{layer, m}]; }
   std::string at(int action) const { return text("action ", action, " (", line_of(plan_.actions[static_cast<std::size_t>(action)]), ")"); }
@@ -77,6 +81,8 @@ class Walk {
     if (updated_ && action.kind != Kind::update) return text(to_string(action), " comes after the update, which ends the step");
     switch (action.kind) {
       case Kind::load: return loaded_.insert(action.micro_batch).second ? "" : text("the tokens of micro-batch ", action.micro_batch, " are loaded twice");
+      case Kind::states: return states();
+      case Kind::to_device: return to_device(action);
       case Kind::gather: return gather(action);
       case Kind::keep: return keep(action);
       case Kind::release: return release(action);
@@ -86,6 +92,7 @@ class Walk {
       case Kind::recompute: return recompute(action);
       case Kind::backward: return backward(action);
       case Kind::reduce: return reduce(action);
+      case Kind::to_host: return to_host(action);
       case Kind::norm: return norm();
       case Kind::update: return update();
     }
@@ -119,9 +126,42 @@ class Walk {
         return text(unit(action.unit).name, " is gathered into buffer ", action.slot, ", where ", network_.units[number].name, " is still whole since ", at(units_[number].gathered));
       }
     }
+    if (unit(action.unit).on_host && !near) {
+      if (now.brought < 0) return text(unit(action.unit).name, " is gathered, and its shard lies in host memory: nothing has brought it to the device");
+      now.brought = -1;
+    }
     now.whole = true;
     now.slot = action.slot;
     now.gathered = static_cast<int>(at_);
+    return {};
+  }
+
+  std::string states() {
+    if (!network_.states_on_host) return "states are sent for, and they lie on the device anyway";
+    if (sent_ >= 0) return text("states are sent for twice: ", at(sent_), " did so already");
+    sent_ = static_cast<int>(at_);
+    return {};
+  }
+
+  std::string to_device(const Action& action) {
+    OfUnit& now = state(action.unit);
+    const std::string what = text("the shard of ", unit(action.unit).name);
+    if (!unit(action.unit).on_host) return text(what, " is brought to the device, where it lies anyway");
+    if (now.brought >= 0) return text(what, " is brought to the device twice: ", at(now.brought), " did so already, and nothing has gathered it since");
+    if (std::string problem = place_for(what, action, &OfUnit::brought, &OfUnit::shard_slot, "gathered"); !problem.empty()) return problem;
+    now.brought = static_cast<int>(at_);
+    now.shard_slot = action.shard_slot;
+    return {};
+  }
+
+  // A place for a shard on its way, where no other one is that has yet to go on.
+  std::string place_for(const std::string& what, const Action& action, int OfUnit::*since, int OfUnit::*slot, const char* how) {
+    const std::vector<std::string> others = holders([this, since](int number) { return state(number).*since >= 0; });
+    if (action.shard_slot < 0) return text("no place is free for ", what, ": ", others.empty() ? "there is none" : text(others.size() == 1 ? "that of " : "those of ", joined(others), others.size() == 1 ? " is" : " are", " not ", how, " yet"));
+    for (std::size_t number = 0; number < units_.size(); ++number) {
+      if (units_[number].*since < 0 || units_[number].*slot != action.shard_slot) continue;
+      return text(what, " goes to place ", action.shard_slot, ", where that of ", network_.units[number].name, " is not ", how, " yet");
+    }
     return {};
   }
 
@@ -272,11 +312,29 @@ class Walk {
       }
     }
     now.to_sum.erase(now.to_sum.begin());
-    if (empties(unit(number), action.axis)) now.open.clear();
+    if (empties(unit(number), action.axis)) {
+      if (unit(number).on_host) {
+        const std::string what = text("the sum of ", unit(number).name, "'s gradient");
+        if (now.stays >= 0) return text(what, " that ", at(now.stays), " made has not gone to host memory: the next one would take its place");
+        if (std::string problem = place_for(what, action, &OfUnit::stays, &OfUnit::sum_slot, "in host memory"); !problem.empty()) return problem;
+        now.stays = static_cast<int>(at_);
+        now.sum_slot = action.shard_slot;
+      }
+      now.open.clear();
+    }
     // Shards are added up over micro-batches; what is summed over replicas is the end of it. So is what is summed over tp,
     // until it is taken out of its buffer
     now.closed = sums_in_place(action.axis) ? static_cast<int>(at_) : -1;
     now.summed[action.axis] = static_cast<int>(at_);
+    return {};
+  }
+
+  std::string to_host(const Action& action) {
+    OfUnit& now = state(action.unit);
+    const std::string what = text("the gradient of ", unit(action.unit).name, " goes to host memory");
+    if (!unit(action.unit).on_host) return text(what, ", and its shard stays on the device");
+    if (now.stays < 0) return text(what, now.summed.empty() ? " before it is summed over the ranks" : " twice: nothing has been summed since it did");
+    now.stays = -1;
     return {};
   }
 
@@ -289,6 +347,7 @@ class Walk {
     }
     for (std::size_t number = 0; number < units_.size(); ++number) {
       if (!units_[number].to_sum.empty()) return text("the norm comes before the gradient of ", network_.units[number].name, " is summed over ", units_[number].to_sum.front());
+      if (units_[number].stays >= 0) return text("the norm comes before the gradient of ", network_.units[number].name, " has gone to host memory, where it is added up");
     }
     normed_ = true;
     return {};
@@ -301,6 +360,10 @@ class Walk {
       if (!units_[number].whole || network_.units[number].resident) continue;
       return text(network_.units[number].name, " is still whole: ", at(units_[number].gathered), " gathered it and nothing released it");
     }
+    for (std::size_t number = 0; number < units_.size(); ++number) {
+      if (units_[number].brought >= 0) return text("the shard of ", network_.units[number].name, " that ", at(units_[number].brought), " brought to the device is not gathered");
+    }
+    if (network_.states_on_host && sent_ < 0) return "the update needs masters and moments, which lie in host memory, and nothing has sent for them";
     updated_ = true;
     return {};
   }
@@ -311,6 +374,7 @@ class Walk {
   const Network& network_;
   std::size_t at_ = 0;
   bool normed_ = false, updated_ = false;
+  int sent_ = -1;                                   // the action that sent for states
   std::vector<OfUnit> units_;
   bool recomputes_ = false;                         // blocks keep their inputs only
   std::pair<int, int> kept_{-1, -1};                // the block and micro-batch whose backward could run then

@@ -117,7 +117,7 @@ Op read_op(Reader& from, const Catalogue& catalogue) {
   const StreamId stream = static_cast<StreamId>(from.below(catalogue.streams.size(), "stream"));
   const SourceLine where = from.where();
   const char* name = from.text().c_str();
-  const OpKind kind = static_cast<OpKind>(from.below(static_cast<int>(OpKind::attention) + 1, "kind of op"));
+  const OpKind kind = static_cast<OpKind>(from.below(op_kinds, "kind of op"));
   const base::DType dtype = static_cast<base::DType>(from.below(static_cast<int>(base::DType::i32) + 1, "dtype"));
   Op op{key, OpDesc(name, kind, dtype), stream, where};
   op.desc.flop_count = from.signed_number();

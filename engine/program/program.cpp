@@ -15,18 +15,19 @@ const char* name_of(Phase phase) {
 const char* name_of(OpKind kind) {
   static constexpr const char* names[] = {"gemm",       "pointwise",      "reduction",  "lookup",    "copy",
                                           "fill",       "all_reduce",     "all_gather", "reduce_scatter",
-                                          "all_to_all", "broadcast",      "send",       "recv",      "attention"};
+                                          "all_to_all", "broadcast",      "send",       "recv",      "attention",      "host"};
   return names[static_cast<int>(kind)];
 }
 
 OpClass class_of(OpKind kind) {
   if (kind >= OpKind::all_reduce && kind <= OpKind::recv) return OpClass::communication;
   if (kind == OpKind::copy || kind == OpKind::fill) return OpClass::memory;
+  if (kind == OpKind::host) return OpClass::host;
   return OpClass::compute;
 }
 
 const char* name_of(OpClass op_class) {
-  static constexpr const char* names[] = {"compute", "communication", "memory"};
+  static constexpr const char* names[] = {"compute", "communication", "memory", "host"};
   return names[static_cast<int>(op_class)];
 }
 

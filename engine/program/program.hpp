@@ -50,12 +50,14 @@ enum class OpKind : std::uint8_t {
   broadcast,
   send,
   recv,
-  attention,   // fused: cost by flops. Last, for the numbers of kinds stand in files
+  attention,   // fused: cost by flops
+  host,        // the CPU's work, in its place among a stream's ops: cost by bytes of host memory. Numbers of kinds stand in files: new ones come last
 };
+inline constexpr int op_kinds = static_cast<int>(OpKind::host) + 1;
 const char* name_of(OpKind kind);
 
-// The class by which time is added up: communication, memory (copies and fills) or compute.
-enum class OpClass : std::uint8_t { compute, communication, memory };
+// The class by which time is added up: communication, memory (copies and fills), compute, or what is no work of the device.
+enum class OpClass : std::uint8_t { compute, communication, memory, host };
 OpClass class_of(OpKind kind);
 const char* name_of(OpClass op_class);
 

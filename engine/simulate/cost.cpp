@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "engine/program/host_memory.hpp"
+
 namespace shardbook::simulate {
 
 using program::OpKind;
@@ -37,6 +39,9 @@ constexpr double collective_blocks = 24;
 constexpr double slope_ridge = 0.1;
 // Fused attention without a measured curve: the part of the matmuls' peak that it reaches. Assumed.
 constexpr double attention_part_of_peak = 0.4;
+// The CPU's work without a curve: how fast a rank's processors go through host memory, and what beginning costs. Assumed:
+// a socket of eight channels of DDR5-4800 has 307 GB/s, of which two thirds, say, are had, by four ranks that share it.
+constexpr double host_bytes_per_ns = 50, host_fixed_ns = 20'000;
 
 // A matmul's place among others: the logarithms of its sides.
 using Sides = std::array<double, 4>;
@@ -196,6 +201,26 @@ double CostModel::kernel_ns(const program::OpDesc& desc) const {
   return at(kernel_curve(desc), desc.bytes_read + desc.bytes_written);
 }
 
+// What a kernel reads and writes of host memory crosses the bus.
+double CostModel::bus_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const {
+  if (desc.kind == OpKind::copy) return 0;   // its curve is the bus's
+  base::Bytes bytes = 0;
+  for (int use = 0; use < desc.use_count; ++use) {
+    const program::BufferUse& range = desc.uses[static_cast<std::size_t>(use)];
+    if (program::in_host_memory(catalogue.buffers.at(range.buffer))) bytes += range.end - range.begin;
+  }
+  auto curve = profile_.kernels.find("to_device");
+  if (curve == profile_.kernels.end()) curve = profile_.kernels.find("copy");
+  return bytes == 0 || curve == profile_.kernels.end() ? 0 : at(curve->second, bytes);
+}
+
+double CostModel::host_work_ns(const program::OpDesc& desc) const {
+  auto curve = profile_.kernels.find(desc.name);
+  if (curve == profile_.kernels.end()) curve = profile_.kernels.find(program::name_of(OpKind::host));
+  const base::Bytes bytes = desc.bytes_read + desc.bytes_written;
+  return curve == profile_.kernels.end() ? host_fixed_ns + static_cast<double>(bytes) / host_bytes_per_ns : at(curve->second, bytes);
+}
+
 double CostModel::attention_ns(const program::OpDesc& desc) const {
   const auto curve = profile_.kernels.find(desc.name);
   const bool measured = curve != profile_.kernels.end();
@@ -251,7 +276,8 @@ double CostModel::op_ns(const program::OpDesc& desc, const program::Catalogue& c
     return std::max(gemm_ns(desc.gemm, desc.dtype), memory_ns);
   }
   if (desc.kind == OpKind::attention) return attention_ns(desc);
-  if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_ns(desc);
+  if (desc.kind == OpKind::host) return host_work_ns(desc);
+  if (program::class_of(desc.kind) != program::OpClass::communication) return std::max(kernel_ns(desc), bus_ns(desc, catalogue));
   return collective_ns(desc.kind, desc.collective.bytes, catalogue.groups.at(desc.collective.group).ranks);
 }
 
@@ -262,6 +288,7 @@ double CostModel::fixed_ns(const program::OpDesc& desc, const program::Catalogue
   }
   // The first point of its curve is of real work: what does not change with size is what a matmul's launch takes
   if (desc.kind == OpKind::attention) return gemm_table(desc.dtype).second.fixed_ns;
+  if (desc.kind == OpKind::host) return host_work_ns(desc);   // shares nothing with the device
   if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_curve(desc).front().ns;
   return collective_ns(desc.kind, 0, catalogue.groups.at(desc.collective.group).ranks);
 }
@@ -346,6 +373,7 @@ Costs scaled(const Costs& costs, const program::Program& program, const Scale& s
     switch (program::class_of(program.ops[op].desc.kind)) {
       case program::OpClass::compute: ns *= scale.compute; break;
       case program::OpClass::memory: ns *= scale.memory; break;
+      case program::OpClass::host: ns *= scale.host; break;
       case program::OpClass::communication: {
         const double known = costs.fixed_ns.empty() ? 0 : static_cast<double>(costs.fixed_ns[op]);
         const double fixed = std::min(known, period_ns);

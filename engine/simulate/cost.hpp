@@ -6,7 +6,10 @@
 //                tile shapes is taken, memory traffic is a lower bound, and a fixed time is added.
 //   attention    fused: the measured curve of its name over flops; where there is none, an assumed part of the matmuls'
 //                peak, bounded by memory.
-//   kernel       the measured curve of its name, else of its kind, over the bytes it moves.
+//   kernel       the measured curve of its name, else of its kind, over the bytes it moves; of what it reads in host
+//                memory the bus is a lower bound.
+//   host         the CPU's work: the curve of its name, else "host", over bytes of host memory; where the profile has
+//                neither, an assumed bandwidth.
 //   collective   the measured curve of its kind and number of ranks; other numbers of ranks by the α–β
 //                model from the nearest measured one; between nodes by the adapters' bandwidth.
 // A profile's durations are periods; Costs hold spans: the gap between two ops of a stream is taken off.
@@ -70,6 +73,8 @@ double gemm_model_blocks(program::GemmSize size, const GemmTable& table, const D
 // Does it carry a buffer between the device and host memory? A copy engine does that: it takes nothing from kernels and
 // collectives beside it. (Tokens and scalars, whose host side is in no record, are small and count as kernels do.)
 bool crosses_to_host(const program::OpDesc& desc);
+// Does it leave the device's multiprocessors and memory alone: a copy engine's work, or the CPU's?
+inline bool leaves_device_alone(const program::OpDesc& desc) { return crosses_to_host(desc) || desc.kind == program::OpKind::host; }
 
 // What a lab's machine has otherwise than the profile's. ns.
 struct Conditions {
@@ -98,6 +103,7 @@ class CostModel {
   double power(const program::OpDesc& desc, double ns) const;
   double kernel_ns(const program::OpDesc& desc) const;
   double attention_ns(const program::OpDesc& desc) const;
+  double host_work_ns(const program::OpDesc& desc) const;
   double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;
   // The part of a collective or matmul that does not depend on size.
   double fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
@@ -116,6 +122,7 @@ class CostModel {
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;
+  double bus_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
 
   // The logarithm of measured over modelled time at a measured matmul.
   struct Correction {

@@ -106,7 +106,7 @@ struct Profile {
   DeviceCosts device;
   std::map<base::DType, GemmTable> gemm;
   // All kernels but matmuls: by the op's name ("layer_norm_forward") or, where that is not listed, by its
-  // kind ("pointwise", "reduction", "lookup", "copy", "fill"). Over bytes read and written; fused attention ("flash_attention_forward"), where listed, over flops.
+  // kind ("pointwise", "reduction", "lookup", "copy", "fill"). Over bytes read and written; fused attention ("flash_attention_forward"), where listed, over flops; the CPU's own work ("host"), where listed, over bytes of host memory.
   std::map<std::string, Curve> kernels;
   // By kind and number of ranks, within one node.
   std::map<program::OpKind, std::map<int, Curve>> collectives;

@@ -5,7 +5,7 @@
 // it, the op before it has ended and the events that its stream awaits have completed. A collective runs
 // from the moment its last rank arrives (what comes before is wait, what comes after is transfer). What runs
 // together on one device shares it: matmuls and collectives slow each other down by the machine's measured
-// factors, k ops of one class take turns (each at 1/k); copies to and from host memory share nothing with them. A collective goes as fast as its slowest rank.
+// factors, k ops of one class take turns (each at 1/k); copies to and from host memory, and the CPU's work, share nothing with them. A collective goes as fast as its slowest rank.
 // Rates change only when something starts or ends, so between two events all work shrinks linearly.
 //
 // A matmul that fills the device (Costs::fills) lets no collective in until it ends; a collective that is already

@@ -315,7 +315,7 @@ void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step,
   if (collective != none) return arrive(rank, at, step, collective);
   const program::OpDesc& desc = ranks_[rank].steps[step].program->ops[op].desc;
   stream.is_gemm = desc.kind == OpKind::gemm;
-  stream.crosses = crosses_to_host(desc);
+  stream.is_apart = leaves_device_alone(desc);
   stream.work.remaining_ns = static_cast<double>(costs.op_ns[op]);
   stream.work.slowdown = 0;
   stream.work.since = now_;

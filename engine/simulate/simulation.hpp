@@ -48,7 +48,7 @@ class Simulation {
     std::uint32_t op_step = 0;
     bool has_run = false, running = false, is_gemm = false;
     bool fills = false;              // what runs leaves no room for a collective
-    bool crosses = false;            // what runs is a copy engine's, and shares nothing
+    bool is_apart = false;           // what runs is a copy engine's or the CPU's, and shares nothing
     Work work;
   };
   struct Resident {

@@ -37,7 +37,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
   int ops = 0, transfers = 0;
   float gemm_part = 0, memory_part = 0;
   for (const Stream& stream : state.streams) {
-    if (!stream.running || stream.crosses || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
+    if (!stream.running || stream.is_apart || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
     ++ops;
     float& part = stream.is_gemm ? gemm_part : memory_part;
     part = std::max(part, stream.work.shared_part);
@@ -58,7 +58,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
   for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
     Stream& stream = state.streams[at];
     if (!stream.running || plans_[rank][stream.op_step]->collective_of_op[stream.op] != none) continue;
-    if (stream.crosses) {
+    if (stream.is_apart) {
       set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
       continue;
     }

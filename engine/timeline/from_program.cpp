@@ -39,6 +39,7 @@ Class span_class(OpKind kind) {
   switch (program::class_of(kind)) {
     case program::OpClass::communication: return Class::communication;
     case program::OpClass::memory: return Class::memory;
+    case program::OpClass::host: return Class::host;
     case program::OpClass::compute: break;
   }
   return Class::compute;
@@ -56,6 +57,7 @@ const char* call_name(const Command& command, const program::Program& program) {
   switch (program.ops[command.op].desc.kind) {
     case OpKind::copy: return "cudaMemcpyAsync";
     case OpKind::fill: return "cudaMemsetAsync";
+    case OpKind::host: return "cudaLaunchHostFunc";
     default: return "cudaLaunchKernel";
   }
 }

@@ -54,6 +54,7 @@ RowKind row_kind(std::string_view cat, std::string_view name) {
 std::string_view category(TrackKind kind, Class cls, std::string_view kineto_name, std::uint32_t correlation) {
   switch (kind) {
     case TrackKind::stream:
+      if (cls == Class::host) return "cpu_op";   // the CPU's work, in its place among a stream's ops
       if (cls != Class::memory) return "kernel";
       return kineto_name.starts_with("Memset") ? "gpu_memset" : "gpu_memcpy";
     case TrackKind::marks: return cls == Class::sync ? "cuda_sync" : "gpu_user_annotation";

@@ -30,7 +30,8 @@ using base::Nanoseconds;
 using base::Rank;
 
 // What a span is for. compute, communication and memory are work of a device; sync is a device's
-// or host's wait that is written down as a row of its own; host is a call; annotation names others.
+// or host's wait that is written down as a row of its own; host is a call, or on a stream's track the CPU's own work
+// among the stream's ops; annotation names others.
 enum class Class : std::uint8_t { compute, communication, memory, sync, host, annotation };
 const char* name_of(Class cls);
 constexpr bool is_device_work(Class cls) { return cls <= Class::memory; }

@@ -176,7 +176,7 @@ class RankWriter {
     out_.microseconds(timeline_.end(span) - timeline_.start(span)) << ",\"args\":{";
     argument_separator_ = "";
     // Without a stream on annotations, as Kineto has it: HTA takes what has one for work.
-    if (track.kind != TrackKind::host && cls != Class::annotation) {
+    if (track.kind != TrackKind::host && cls != Class::annotation && cls != Class::host) {
       integer("stream", track.id);
       integer("device", rank_);
       integer("context", 1);

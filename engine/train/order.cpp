@@ -21,6 +21,8 @@ Order order_of(const Choices& choices, const plan::Network& network) {
   plan = data_parallel::sum_over_replicas(plan, network, choices.sums);
   // When parameters are whole
   plan = fsdp::gather_and_release(plan, network, choices.gathers);
+  // When what lives in host memory comes and goes
+  plan = through_host_memory(plan, network);
   // What the host waits for
   if (choices.limit > 0) plan = plan::limit_gathers(plan, choices.limit);
   if (choices.synchronize) plan = plan::synchronize_after_layers(plan);
@@ -28,6 +30,10 @@ Order order_of(const Choices& choices, const plan::Network& network) {
   return finished(plan, network);
 }
 //@end
+
+plan::Plan through_host_memory(const plan::Plan& plan, const plan::Network& network) {
+  return plan::send_for_states(fsdp::bring_and_take_back(plan, network), network);
+}
 
 Order finished(const plan::Plan& plan, const plan::Network& network) {
   const plan::Slots slots = plan::slots_for(plan, network);

@@ -63,6 +63,9 @@ struct Order {
 };
 Order order_of(const Choices& choices, const plan::Network& network);
 
+// Adds what a plan leaves out that knows nothing of host memory: when shards and states that live there come and go.
+plan::Plan through_host_memory(const plan::Plan& plan, const plan::Network& network);
+
 // The same for a plan that somebody else wrote.
 Order finished(const plan::Plan& plan, const plan::Network& network);
 

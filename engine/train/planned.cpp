@@ -44,7 +44,10 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.recompute = choices.recompute;
   shapes.recompute_attention = choices.recompute_attention;
   shapes.fused = !choices.gradients_apart;
-  shapes.states_on_host = choices.store.masters_on_host;
+  shapes.states_on_host = choices.store.on_host >= optimizer::OnHost::states;
+  shapes.shards_on_host = choices.store.on_host == optimizer::OnHost::everything;
+  shapes.piece = optimizer::OffloadConfig{}.piece;
+  shapes.slots = optimizer::OffloadConfig{}.slots;
   return shapes;
 }
 
@@ -55,20 +58,22 @@ Held held_as(const program::BufferInfo& buffer) {
   const std::string_view name = buffer.name;
   auto begins = [name](std::string_view with) { return name.starts_with(with); };
   auto ends = [name](std::string_view with) { return name.ends_with(with); };
-  const bool of_block = begins("blocks.");
+  const bool of_block = begins("blocks."), on_host = program::in_host_memory(buffer);
   switch (buffer.kind) {
-    case MemoryKind::parameter: return Held::parameter_shards;
+    case MemoryKind::parameter: return on_host ? Held::host_shards : begins("fsdp.shard.") ? Held::shards_to_device : Held::parameter_shards;
     case MemoryKind::gathered:
       if (ends(".kept")) return Held::kept_parts;
       return begins("fsdp.gathered.") || of_block ? Held::whole_blocks : Held::whole_ends;
     case MemoryKind::gradient:
+      if (on_host) return begins("fsdp.landing.") ? Held::host_landings : Held::host_sums;
+      if (begins("fsdp.sum.")) return Held::sums_to_host;
       if (name == "gradients" || ends(".gradient_shard")) return Held::gradient_sums;
       if (name == "gradient_apart") return Held::gradient_apart;
       if (name == "fsdp.gradient_rounded") return Held::rounded_gradient;
       if (name == "fsdp.gradient_staging") return Held::staged_gradient;
       return begins("fsdp.gradient.") ? Held::block_gradients : Held::end_gradients;
     case MemoryKind::optimizer:
-      if (program::in_host_memory(buffer)) return name.find(".master in") != name.npos ? Held::host_masters : Held::host_moments;
+      if (on_host) return begins("optimizer.factor") ? Held::host_factor : ends(std::string(".master").append(program::host_memory_mark)) ? Held::host_masters : Held::host_moments;
       if (begins("optimizer.slot.")) return Held::state_slots;
       return ends(".master") ? Held::masters : Held::moments;
     case MemoryKind::activation:

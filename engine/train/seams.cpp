@@ -58,7 +58,11 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.blocks_a_unit", [](Choices& c, const std::string& v) { c.unit.blocks = number_in(v); }},
       {"fsdp.limit_all_gathers", [](Choices& c, const std::string& v) { c.limit = number_in(v); }},
       {"fsdp.min_num_params", [](Choices& c, const std::string& v) { c.unit.numbers = std::int64_t{1'000'000} * number_in(v); }},
-      {"fsdp.offload", [](Choices& c, const std::string& v) { c.store.masters_on_host = v == "optimizer"; }},
+      {"fsdp.offload",
+       [](Choices& c, const std::string& v) {
+         using optimizer::OnHost;
+         c.store.on_host = v == "optimizer" ? OnHost::states : v == "parameters" ? OnHost::everything : OnHost::nothing;
+       }},
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reduce_dtype", [](Choices& c, const std::string& v) { c.store.reduce = v == "bf16" ? base::DType::bf16 : base::DType::f32; }},
       {"fsdp.reshard", [](Choices& c, const std::string& v) { c.store.reshard = v == "true"; }},

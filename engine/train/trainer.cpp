@@ -41,7 +41,7 @@ struct Trainer::Computes final : plan::Executor {
     const float scale = 1.0f / static_cast<float>(t.divisor_);
     const int slot = t.places_[static_cast<std::size_t>(action.micro_batch)];
     t.ctx_->draw = {t.config_.seed, t.step_, t.batches_->first_sequence(action.micro_batch)};
-    if (t.draw_otherwise_) t.draw_otherwise_(t.ctx_->draw, action, t.network_.layers[static_cast<std::size_t>(action.layer)].number >= 0);
+    if (t.draw_otherwise_) t.draw_otherwise_(t.ctx_->draw, action, t.network_.layers[static_cast<std::size_t>(action.layer)].is_block());
     switch (action.kind) {
       case Kind::forward:
         return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch != t.first_);
@@ -57,11 +57,11 @@ struct Trainer::Computes final : plan::Executor {
 //@ train.ends: The two ends of a step: its tokens, and its update.
 struct Trainer::Ends final : plan::Executor {
   explicit Ends(Trainer& trainer) : trainer(trainer) {}
-  void begin_step() override { trainer.optimizer_->begin_step(); }
   void run(const plan::Action& action) override {
     Trainer& t = trainer;
     switch (action.kind) {
       case Kind::load: return t.batches_->upload(t.compute_, t.step_, action.micro_batch);
+      case Kind::states: return t.optimizer_->send_for_states();
       case Kind::synchronize:
         t.device_.record(t.compute_, t.all_issued_);
         return t.device_.host_wait(t.all_issued_);
@@ -80,11 +80,17 @@ struct Trainer::Ends final : plan::Executor {
 };
 //@end
 
+namespace {
+
+bool all_on_host(const Choices& choices) { return choices.store.on_host == optimizer::OnHost::everything; }
+
+}  // namespace
+
 Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::Backend& backend, const mesh::Mesh& mesh,
                  base::Rank rank, const data::TokenSource* source, const PlanMaker& make_plan, const Instead& instead)
     : config_(config), device_(device), rank_(rank),
       compute_(device.create_stream("compute")),
-      fsdp_stream_(config.fsdp > 1 ? device.create_stream("fsdp", device::Priority::high) : compute_),
+      fsdp_stream_(config.fsdp > 1 || all_on_host(choices_of(config)) ? device.create_stream("fsdp", device::Priority::high) : compute_),
       tp_stream_(config.tp > 1 ? device.create_stream("tp", device::Priority::high) : compute_),
       dp_stream_(config.dp > 1 ? device.create_stream("dp", device::Priority::high) : compute_) {
   const Choices choices = choices_of(config);
@@ -108,14 +114,16 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.unit);
   for (const auto& mistake : mistakes.model) mistake(*model_);
   draw_otherwise_ = mistakes.draw;
-  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store, near_group_.get());
+  if (all_on_host(choices)) host_streams_ = {&device.create_stream("to_device"), &device.create_stream("to_host"), &device.create_stream("cpu")};
+  parameters_ = std::make_unique<fsdp::ShardedParameters>(*model_, device, compute_, fsdp_stream_, *fsdp_group_, choices.store, near_group_.get(), host_streams_);
 
   // The order of a step, and the memory that it needs.
   network_ = network_of(*model_, parameters_->units(), config.micro_batches);
+  network_.states_on_host = choices.store.on_host == optimizer::OnHost::states;
   if (make_plan) {
     const plan::Plan made = make_plan(network_);
     if (const auto problem = plan::misnamed(made, network_, rank)) throw base::Failure(problem->sentence);
-    order_ = finished(made, network_);
+    order_ = finished(through_host_memory(made, network_), network_);
   } else {
     order_ = order_of(choices, network_);
   }
@@ -140,10 +148,10 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   scalars_ = tensor::allocate(device, {4}, base::DType::f32, MemoryKind::workspace, "scalars");
   optimizer::AdamWConfig adamw{static_cast<float>(config.beta1), static_cast<float>(config.beta2), static_cast<float>(config.eps),
                                static_cast<float>(config.weight_decay), static_cast<float>(config.clip), {}};
-  adamw.offload.states = choices.store.masters_on_host;
   place_in_norm();
-  optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}), norm_place_);
-  keep_state(choices.store.masters_on_host);
+  optimizer_ = std::make_unique<optimizer::AdamW>(device, adamw, parameters_->shards(), scalars_.slice(0, {3}), norm_place_, host_streams_.cpu);
+  parameters_->set_complete([this](device::Lane lane, std::size_t shard, const tensor::Tensor& gradient) { optimizer_->square(lane, shard, gradient); });
+  keep_state(choices.store.on_host != optimizer::OnHost::nothing);
   divisor_ = config.global_tokens() / (mistakes.own_tokens ? config.data_ranks() : 1);
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
   batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
@@ -162,7 +170,8 @@ void Trainer::place_in_norm() {
     for (const shard::FlatParameter& parameter : shard.layout->parameters()) placements.push_back(parameter.placement);
   }
   for (std::string_view axis : shard::parted_axes(placements)) {
-    const comm::Communicator& group = axis == "tp" ? *tp_group_ : axis == "dp_shard" ? *fsdp_group_ : *dp_group_;
+    SHARDBOOK_CHECK(axis == "tp" || axis == "dp_shard", "replicas hold alike, and parts are kept over ", axis);
+    const comm::Communicator& group = axis == "tp" ? *tp_group_ : *fsdp_group_;
     norm_place_.push_back({axis, group.index()});
   }
 }
@@ -196,17 +205,17 @@ void Trainer::choose_executors() {
   if (replicas_ != nullptr) rooms_.push_back(replicas_.get());
   if (partial_gradients_ != nullptr) rooms_.push_back(partial_gradients_.get());
   // The block that a unit belongs to, or the first of its blocks
-  numbers_.assign(network_.units.size(), -1);
+  numbers_.assign(network_.units.size(), plan::Layer::no_block);
   for (const plan::Layer& layer : network_.layers) {
     int& number = numbers_[static_cast<std::size_t>(layer.unit)];
-    if (number < 0) number = layer.number;
+    if (number == plan::Layer::no_block) number = layer.number;
   }
   auto does = [this](plan::Executor* room, std::initializer_list<Kind> of) {
     for (Kind kind : of) room_of_[static_cast<std::size_t>(kind)] = room;
   };
-  does(parameters_.get(), {Kind::gather, Kind::keep, Kind::release, Kind::limit, Kind::reduce});
+  does(parameters_.get(), {Kind::to_device, Kind::gather, Kind::keep, Kind::release, Kind::limit, Kind::reduce, Kind::to_host});
   does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::backward});
-  does(own_[1].get(), {Kind::load, Kind::synchronize, Kind::norm, Kind::update});
+  does(own_[1].get(), {Kind::load, Kind::states, Kind::synchronize, Kind::norm, Kind::update});
 }
 
 void Trainer::allocate_activations(base::DType activation) {
@@ -241,7 +250,7 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
   program::Recorder& recorder = device_.recorder();
   for (plan::Executor* room : rooms_) room->begin_step();
   for (const plan::Action& action : order_.plan.actions) {
-    const program::Planned planned(recorder, action.where, plan::communicates(action.kind));
+    const program::Planned planned(recorder, action.where, plan::moves(action.kind));
     const Scope scope(recorder, action.phase, number_of(action), action.micro_batch);
     for (plan::Executor* room : rooms_) room->await(action);
     executor_of(action).run(action);
@@ -293,7 +302,6 @@ void Trainer::reduce_scalars() {
   if (dp_group_->size() > 1) {
     device_.record(compute_, summed_locally_);
     device_.wait(dp_stream_, summed_locally_);
-    if (squares_sum_over("dp_replicate")) dp_group_->all_reduce(dp_stream_, squares, squares);
     dp_group_->all_reduce(dp_stream_, loss, loss);
     device_.record(dp_stream_, summed_over_dp_);
     device_.wait(compute_, summed_over_dp_);

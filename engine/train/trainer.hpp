@@ -104,6 +104,7 @@ class Trainer {
   device::Stream& fsdp_stream_;
   device::Stream& tp_stream_;
   device::Stream& dp_stream_;
+  fsdp::HostStreams host_streams_;                      // null where no shards lie in host memory whole
   std::unique_ptr<comm::Communicator> fsdp_group_, tp_group_, dp_group_, near_group_;   // near: null where no part of a unit is kept
   std::unique_ptr<model::Model> model_;
   std::unique_ptr<model::Context> ctx_;

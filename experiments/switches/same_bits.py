@@ -1,33 +1,55 @@
 #!/usr/bin/env python3
-"""Every switch that promises the same bits, on two ranks: ten steps as they are, ten with each of its values; are losses and
-gradient norms equal to the last digit? Made from the table itself (`shardbook switches --json`).
+"""Every switch that promises the same bits: ten steps as they are, ten with each of its values; are losses and gradient norms
+equal to the last digit? Made from the table itself (`shardbook switches --json`): rows, values, what they need and exclude.
 
-    experiments/switches/same_bits.py [--device cuda|host] [--out FILE.json]
+    experiments/switches/same_bits.py [--device cuda|host] [--ranks 2] [--only KEY] [--out FILE.json]
 
-A loss is what forward made, a norm what backward made; ten steps of both hold the updates between them, too. Prints a table;
-ends with 1 where a promise does not hold.
+A loss is what forward made, a norm what backward made; ten steps of both hold the updates between them, too. Rows that promise
+a bound because they sum the norm in another order are compared without clipping, by their losses alone: then nothing else may
+change. What recomputes is tried with dropout as well. Prints a table; ends with 1 where a promise does not hold.
 """
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-VALUES = {"data_parallel.bucket_mib": ["1", "4096"], "fsdp.limit_all_gathers": ["1", "2"], "fsdp.prefetch": ["0", "2", "3"],
-          "host.delay": ["10"], "rank.slow": ["1:20"]}
+# Of whole numbers, and of what has a form of its own, a few
+VALUES = {"data_parallel.bucket_mib": ["1", "4096"], "fsdp.blocks_a_unit": ["2", "4"], "fsdp.limit_all_gathers": ["1", "2"],
+          "fsdp.min_num_params": ["1"], "fsdp.prefetch": ["0", "2", "3"], "fsdp.reshard_group": ["2"], "host.delay": ["10"],
+          "rank.slow": ["1:20"]}
+NORM_ALONE = {"fsdp.blocks_a_unit", "fsdp.min_num_params", "fsdp.sharding"}
+DROPOUT = " --hidden-dropout 0.1 --attention-dropout 0.1"
+UNDER_DROPOUT = {"activations.recompute", "fsdp.offload"}
 
 
-def layouts_of(row):
-    needs = row.get("needs", [])
-    layouts = {"tp 2": "--tp 2 --fsdp 1", "fsdp 2": "--tp 1 --fsdp 2 --micro-batches 2", "dp 2": "--tp 1 --fsdp 1 --dp 2"}
-    for name, layout in layouts.items():
-        axis = name.split()[0]
-        if any(need == f"{other} > 1" for need in needs for other in ("tp", "fsdp", "dp") if other != axis):
-            continue
-        yield name, layout
+def layouts(ranks):
+    """By name: the sizes of its axes."""
+    return {f"{axis} {ranks}": {"tp": 1, "fsdp": 1, "dp": 1, axis: ranks} for axis in ("tp", "fsdp", "dp")}
+
+
+def options_of(sizes):
+    return " ".join(f"--{axis} {size}" for axis, size in sizes.items()) + (" --micro-batches 2" if sizes["fsdp"] > 1 else "")
+
+
+def holds(condition, sizes):
+    """Of a condition on a size of the layout; of any other, None."""
+    found = re.fullmatch(r"(tp|fsdp|dp|ranks) > (\d+)", condition)
+    if not found:
+        return None
+    ranks = sizes["tp"] * sizes["fsdp"] * sizes["dp"]
+    return {**sizes, "ranks": ranks}[found[1]] > int(found[2])
+
+
+def may(row, value, sizes):
+    if any(holds(need, sizes) is False for need in row["needs"]):
+        return False
+    excluded = [(of or value, what) for of, what in (re.fullmatch(r"(?:(.*): )?(.*)", one).groups() for one in row["excludes"])]
+    return not any(of == value and holds(what, sizes) for of, what in excluded)
 
 
 def trained(program, device, model, options):
@@ -44,36 +66,57 @@ def trained(program, device, model, options):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def tries(rows, ranks):
+    """Row, layout, options of both runs, values, and whether norms count."""
+    for row in rows:
+        if row["promise"] != "same bits" and row["key"] not in NORM_ALONE:
+            continue
+        all_values = VALUES.get(row["key"]) or [value for value in row["values"] if value != row["default"]]
+        for name, sizes in layouts(ranks).items():
+            values = [value for value in all_values if may(row, value, sizes)]
+            if not values:
+                continue
+            if row["key"] in NORM_ALONE:
+                yield row, name + ", no clipping", options_of(sizes) + " --clip 0", values, False
+                continue
+            yield row, name, options_of(sizes), values, True
+            if row["key"] in UNDER_DROPOUT:
+                yield row, name + ", dropout", options_of(sizes) + DROPOUT, values, True
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--ranks", type=int, default=2, help="of each layout; rows that need more are left out")
     parser.add_argument("--model", default="--model grammar-tutor")
     parser.add_argument("--program", default=str(ROOT / "shardbook"))
     parser.add_argument("--only", metavar="KEY", help="this switch alone")
     parser.add_argument("--out")
     asked = parser.parse_args()
     rows = json.loads(subprocess.run([asked.program, "switches", "--json"], cwd=ROOT, capture_output=True, text=True).stdout)
+    if asked.only:
+        rows = [row for row in rows if row["key"] == asked.only]
     base, found, broken = {}, [], 0
     print("| switch | layout | values beside the default | losses and norms of ten steps |\n|---|---|---|---|")
-    for row in rows:
-        if row["promise"] != "same bits" or (asked.only and row["key"] != asked.only):
-            continue
-        for name, layout in layouts_of(row):
-            if layout not in base:
-                base[layout], problem = trained(asked.program, asked.device, asked.model, layout)
-                if base[layout] is None:
-                    sys.exit(f"{name}: {problem}")
-            values = VALUES.get(row["key"]) or [value for value in row["values"] if value != row["default"]]
-            said = []
-            for value in values:
-                run, problem = trained(asked.program, asked.device, asked.model, f"{layout} --set {row['key']}={value}")
-                verdict = problem if run is None else "equal" if run == base[layout] else "DIFFERENT"
-                broken += verdict != "equal"
-                said.append(verdict)
-                found.append({"key": row["key"], "value": value, "layout": name, "verdict": verdict})
-            print(f"| `{row['key']}` | {name} | {', '.join(values)} | {'equal' if set(said) == {'equal'} else '; '.join(said)} |", flush=True)
+    for row, name, options, values, norms in tries(rows, asked.ranks):
+        if options not in base:
+            base[options], problem = trained(asked.program, asked.device, asked.model, options)
+            if base[options] is None:
+                sys.exit(f"{name}: {problem}")
+        said = []
+        for value in values:
+            run, problem = trained(asked.program, asked.device, asked.model, f"{options} --set {row['key']}={value}")
+            same = run is not None and run[: 1 + norms] == base[options][: 1 + norms]
+            verdict = problem if run is None else "equal" if same else "DIFFERENT"
+            broken += verdict != "equal"
+            said.append(verdict)
+            found.append({"key": row["key"], "value": value, "layout": name, "verdict": verdict})
+        print(f"| `{row['key']}` | {name} | {', '.join(values)} | {'equal' if set(said) == {'equal'} else '; '.join(said)} |", flush=True)
+    left = sorted({row["key"] for row in rows if row["promise"] == "same bits"} - {one["key"] for one in found})
+    if left:
+        print(f"\nNot tried with {asked.ranks} ranks: {', '.join(left)}")
     if asked.out:
-        pathlib.Path(asked.out).write_text(json.dumps({"device": asked.device, "steps": 10, "rows": found}, indent=1) + "\n")
+        pathlib.Path(asked.out).write_text(json.dumps({"device": asked.device, "ranks": asked.ranks, "steps": 10, "rows": found}, indent=1) + "\n")
     return 1 if broken else 0
 
 

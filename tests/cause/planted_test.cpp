@@ -363,6 +363,22 @@ TEST(Planted, EdgesAreNamedByTheLinesOfWhatLiesThere) {
   EXPECT_EQ(std::adjacent_find(lines.begin(), lines.end()), lines.end()) << "each once";
 }
 
+// With shards there as well the CPU updates, and that is what the step waits for; the rest of the host's cost is no part of it.
+TEST(Planted, TheCpusUpdateIsNamed) {
+  const Options here = {{"model", "gpt-1.3b"}, {"fsdp", "2"}, {"sequences", "16"}};
+  Options there = here;
+  there.emplace_back("set", "fsdp.offload=parameters");
+  const PlantedRun run = run_of(there);
+  const Why why = why_or_fail(run);
+  expect_leads(why, Regime::host, "the CPU works for");
+  EXPECT_TRUE(why.causes.front().line.starts_with("engine/optimizer/adamw.cpp:")) << why.causes.front().line;
+  EXPECT_NE(why.causes.front().remedy.find("fsdp.offload=optimizer"), std::string::npos);
+  EXPECT_NEAR(static_cast<double>(why.causes.front().gain_ns), step_of(run) - step_of(run_of(here)), 0.02 * step_of(run));
+  for (std::size_t at = 1; at < why.causes.size(); ++at) EXPECT_NE(why.causes[at].regime, Regime::host) << why.causes[at].what;
+  ASSERT_FALSE(why.idle.empty());
+  EXPECT_EQ(why.idle.front().cause, "the CPU's own work");
+}
+
 // --- No problem -----------------------------------------------------------------------------------------
 
 TEST(Planted, ARunWithoutAProblemSaysSo) {

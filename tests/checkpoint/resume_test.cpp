@@ -37,6 +37,7 @@ TEST(Resume, GivesTheLossesOfTheUninterruptedRunInEveryFormOfAStep) {
       {{"tp", "2"}, {"fsdp", "2"}, {"hidden-dropout", "0.1"}, {"attention-dropout", "0.1"}},
       {{"tp", "2"}, {"set", "tensor_parallel.sequence=cut"}, {"hidden-dropout", "0.1"}},
       {{"tp", "2"}, {"fsdp", "2"}, {"set", "fsdp.offload=optimizer"}},
+      {{"fsdp", "2"}, {"set", "fsdp.offload=parameters"}},
       {{"fsdp", "2"}, {"set", "fsdp.blocks_a_unit=2"}},
       {{"fsdp", "2"}, {"tied", "false"}, {"architecture", "llama"}},
       {{"tp", "2"}, {"fsdp", "2"}, {"drain-seed", "7"}}};

@@ -112,6 +112,16 @@ TEST(Plan, DerivesWhatARankHoldsBesideWhatIsLaidOut) {
   EXPECT_GT(there["host_bytes"], 0);
   EXPECT_LT(there["bytes"], all);
   EXPECT_EQ(there["forgotten_bytes"], 0);
+  // With shards there as well the list says what comes, what goes and who updates
+  offloaded.back() = "fsdp.offload=parameters";
+  const std::string whole = shardbook(offloaded).out;
+  EXPECT_NE(whole.find("Formulas and layout agree to the byte.\n"), std::string::npos) << whole;
+  EXPECT_EQ(json_of(offloaded)["memory"]["forgotten_bytes"], 0);
+  std::erase(offloaded, "--memory");
+  const std::string list = shardbook(offloaded).out;
+  for (const char* line : {"  to_device   ", "  to_host     ", "  update      by the CPU ", "places for shards on their way", "its shards, their gradients"}) EXPECT_NE(list.find(line), std::string::npos) << line << list;
+  offloaded.back() = "fsdp.offload=optimizer";
+  EXPECT_NE(shardbook(offloaded).out.find("    0  states      the first pieces "), std::string::npos);
   // Widths that are no multiple of 8 leave gaps, which the formulas leave out
   const Spoken odd = shardbook({"plan", "--device", "meta", "--width", "100", "--heads", "4", "--ffn-width", "203", "--memory"});
   ASSERT_EQ(odd.code, 0) << odd.err;

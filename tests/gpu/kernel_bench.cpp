@@ -6,8 +6,11 @@
 // run's on the GPU divided by 20; "span" is the median of what the device's own timing says of one op.
 // `kernel_bench flash` times those whose names have that word.
 // GB/s counts what must be moved once; "copy" is what the memory can do.
+// "on_host" is the CPU's update, in host memory, with the processors that this process may use but one, as a rank has it: with
+// so many of them at once as there are ranks (taskset -c), it gives the profile's curve "host".
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -288,11 +291,36 @@ void ends(Bench& bench) {
       [](char* p) { return FillArgs{p, V * D, 0.5f, DType::f32}; });
 }
 
+// The CPU's own clock: the least of five, after one that touches the memory.
+void on_host(const std::string& only) {
+  if (std::string("adam_w_on_host").find(only) == std::string::npos) return;
+  device::Crew crew(std::max(1, device::processors_here() - 1));
+  const std::int64_t most = std::int64_t{1} << 26;
+  std::vector<float> memory(static_cast<std::size_t>(most * 18 / 4 + 1));
+  char* const p = reinterpret_cast<char*>(memory.data());
+  const auto factor = reinterpret_cast<float*>(p + most * 18);
+  *factor = 1;
+  for (std::int64_t i = 0; i < 4 * most; ++i) reinterpret_cast<float*>(p)[i] = 1e-3f * static_cast<float>(1 + i % 1000);
+  for (std::int64_t n = 1 << 11; n <= most; n *= 8) {
+    const AdamWArgs args{p, p + most * 4, p + most * 8, p + most * 12, p + most * 16, factor, 0, n, n, 1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, 10, DType::bf16};
+    base::Nanoseconds best = std::numeric_limits<base::Nanoseconds>::max();
+    for (int turn = 0; turn < 6; ++turn) {
+      const base::Nanoseconds begin = program::host_now();
+      host::adam_w_on_host({args, DType::f32}, &crew);
+      if (turn > 0) best = std::min(best, program::host_now() - begin);
+    }
+    const double bytes = static_cast<double>(n) * 30;
+    std::printf("adam_w_on_host, %d threads: %11.0f bytes %12lld ns  %6.1f GB/s\n", crew.threads(), bytes, static_cast<long long>(best), bytes / static_cast<double>(best));
+  }
+}
+
 }  // namespace
 }  // namespace shardbook
 
 int main(int count, char** words) {
   try {
+    shardbook::on_host(count > 1 ? words[1] : "");
+    if (count > 1 && std::string(words[1]) == "on_host") return 0;
     shardbook::Bench bench(count > 1 ? words[1] : "");
     shardbook::layers(bench);
     shardbook::products(bench);

@@ -1,5 +1,8 @@
 #include "engine/kernels/optimizer.hpp"
 
+#include <bit>
+
+#include "engine/kernels/host/references.hpp"
 #include "tests/kernels/host_bench.hpp"
 
 namespace shardbook::kernels::testing {
@@ -169,6 +172,65 @@ TEST(OptimizerShapes, StepsCountFromOne) {
   EXPECT_THROW(adam_w(bench.stream(), zero, bench.tensor({1}), bench.tensor({1}), 0, 1, shard.master,
                       shard.first_moment, shard.second_moment, shard.parameter),
                base::Failure);
+}
+
+// The CPU's form of the update, in one piece or shared by a crew: the bits of the device's, and a copy rounded to bf16.
+TEST(AdamWOnHost, GivesTheBitsOfTheOtherFormWhoeverTakesPart) {
+  for (std::int64_t elements : {1, 37, 200'000}) {
+    const auto size = static_cast<std::size_t>(elements);
+    std::vector<float> gradient(size), start(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      gradient[i] = static_cast<float>(std::sin(0.37 * static_cast<double>(i)) * std::exp(-12 * std::cos(static_cast<double>(i))));
+      start[i] = static_cast<float>(std::cos(1.3 * static_cast<double>(i)));
+    }
+    const float factor = 0.37f;
+    struct State {
+      std::vector<float> master, first, second, copy;
+      std::vector<std::uint16_t> rounded;
+    };
+    device::Crew crew(3);
+    std::vector<State> ways(4);
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      State& state = ways[way];
+      state = {start, std::vector<float>(size), std::vector<float>(size), std::vector<float>(size), std::vector<std::uint16_t>(size)};
+      for (std::int64_t step = 1; step <= 3; ++step) {
+        AdamWArgs args{state.master.data(), state.first.data(), state.second.data(), gradient.data(), state.copy.data(), &factor, 5, elements, 5 + elements / 2,
+                       settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon, settings.weight_decay, step, base::DType::f32};
+        if (way == 0) host::adam_w(args);
+        if (way == 1) host::adam_w_on_host({args, base::DType::f32}, nullptr);
+        if (way == 2) host::adam_w_on_host({args, base::DType::f32}, &crew);
+        args.dtype = base::DType::bf16;
+        args.parameter = state.rounded.data();
+        if (way == 3) host::adam_w_on_host({args, base::DType::f32}, &crew);
+      }
+      EXPECT_EQ(state.master, ways[0].master) << way;
+      EXPECT_EQ(state.first, ways[0].first) << way;
+      EXPECT_EQ(state.second, ways[0].second) << way;
+      if (way < 3) {
+        EXPECT_EQ(state.copy, ways[0].copy) << way;
+      }
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      // The nearest of 8 bits, and of two the even one
+      const float whole = ways[3].master[i], nearest = std::bit_cast<float>(std::uint32_t{ways[3].rounded[i]} << 16);
+      const float ulp = std::ldexp(1.0f, std::ilogb(whole) - 7);
+      ASSERT_LE(std::abs(nearest - whole), 0.5f * ulp) << whole;
+      if (std::abs(nearest - whole) == 0.5f * ulp) {
+        ASSERT_EQ(ways[3].rounded[i] & 1, 0) << whole;
+      }
+    }
+  }
+}
+
+TEST(AccumulateOnHost, AddsEachNumberOnce) {
+  device::Crew crew(3);
+  for (std::int64_t elements : {1, 65536, 200'001}) {
+    const auto size = static_cast<std::size_t>(elements);
+    std::vector<float> from(size), into(size);
+    for (std::size_t i = 0; i < size; ++i) from[i] = static_cast<float>(i % 1000), into[i] = static_cast<float>(i % 7);
+    host::accumulate_on_host({from.data(), into.data(), elements, base::DType::f32}, &crew);
+    for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(into[i], static_cast<float>(i % 1000 + i % 7));
+  }
 }
 
 }  // namespace

@@ -91,11 +91,13 @@ class Record : public ::testing::Test {
     sum_of_squares(s, row, 0, 0, 10, one, scratch, false);
     clip_factor(s, one, 1, one, one);
     adam_w(s, {1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 1}, row, one, 0, 10, row, row, row, vector);
+    adam_w_on_host(s, {1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 1}, row, one, 0, 10, row, row, row, vector);
+    accumulate_on_host(s, row, row);
     fill(s, x, 0);
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 46;
+  static constexpr std::size_t op_count = 48;
 
   device::MetaDevice device_;
   device::Stream& stream_;

@@ -1,6 +1,8 @@
 // Legal plans drawn by chance: the verifier has nothing to say against them.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "engine/plan/needs.hpp"
 #include "engine/plan/verify.hpp"
 #include "tests/support/plans.hpp"
@@ -31,6 +33,10 @@ struct Drawn {
       if (sharded && !unit.resident && chance.once_in(2)) unit.kept = 64;
     }
     liberties = {chance.once_in(3), chance.once_in(3), 1 + chance.below(micro_batches)};
+    // Half of those that shard have shards in host memory, half of the others states
+    const bool on_host = sharded && chance.once_in(2);
+    for (Unit& unit : network.units) unit.on_host = on_host;
+    network.states_on_host = !on_host && chance.once_in(2);
   }
 };
 
@@ -54,21 +60,23 @@ TEST(LegalPlans, TenThousandByChanceAreAccepted) {
 
 // One buffer fewer than a plan needs, and the verifier says which unit has none.
 TEST(LegalPlans, NeedEachOfTheirBuffers) {
-  int fewer = 0;
+  std::array<int, 2> fewer{};   // of units, of shards
   for (std::uint64_t seed = 0; seed < 1000; ++seed) {
     const Drawn drawn(seed);
     const Plan made = LegalPlan(drawn.network, seed, drawn.liberties).make();
     const Needs needs = needs_of(made, drawn.network);
-    EXPECT_FALSE(problem_of(finish(made, drawn.network, {needs.gathered, needs.gradient}), drawn.network)) << seed;
-    if (needs.gathered > 0) {
-      ++fewer;
-      EXPECT_TRUE(problem_of(finish(made, drawn.network, {needs.gathered - 1, needs.gradient}), drawn.network)) << seed;
-    }
-    if (needs.gradient > 0) {
-      EXPECT_TRUE(problem_of(finish(made, drawn.network, {needs.gathered, needs.gradient - 1}), drawn.network)) << seed;
+    const Slots enough{needs.gathered, needs.gradient, needs.shards, needs.gradient_shards};
+    EXPECT_FALSE(problem_of(finish(made, drawn.network, enough), drawn.network)) << seed;
+    for (int Slots::*which : {&Slots::gathered, &Slots::gradient, &Slots::shards, &Slots::gradient_shards}) {
+      if (enough.*which == 0) continue;
+      Slots too_few = enough;
+      --(too_few.*which);
+      ++fewer[which == &Slots::gathered || which == &Slots::gradient ? 0 : 1];
+      EXPECT_TRUE(problem_of(finish(made, drawn.network, too_few), drawn.network)) << seed;
     }
   }
-  EXPECT_GT(fewer, 500);
+  EXPECT_GT(fewer[0], 500);
+  EXPECT_GT(fewer[1], 500);
 }
 
 }  // namespace

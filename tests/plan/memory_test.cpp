@@ -86,6 +86,8 @@ TEST(Holding, OfStatesInHostMemoryIsThreePiecesOnTheDevice) {
   Shapes shapes = small();
   const Holding here = holding_of(shapes);
   shapes.states_on_host = true;
+  shapes.piece = std::int64_t{1} << 24;
+  shapes.slots = 3;
   const Holding there = holding_of(shapes);
   EXPECT_EQ(there.on_host(), here.bytes(program::MemoryKind::optimizer));
   EXPECT_EQ(bytes_of(there, Held::host_moments), 2 * bytes_of(there, Held::host_masters));
@@ -99,7 +101,10 @@ TEST(Holding, OfStatesInHostMemoryIsThreePiecesOnTheDevice) {
   shapes.ffn_width = 16384;
   EXPECT_EQ(holding_of(shapes).bytes(program::MemoryKind::optimizer), std::int64_t{36} << 24);
   // Two units of one piece each
+  const std::int64_t piece = shapes.piece;
   shapes = small();
+  shapes.piece = piece;
+  shapes.slots = 3;
   shapes.states_on_host = shapes.tied = true;
   shapes.blocks_a_unit = 2;
   EXPECT_EQ(holding_of(shapes).bytes(program::MemoryKind::optimizer), 2 * 12 * (2 * block + 256 - 2 * block % 256) / 4);

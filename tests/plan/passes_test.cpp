@@ -8,18 +8,20 @@
 namespace shardbook::tests {
 namespace {
 
-// A plan in short: L load, G gather, K keep, R release, W limit (the host waits), F forward, C recompute, B backward, S sum over
-// ranks, N norm, U update, Y synchronize; unit, or layer.micro-batch; =n: in the shared buffer n.
+// A plan in short: L load, A states (asked for), D to the device, G gather, K keep, R release, W limit (the host waits), F forward,
+// C recompute, B backward, S sum over ranks, H to the host, N norm, U update, Y synchronize; unit, or layer.micro-batch; =n: in
+// the shared buffer n; @n: through place n for shards.
 std::string in_short(const Plan& plan) {
   std::string all;
   for (const Action& action : plan.actions) {
     if (!all.empty()) all += ' ';
-    all += "LGKRWYFCBSNU"[static_cast<int>(action.kind)];
+    all += "LADGKRWYFCBSHNU"[static_cast<int>(action.kind)];
     if (action.kind == Kind::load) all += std::to_string(action.micro_batch);
     else if (computes(action.kind)) all += base::text(action.layer, ".", action.micro_batch);
     else if (action.unit >= 0) all += std::to_string(action.unit);
     if (action.units > 1) all += base::text("-", action.unit + action.units - 1);
     if (action.slot >= 0) all += base::text("=", action.slot);
+    if (action.shard_slot >= 0) all += base::text("@", action.shard_slot);
   }
   return all;
 }
@@ -97,6 +99,15 @@ TEST(Passes, KeepTheLinesOfWhatTheyCopy) {
   EXPECT_EQ(copied, 21);
 }
 
+TEST(SendForStates, IsFirstOfAllWhereTheyLieInHostMemory) {
+  Network network = network_of_blocks(0, true, 1);
+  const Plan plan = one_after_the_other(network);
+  EXPECT_EQ(in_short(send_for_states(plan, network)), in_short(plan));
+  network.states_on_host = true;
+  EXPECT_EQ(in_short(send_for_states(plan, network)), "A L0 F0.0 F1.0 B1.0 B0.0 N U");
+  EXPECT_EQ(in_short(send_for_states(send_for_states(plan, network), network)), "A L0 F0.0 F1.0 B1.0 B0.0 N U");
+}
+
 // ---- Finish ------------------------------------------------------------------------------------
 
 TEST(Finish, GivesSharedBuffersInTurn) {
@@ -106,6 +117,11 @@ TEST(Finish, GivesSharedBuffersInTurn) {
                               reduce(1), backward(0, 0), reduce(0), norm(), update()});
   EXPECT_EQ(in_short(finish(plan, network, {2, 2})),
             "G0 L0 F0.0 G1=0 F1.0 R1=0 G2=1 F2.0 R2=1 G3=0 F3.0 R3=0 F4.0 B4.0 G3=1 B3.0=0 S3=0 R3=1 G2=0 B2.0=1 S2=1 R2=0 G1=1 B1.0=0 R1=1 S1=0 B0.0 S0 N U");
+  // Shards in host memory pass through places, likewise; what is gathered near does not
+  Network away = network_of_blocks(2, false, 1);
+  for (Unit& unit : away.units) unit.on_host = true;
+  EXPECT_EQ(in_short(finish(numbered({to_device(1), to_device(2), gather(1), to_device(3), gather(2), gather(3), gather(1, near_axis), backward(2, 0), reduce(2), backward(1, 0), reduce(1), to_host(2), to_host(1)}), away, {3, 2, 2, 2})),
+            "D1@0 D2@1 G1=0@0 D3@0 G2=1@1 G3@0 G1=2 B2.0=0 S2=0@0 B1.0=1 S1=1@1 H2@0 H1@1");
   // The next that is free, where it is not this one's turn
   EXPECT_EQ(in_short(finish(numbered({gather(1), gather(2), release(2), gather(3), gather(2)}), network, {2, 0})), "G1=0 G2=1 R2=1 G3=1 G2");
 }

@@ -93,6 +93,86 @@ TEST(AWrongPlan, WaitsForAReleaseThatIsNotThere) {
   EXPECT_EQ(said(right.with(7, limit(1)).with(7, limit(1))), "rank 0, action 8 (my_plan.cpp:8): the host waits for a release of blocks.0, and there is none that it has not waited for");
 }
 
+// ---- Host memory -------------------------------------------------------------------------------
+
+// The same step with shards in host memory: each gather has its shard brought before it, each sum goes behind its reduction.
+struct Away {
+  Network network = network_of_blocks(2, false, 1);
+  std::vector<Action> actions;
+  Away() {
+    for (Unit& unit : network.units) unit.on_host = true;
+    for (const Action& action : step_of_two_blocks()) {
+      if (action.kind == Kind::gather) actions.push_back(to_device(action.unit));
+      actions.push_back(action);
+      if (action.kind == Kind::reduce) actions.push_back(to_host(action.unit));
+    }
+  }
+  std::string said(const Changed& changed) const { return tests::said(changed.actions, network, {1, 1, 1, 1}); }
+  Changed right() const { return {actions}; }
+};
+
+TEST(AWrongPlan, IsNotThisOneWithShardsInHostMemory) {
+  const Away away;
+  EXPECT_EQ(away.said(away.right()), "nothing");
+}
+
+TEST(AWrongPlan, GathersAShardThatIsNotThere) {
+  const Away away;
+  EXPECT_EQ(away.said(away.right().without(6)), "rank 0, action 6 (my_plan.cpp:6): blocks.0 is gathered, and its shard lies in host memory: nothing has brought it to the device");
+  // What was brought for forward has been gathered from, and its place is another's
+  EXPECT_EQ(away.said(away.right().without(24)), "rank 0, action 24 (my_plan.cpp:24): blocks.0 is gathered, and its shard lies in host memory: nothing has brought it to the device");
+  EXPECT_EQ(away.said(away.right().swapped(6, 7)), "rank 0, action 6 (my_plan.cpp:6): blocks.0 is gathered, and its shard lies in host memory: nothing has brought it to the device");
+}
+
+TEST(AWrongPlan, BringsAShardTwiceOrForNothing) {
+  const Away away;
+  EXPECT_EQ(away.said(away.right().with(7, to_device(1))), "rank 0, action 7 (my_plan.cpp:7): the shard of blocks.0 is brought to the device twice: action 6 (my_plan.cpp:6) did so already, and nothing has gathered it since");
+  EXPECT_EQ(away.said(away.right().with(34, to_device(1))), "rank 0, action 35 (my_plan.cpp:35): the shard of blocks.0 that action 34 (my_plan.cpp:34) brought to the device is not gathered");
+  EXPECT_EQ(said(right.with(4, to_device(1))), "rank 0, action 4 (my_plan.cpp:4): the shard of blocks.0 is brought to the device, where it lies anyway");
+}
+
+TEST(AWrongPlan, HasNoPlaceForAShard) {
+  const Away away;
+  EXPECT_EQ(away.said(away.right().with(6, to_device(2))), "rank 0, action 7 (my_plan.cpp:7): no place is free for the shard of blocks.0: that of blocks.1 is not gathered yet");
+  EXPECT_EQ(tests::said(away.actions, away.network, {1, 1, 0, 1}), "rank 0, action 0 (my_plan.cpp:0): no place is free for the shard of embedding: there is none");
+  EXPECT_EQ(tests::said(away.actions, away.network, {1, 1, 1, 0}), "rank 0, action 16 (my_plan.cpp:16): no place is free for the sum of head's gradient: there is none");
+  Plan plan = finish(numbered(away.right().with(6, to_device(2)).actions), away.network, {1, 1, 2, 1});
+  plan.actions[7].shard_slot = 0;
+  EXPECT_EQ(problem_of(plan, away.network)->sentence, "rank 0, action 7 (my_plan.cpp:7): the shard of blocks.0 goes to place 0, where that of blocks.1 is not gathered yet");
+}
+
+TEST(AWrongPlan, LeavesASumOnTheDevice) {
+  const Away away;
+  EXPECT_EQ(tests::said(away.right().without(17).actions, away.network, {1, 1, 1, 2}), "rank 0, action 32 (my_plan.cpp:32): the norm comes before the gradient of head has gone to host memory, where it is added up");
+  EXPECT_EQ(away.said(away.right().without(17)), "rank 0, action 21 (my_plan.cpp:21): no place is free for the sum of blocks.1's gradient: that of head is not in host memory yet");
+}
+
+TEST(AWrongPlan, TakesWhatIsNoSum) {
+  const Away away;
+  EXPECT_EQ(away.said(away.right().swapped(16, 17)), "rank 0, action 16 (my_plan.cpp:16): the gradient of head goes to host memory before it is summed over the ranks");
+  EXPECT_EQ(away.said(away.right().with(18, to_host(3))), "rank 0, action 18 (my_plan.cpp:18): the gradient of head goes to host memory twice: nothing has been summed since it did");
+  EXPECT_EQ(said(right.with(13, to_host(3))), "rank 0, action 13 (my_plan.cpp:13): the gradient of head goes to host memory, and its shard stays on the device");
+}
+
+// Two micro-batches: the sum of the first has to be gone before the second's is made, with a place free or not.
+TEST(AWrongPlan, SumsOverASumThatHasNotGone) {
+  Network network = network_of_blocks(0, true, 2);
+  network.units[0].on_host = true;
+  const std::vector<Action> actions{to_device(0), gather(0), load(0), forward(0, 0), forward(1, 0), backward(1, 0), backward(0, 0), reduce(0), to_host(0),
+                                    load(1), forward(0, 1), forward(1, 1), backward(1, 1), backward(0, 1), reduce(0), to_host(0), norm(), update()};
+  EXPECT_EQ(said(actions, network, {0, 0, 1, 1}), "nothing");
+  EXPECT_EQ(said(Changed{actions}.without(8).actions, network, {0, 0, 1, 2}), "rank 0, action 13 (my_plan.cpp:13): the sum of root's gradient that action 7 (my_plan.cpp:7) made has not gone to host memory: the next one would take its place");
+}
+
+TEST(AWrongPlan, SendsForStatesTwiceOrNeverOrForNothing) {
+  Network network = network_of_blocks(2, false, 1);
+  EXPECT_EQ(said(right.with(0, states()).actions, network), "rank 0, action 0 (my_plan.cpp:0): states are sent for, and they lie on the device anyway");
+  network.states_on_host = true;
+  EXPECT_EQ(said(right.actions, network), "rank 0, action 24 (my_plan.cpp:24): the update needs masters and moments, which lie in host memory, and nothing has sent for them");
+  EXPECT_EQ(said(right.with(0, states()).actions, network), "nothing");
+  EXPECT_EQ(said(right.with(0, states()).with(5, states()).actions, network), "rank 0, action 5 (my_plan.cpp:5): states are sent for twice: action 0 (my_plan.cpp:0) did so already");
+}
+
 // ---- Layers ------------------------------------------------------------------------------------
 
 TEST(AWrongPlan, LacksALoad) {

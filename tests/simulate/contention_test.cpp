@@ -20,14 +20,15 @@ TEST(Contention, LetsOpsOfOneDeviceTakeTurns) {
   expect_span(out.ranks[0].steps[0].ran[1], 0, 400);   // 100 ns' worth by then, the rest alone
 }
 
-// Copy engines carry it, over a bus of its own: it slows nothing and is slowed by nothing
-TEST(Contention, LeavesCopiesToAndFromHostMemoryAlone) {
-  TestRank ranks[2] = {TestRank(0, 4), TestRank(1, 4)};
+// Copy engines carry it, over a bus of its own, and the CPU works beside: that slows nothing and is slowed by nothing
+TEST(Contention, LeavesCopiesToAndFromHostMemoryAndTheCpusWorkAlone) {
+  TestRank ranks[2] = {TestRank(0, 5), TestRank(1, 5)};
   for (TestRank& rank : ranks) {
     rank.op(0, 1000);
     rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
     rank.crossing(2, 500);
     rank.crossing(3, 700);
+    rank.of_cpu(4, 600);
   }
   Machine machine;
   machine.shares = true;
@@ -37,6 +38,7 @@ TEST(Contention, LeavesCopiesToAndFromHostMemoryAlone) {
   expect_span(out.ranks[0].steps[0].ran[0], 0, 200 + 1000 - 160);
   expect_span(out.ranks[0].steps[0].ran[2], 0, 500);
   expect_span(out.ranks[0].steps[0].ran[3], 0, 700);
+  expect_span(out.ranks[0].steps[0].ran[4], 0, 600);
 }
 
 TEST(Contention, DoesNotStretchWhatIsLatency) {

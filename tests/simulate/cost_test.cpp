@@ -87,6 +87,36 @@ TEST(CostModel, PrefersAKernelsNameToItsKind) {
   EXPECT_DOUBLE_EQ(costs.kernel_ns(unnamed), profile.kernels.at("pointwise").front().ns);
 }
 
+// By bytes of host memory, on no device: the curve of its name, else that of all such work, else an assumed 50 GB/s.
+TEST(CostModel, TimesTheCpusWorkByTheBytesOfHostMemoryThatItGoesThrough) {
+  Profile profile = model().profile();
+  OpDesc desc("adam_w_on_host", OpKind::host, DType::bf16);
+  desc.bytes_read = 16'000'000'000;
+  desc.bytes_written = 14'000'000'000;
+  const auto ns = [&] { return CostModel(profile).op_ns(desc, {}); };
+  EXPECT_NEAR(ns(), 30e9 / 50, 1e6);   // as h200x8 states it: assumed
+  profile.kernels.erase("host");
+  EXPECT_DOUBLE_EQ(ns(), 20'000 + 30e9 / 50);
+  profile.kernels["adam_w_on_host"] = {{30'000'000'000, 777}};
+  EXPECT_DOUBLE_EQ(ns(), 777);
+  EXPECT_TRUE(leaves_device_alone(desc));
+  EXPECT_FALSE(crosses_to_host(desc));
+}
+
+// A kernel that reads host memory is no faster than the bus.
+TEST(CostModel, HoldsKernelsThatReadHostMemoryToTheBus) {
+  Profile profile = model().profile();
+  profile.kernels["to_device"] = {{1 << 20, 25'000}, {1 << 26, 1'750'000}};
+  const CostModel costs(profile);
+  const program::Catalogue catalogue{{}, {}, {{"sum", program::MemoryKind::gradient, 1 << 26}, {"sum in host memory", program::MemoryKind::gradient, 1 << 26}}, {}};
+  const auto ns = [&](program::BufferId buffer) {
+    OpDesc desc("sum_of_squares", OpKind::reduction, DType::f32);
+    return costs.op_ns(desc.reads({buffer, 0, 1 << 26, 0}), catalogue);
+  };
+  EXPECT_DOUBLE_EQ(ns(1), 1'750'000);
+  EXPECT_LT(ns(0), 0.1 * ns(1));
+}
+
 TEST(CostModel, TimesAttentionByTilesByItsFlopsAndLessOfItThanWasMeasuredByTheMatmulsPeak) {
   Profile profile = model().profile();
   OpDesc desc("flash_attention_forward", OpKind::attention, DType::bf16);

@@ -44,6 +44,8 @@ class TestRank {
     costs_->fills.push_back(fills);
     costs_->issue_ns.push_back(issue_ns);
   }
+  // The CPU's own work.
+  void of_cpu(StreamId stream, base::Nanoseconds ns) { op(stream, ns, 0, OpKind::host); }
   // A copy between host memory and the device.
   void crossing(StreamId stream, base::Nanoseconds ns) {
     const program::BufferId here = recorder_->add_buffer({"here", program::MemoryKind::optimizer, 64}), there = recorder_->add_buffer({"there", program::MemoryKind::optimizer, 64});

@@ -53,13 +53,13 @@ inline plan::Network network_of_blocks(int blocks, bool tied, int micro_batches,
     network.units.push_back(known);
   };
   unit(tied ? "root" : "embedding", false);
-  network.layers.push_back({"embedding", 0, -1});
+  network.layers.push_back({"embedding", 0});
   for (int block = 0; block < blocks; ++block) {
     unit("blocks." + std::to_string(block), true);
     network.layers.push_back({"blocks." + std::to_string(block), block + 1, block});
   }
   if (!tied) unit("head", false);
-  network.layers.push_back({"head", tied ? 0 : blocks + 1, -1});
+  network.layers.push_back({"head", tied ? 0 : blocks + 1});
   return network;
 }
 
@@ -84,6 +84,7 @@ class LegalPlan {
       if (network_.units[static_cast<std::size_t>(unit)].sharded) gathers(unit);
       if (!network_.units[static_cast<std::size_t>(unit)].sums.empty()) reductions(unit);
     }
+    if (network_.states_on_host) placed_.push_back({chance_.between(-1, norm_ + 1), plan::states()});
     std::stable_sort(placed_.begin(), placed_.end(), [](const Placed& a, const Placed& b) { return a.at < b.at; });
     plan::Plan plan;
     for (const Placed& placed : placed_) plan.add(placed.action);
@@ -97,7 +98,7 @@ class LegalPlan {
   };
 
   int unit_of(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].unit; }
-  bool is_block(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].number >= 0; }
+  bool is_block(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].is_block(); }
   void put(const plan::Action& action) { placed_.push_back({static_cast<double>(placed_.size()), action}); }
 
   // Actions of layers, at the places 0, 1, 2, …; then norm and update
@@ -147,8 +148,14 @@ class LegalPlan {
 
   void gathers(int unit) {
     const std::vector<double> uses = uses_of(unit);
-    double whole = chance_.between(-1, uses.front());
-    placed_.push_back({whole, plan::gather(unit)});
+    double whole = chance_.between(-1, uses.front()), from_all = -1;   // gathered last, and over all
+    // Where its shard lies in host memory, it comes before
+    const auto over_all = [&](double at) {
+      if (network_.units[static_cast<std::size_t>(unit)].on_host) placed_.push_back({chance_.between(from_all, at), plan::to_device(unit)});
+      placed_.push_back({at, plan::gather(unit)});
+      from_all = at;
+    };
+    over_all(whole);
     if (network_.units[static_cast<std::size_t>(unit)].resident) return;
     const bool keeps = network_.units[static_cast<std::size_t>(unit)].kept > 0;
     bool kept = false;
@@ -162,7 +169,8 @@ class LegalPlan {
       }
       release(unit, freed);
       whole = chance_.between(freed, uses[use + 1]);
-      placed_.push_back({whole, plan::gather(unit, kept && chance_.once_in(2) ? plan::near_axis : "")});
+      if (kept && chance_.once_in(2)) placed_.push_back({whole, plan::gather(unit, plan::near_axis)});
+      else over_all(whole);
     }
     release(unit, chance_.between(uses.back(), norm_ + 1));
   }
@@ -190,8 +198,11 @@ class LegalPlan {
       if (liberties_.accumulate && !is_last && chance_.once_in(2)) continue;
       double last = of->second.second;
       for (auto axis = sums.begin(); axis != (is_last ? sums.end() : each_time); ++axis) {
-        last = chance_.between(last, is_last ? norm_ : std::next(of)->second.first);
+        const double until = is_last ? norm_ : std::next(of)->second.first;
+        last = chance_.between(last, until);
         placed_.push_back({last, plan::reduce(unit, literal(*axis))});
+        const plan::Unit& known = network_.units[static_cast<std::size_t>(unit)];
+        if (known.on_host && plan::empties(known, *axis)) placed_.push_back({chance_.between(last, until), plan::to_host(unit)});
       }
     }
   }

@@ -1,6 +1,9 @@
 // A recorded step of two streams becomes spans, edges and lines.
 #include "engine/timeline/from_program.hpp"
 
+#include <fstream>
+#include <sstream>
+
 #include "engine/program/recorder.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/rules.hpp"
@@ -74,6 +77,51 @@ SpanRef device_span(const Timeline& timeline, Nanoseconds start) {
   });
   EXPECT_TRUE(found.valid()) << start;
   return found;
+}
+
+// The CPU's own work stands on its stream, is no work of the device, and comes back from a file as what it is.
+TEST(FromProgram, ShowsTheCpusWorkOnItsStreamAndCountsItToNoDevice) {
+  program::Recorder recorder(0);
+  const auto compute = recorder.add_stream("compute"), cpu = recorder.add_stream("cpu");
+  const auto there = recorder.add_event("there"), updated = recorder.add_event("updated");
+  recorder.begin_step(0);
+  recorder.op(compute, OpDesc("clip_factor", OpKind::pointwise, base::DType::f32), {"engine/a.cpp", 1});
+  recorder.record_event(compute, there, {"engine/a.cpp", 2});
+  recorder.wait_event(cpu, there, program::WaitReason::data, {"engine/a.cpp", 3});
+  recorder.op(cpu, OpDesc("adam_w_on_host", OpKind::host, base::DType::bf16), {"engine/a.cpp", 4});
+  recorder.record_event(cpu, updated, {"engine/a.cpp", 5});
+  recorder.wait_event(compute, updated, program::WaitReason::data, {"engine/a.cpp", 6});
+  recorder.op(compute, OpDesc("gelu", OpKind::pointwise, base::DType::bf16), {"engine/a.cpp", 7});
+  program::StepTimes step = recorder.end_step();
+  step.window = {0, 50};
+  for (std::size_t at = 0; at < step.issued.size(); ++at) step.issued[at] = {static_cast<Nanoseconds>(at), static_cast<Nanoseconds>(at) + 1};
+  step.ran = {{10, 20}, {20, 900}, {900, 950}};
+  TimelineBuilder builder;
+  Provenance provenance;
+  provenance.clock = Clock::measured;
+  add_program(builder, provenance, recorder.catalogue(), {{recorder.programs()[0].get(), &step, nullptr}});
+  const Timeline timeline = builder.finish();
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_rank(timeline, 0, folder / "rank0.json"));
+  std::stringstream file;
+  file << std::ifstream(folder / "rank0.json").rdbuf();
+  EXPECT_NE(file.str().find("\"cat\":\"cpu_op\",\"name\":\"adam_w_on_host\""), std::string::npos) << file.str();
+  EXPECT_NE(file.str().find("cudaLaunchHostFunc"), std::string::npos);
+  const auto read_back = read(folder / "rank0.json");
+  ASSERT_TRUE(read_back) << read_back.error();
+  EXPECT_EQ(description(read_back.value()), description(timeline));
+  int found = 0, of_device = 0;
+  for_each_device_span(timeline, 0, [&](SpanRef) { ++of_device; });
+  EXPECT_EQ(of_device, 2);
+  for (const Track& track : timeline.tracks) {
+    for (std::size_t i = 0; i < track.size(); ++i) {
+      if (track.kind != TrackKind::stream || track.cls[i] != Class::host) continue;
+      ++found;
+      EXPECT_EQ(track.name, "stream " + std::to_string(stream_number(cpu)) + " cpu");
+      EXPECT_EQ(track.end[i] - track.start[i], 880);
+    }
+  }
+  EXPECT_EQ(found, 1);
 }
 
 TEST(FromProgram, PlacesOpsOnTheirStreamsWithTheirKey) {

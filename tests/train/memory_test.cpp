@@ -264,34 +264,48 @@ TEST(Memory, OfOffloadedStatesIsInTheHostButForThreeSlots) {
 }
 
 // 12 bytes a number of this rank's shards cross each way once a step, however many micro-batches it has; three copies a piece.
-// The first three pieces are sent for before anything is computed, each other one once its slot is free.
-TEST(Bytes, OfOffloadedStatesCrossOnceEachWayAStep) {
+// Slots are used in turn: the first three pieces are sent for before anything is computed, each other one once its slot is
+// free. Seven pieces, so that a turn ends in the middle.
+TEST(Bytes, OfOffloadedStatesCrossOnceEachWayAStepThroughThreeSlotsInTurn) {
   for (int fsdp : {1, 2, 4}) {
     for (int micro_batches : {1, 2}) {
       config::RunConfig config = small_config(1, fsdp);
+      config.model.layers = 6;
       config.micro_batches = micro_batches;
       ASSERT_TRUE(config::set_switch(config, "fsdp.offload=optimizer"));
+      constexpr int pieces = 7, slots = 3;   // a root that is embedding and head, and six blocks
       MetaStep step(config, 0);
       base::Bytes shards = 0, up = 0, down = 0;
       for (const program::BufferInfo& buffer : step.catalogue().buffers) shards += buffer.kind == program::MemoryKind::parameter ? buffer.bytes / 2 : 0;
-      int loads = 0, stores = 0, ahead = 0;
+      int ahead = 0;
       bool computes = false;
-      std::set<std::string> streams;
-      for (const program::Op& op : step.program().ops) {
+      std::vector<std::string> came, went;   // from which buffer of the host to which slot, and back
+      for (const program::Command& command : step.program().commands) {
+        if (command.kind != program::CommandKind::op) continue;
+        const program::Op& op = step.program().ops[command.op];
         computes = computes || op.key.phase == program::Phase::forward;
         const std::string_view name = op.desc.name;
         if (name != "to_device" && name != "to_host") continue;
         EXPECT_EQ(op.key.phase, program::Phase::update);
         EXPECT_EQ(step.catalogue().streams[op.stream].name, name);
+        // Each has a line of the plan: the first are sent for by themselves, the others are the update's
+        EXPECT_EQ(std::string_view(command.planned.file), "engine/plan/passes.cpp");
+        EXPECT_EQ(command.planned_leads, !computes);
         (name == "to_device" ? up : down) += op.desc.bytes_read + op.desc.bytes_written;
-        ++(name == "to_device" ? loads : stores);
         ahead += !computes;
+        const auto buffer = [&](int use) { return step.catalogue().buffers[op.desc.uses[static_cast<std::size_t>(use)].buffer].name; };
+        if (name == "to_device") came.push_back(buffer(0) + " in " + buffer(1));
+        else went.push_back(buffer(1) + " in " + buffer(0));
       }
       EXPECT_EQ(up, 12 * shards);
       EXPECT_EQ(down, 12 * shards);
-      EXPECT_EQ(loads, 3 * 3);   // a root that is embedding and head, and two blocks
-      EXPECT_EQ(stores, 3 * 3);
-      EXPECT_EQ(ahead, 3 * 3);
+      EXPECT_EQ(ahead, 3 * slots);
+      ASSERT_EQ(came.size(), 3u * pieces);
+      EXPECT_EQ(went, came);
+      for (std::size_t copy = 0; copy < came.size(); ++copy) {
+        const std::string unit = copy < 3 ? "root" : "blocks." + std::to_string(copy / 3 - 1), what = copy % 3 == 0 ? ".master" : copy % 3 == 1 ? ".first_moment" : ".second_moment";
+        EXPECT_EQ(came[copy], unit + what + " in host memory in optimizer.slot." + std::to_string(copy / 3 % slots) + what);
+      }
     }
   }
 }
@@ -328,7 +342,7 @@ TEST(Races, OfOffloadedStatesAreFoundWhereAWaitIsLeftOut) {
 
 // A shard that is larger than a piece crosses in several, and moves as it does whole: the same bits, in any order of the queues.
 TEST(Offload, OfShardsInPiecesMovesThemAsIfTheyHadNeverLeft) {
-  for (const optimizer::OffloadConfig& offload : {optimizer::OffloadConfig{true, 64, 3}, optimizer::OffloadConfig{true, 64, 2}, optimizer::OffloadConfig{true, 128, 1}, optimizer::OffloadConfig{true, 1 << 24, 3}}) {
+  for (const optimizer::OffloadConfig& offload : {optimizer::OffloadConfig{64, 3}, optimizer::OffloadConfig{64, 2}, optimizer::OffloadConfig{128, 1}, optimizer::OffloadConfig{1 << 24, 3}}) {
     for (std::uint64_t seed : {0, 1, 2, 3}) {
       const std::string error = on_host_ranks(1, [&](HostRank& rank) {
         device::Device& device = rank.device;
@@ -340,9 +354,10 @@ TEST(Offload, OfShardsInPiecesMovesThemAsIfTheyHadNeverLeft) {
             optimizer::ShardState& state = states->emplace_back();
             state.layout = unit;
             state.flat = unit->shard(0);
+            state.on_host = states == &here ? optimizer::OnHost::nothing : optimizer::OnHost::states;
             const base::Shape shape{state.flat.size()};
             const auto make = [&](const char* name) { return tensor::allocate(device, shape, base::DType::f32, program::MemoryKind::parameter, name); };
-            state.master = states == &here ? make("master") : optimizer::on_host(device, shape[0], unit->name() + ".master");
+            state.master = states == &here ? make("master") : optimizer::on_host(device, shape[0], base::DType::f32, program::MemoryKind::optimizer, unit->name() + ".master");
             state.gradient = make("gradient");
             state.parameter = make("parameter");
             for (std::int64_t at = 0; at < shape[0]; ++at) set(state.master, at, std::sin(static_cast<double>(at)));
@@ -358,7 +373,7 @@ TEST(Offload, OfShardsInPiecesMovesThemAsIfTheyHadNeverLeft) {
         for (int step = 0; step < 3; ++step) {
           device.begin_step(step, false);
           for (optimizer::AdamW* adamw : {&stays, &moves}) {
-            adamw->begin_step();
+            if (adamw == &moves) adamw->send_for_states();
             adamw->sum_squares(compute);
             adamw->step(compute, step, 0.01f);
           }

@@ -45,6 +45,8 @@ config::RunConfig drawn_config(Chance& chance) {
   if (fsdp > 1 && chance.once_in(3)) config.switches["fsdp.blocks_a_unit"] = std::to_string(2 + chance.below(3));
   if (fsdp > 1 && chance.once_in(4)) config.switches["fsdp.sharding"] = "per_parameter";
   if (fsdp > 2 && config.reshard && chance.once_in(2)) config.switches["fsdp.reshard_group"] = "2";
+  if (dp == 1 && chance.once_in(3)) config.switches["fsdp.offload"] = "parameters";
+  else if (chance.once_in(5)) config.switches["fsdp.offload"] = "optimizer";
   return tp > 1 && chance.once_in(2) ? with_tokens_cut(config) : config;
 }
 
@@ -159,7 +161,7 @@ TEST(DamagedPlans, AreRefusedOrGiveTheNumbersOfTheUsualOrder) {
       const Plan wrong = damaged(made, own);
       std::lock_guard lock(mutex);
       exact = sums_of(wrong, network) == sums_of(train::order_of(train::choices_of(config), network).plan, network);
-      const train::Order order = train::finished(wrong, network);
+      const train::Order order = train::finished(train::through_host_memory(wrong, network), network);
       if (const auto problem = plan::problem_of(order.plan, network)) said = problem->sentence;
       return wrong;
     });

@@ -100,6 +100,13 @@ class CudaDevice final : public Device {
     return arena_->allocate(bytes);
   }
 
+  // One processor stays with the thread that issues
+  void set_up_crew() override {
+    SHARDBOOK_CHECK(!sealed(), "threads for work of the host are asked for after seal(): make them before the first step");
+    if (!crew_) crew_.emplace(std::max(1, processors_here() - 1));
+    for (StreamState& state : streams_) state.queue.crew = &*crew_;
+  }
+
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
     return {quality.clock_error, quality.host_cost, quality.device_cost};
@@ -115,6 +122,7 @@ class CudaDevice final : public Device {
     state.queue.stream = state.stream.get();
     state.queue.blas = blas_->get();
     state.queue.multiprocessors = multiprocessors_;
+    state.queue.crew = crew_ ? &*crew_ : nullptr;
     streams_.push_back(std::move(state));
   }
 
@@ -194,6 +202,7 @@ class CudaDevice final : public Device {
   // Destroyed from the last to the first: memory goes after what uses it.
   std::optional<Arena> arena_;
   std::vector<OwnedPinned> pinned_;
+  std::optional<Crew> crew_;
   std::optional<BlasHandle> blas_;
   std::vector<OwnedEvent> events_;
   std::vector<StreamState> streams_;

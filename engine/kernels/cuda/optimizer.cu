@@ -2,7 +2,8 @@
 //
 // Sums go in two stages of fixed shape: square_blocks blocks of 256 threads, then one block that adds their
 // partial sums. AdamW is bound by memory: four f32 numbers read and three written an element, and the
-// copy that the next forward uses. Source of the update: torch.optim.AdamW (Loshchilov and Hutter, 2019).
+// copy that the next forward uses. So each of its operations may be rounded by itself, with no fused multiply-add: then
+// it gives the bits of kernels/host/optimizer.cpp. Source of the update: torch.optim.AdamW (Loshchilov and Hutter, 2019).
 #include <cmath>
 
 #include "engine/kernels/cuda/common.cuh"
@@ -80,11 +81,12 @@ struct AdamW {
     const float factor = *clip_factor;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-      g[i] *= factor;
-      if (shard_begin + at + i < decay_end) p[i] *= keep;
-      m[i] = beta1 * m[i] + (1.0f - beta1) * g[i];
-      v[i] = beta2 * v[i] + (1.0f - beta2) * g[i] * g[i];
-      p[i] -= step_size * m[i] / (sqrtf(v[i]) * root_correction + epsilon);
+      g[i] = __fmul_rn(factor, g[i]);
+      if (shard_begin + at + i < decay_end) p[i] = __fmul_rn(keep, p[i]);
+      m[i] = __fadd_rn(__fmul_rn(beta1, m[i]), __fmul_rn(1.0f - beta1, g[i]));
+      v[i] = __fadd_rn(__fmul_rn(beta2, v[i]), __fmul_rn(__fmul_rn(1.0f - beta2, g[i]), g[i]));
+      const float root = __fadd_rn(__fmul_rn(__fsqrt_rn(v[i]), root_correction), epsilon);
+      p[i] = __fsub_rn(p[i], __fdiv_rn(__fmul_rn(step_size, m[i]), root));
     }
     store<N>(first_moment + at, m);
     store<N>(second_moment + at, v);

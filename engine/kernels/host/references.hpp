@@ -7,6 +7,7 @@
 // They throw base::Failure where a dtype is neither f32 nor f64.
 #pragma once
 
+#include "engine/device/crew.hpp"
 #include "engine/kernels/arguments.hpp"
 
 namespace shardbook::kernels::host {
@@ -45,6 +46,9 @@ void sum(const SumArgs& args);
 void sum_of_squares(const SumOfSquaresArgs& args);
 void clip_factor(const ClipFactorArgs& args);
 void adam_w(const AdamWArgs& args);
+// By a crew, or where there is none by this thread; not a bit depends on which. They throw nothing.
+void adam_w_on_host(const AdamWOnHostArgs& args, device::Crew* crew);
+void accumulate_on_host(const AccumulateArgs& args, device::Crew* crew);
 void fill(const FillArgs& args);
 void cast(const CastArgs& args);
 void init_normal(const InitNormalArgs& args);
