@@ -230,35 +230,39 @@ TEST(StatesInHostMemory, OfTwoGpusBecomeTheSameBits) {
 
 // The CPU's update, its sums of micro-batches and its rounding to bf16 give the GPU's bits, with gradients that are clipped
 // (a norm of 0.01) and such that are not, in the bytes and in the norm; alone, sharded, and cut over tp.
-TEST(ShardsInHostMemory, OfGpusBecomeTheSameBitsByTheCpu) {
-  struct Form {
-    int tp, fsdp, micro_batches;
-    double clip;
-    const char* set;
-  };
-  for (const Form& form : {Form{1, 1, 1, 0.01, ""}, Form{1, 1, 2, 0, ""}, Form{1, 2, 1, 0.01, ""}, Form{1, 2, 3, 0.01, ""}, Form{2, 1, 2, 1, "tensor_parallel.sequence=cut"},
-                           Form{1, 2, 2, 1, "fsdp.reduce_dtype=bf16"}, Form{1, 2, 2, 1, "fsdp.sharding=per_parameter"}, Form{1, 2, 3, 1, "accumulate.reduce=last"}}) {
-    const int gpus = form.tp * form.fsdp;
-    if (device::cuda_device_count() < gpus) GTEST_SKIP() << "needs " << gpus << " GPUs, and there are " << device::cuda_device_count();
-    const base::Status ran = gpu_test::on_gpus(gpus, [&](world::World& world) {
-      config::RunConfig config = small_config(form.tp, form.fsdp);
-      config.model.layers = 6;
-      config.steps = 8;
-      config.micro_batches = form.micro_batches;
-      config.sequences = 4 * form.micro_batches * form.fsdp;
-      config.clip = form.clip;
-      if (*form.set != 0) {
-        ASSERT_TRUE(config::set_switch(config, form.set));
-      }
-      const TestTokens tokens(config.model.vocab, config.model.sequence);
-      const std::vector<double> here = trained(world, config, tokens, "none"), there = trained(world, config, tokens, "parameters");
-      EXPECT_GT(here.size(), 1000u);
-      EXPECT_EQ(there, here) << form.set;
-    });
-    EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
-  }
+struct HostForm {
+  int tp, fsdp, micro_batches;
+  double clip;
+  const char* set;
+};
+class ShardsInHostMemory : public ::testing::TestWithParam<HostForm> {};
+
+TEST_P(ShardsInHostMemory, OfGpusBecomeTheSameBitsByTheCpu) {
+  const HostForm form = GetParam();
+  const int gpus = form.tp * form.fsdp;
+  if (device::cuda_device_count() < gpus) GTEST_SKIP() << "needs " << gpus << " GPUs, and there are " << device::cuda_device_count();
+  const base::Status ran = gpu_test::on_gpus(gpus, [&](world::World& world) {
+    config::RunConfig config = small_config(form.tp, form.fsdp);
+    config.model.layers = 6;
+    config.steps = 8;
+    config.micro_batches = form.micro_batches;
+    config.sequences = 4 * form.micro_batches * form.fsdp;
+    config.clip = form.clip;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set));
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const std::vector<double> here = trained(world, config, tokens, "none"), there = trained(world, config, tokens, "parameters");
+    EXPECT_GT(here.size(), 1000u);
+    EXPECT_EQ(there, here) << form.set;
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
 
+INSTANTIATE_TEST_SUITE_P(Forms, ShardsInHostMemory,
+                         testing::Values(HostForm{1, 1, 1, 0.01, ""}, HostForm{1, 1, 2, 0, ""}, HostForm{1, 2, 1, 0.01, ""}, HostForm{1, 2, 3, 0.01, ""},
+                                         HostForm{2, 1, 2, 1, "tensor_parallel.sequence=cut"}, HostForm{1, 2, 2, 1, "fsdp.reduce_dtype=bf16"},
+                                         HostForm{1, 2, 2, 1, "fsdp.sharding=per_parameter"}, HostForm{1, 2, 3, 1, "accumulate.reduce=last"}));
 INSTANTIATE_TEST_SUITE_P(TpTimesFsdp, OnGpus, testing::Values(std::tuple(1, 1, false, 0.0), std::tuple(2, 1, false, 0.0), std::tuple(1, 2, false, 0.0), std::tuple(2, 2, false, 0.0)));
 INSTANTIATE_TEST_SUITE_P(WithTokensCut, OnGpus, testing::Values(std::tuple(2, 1, true, 0.0), std::tuple(2, 2, true, 0.0)));
 INSTANTIATE_TEST_SUITE_P(WithDropout, OnGpus, testing::Values(std::tuple(1, 1, false, 0.1), std::tuple(2, 1, false, 0.1), std::tuple(2, 1, true, 0.1)));

@@ -94,7 +94,7 @@ TEST(CostModel, TimesTheCpusWorkByTheBytesOfHostMemoryThatItGoesThrough) {
   desc.bytes_read = 16'000'000'000;
   desc.bytes_written = 14'000'000'000;
   const auto ns = [&] { return CostModel(profile).op_ns(desc, {}); };
-  EXPECT_NEAR(ns(), 30e9 / 50, 1e6);   // as h200x8 states it: assumed
+  EXPECT_NEAR(ns(), 30e9 / 50, 1e6);
   profile.kernels.erase("host");
   EXPECT_DOUBLE_EQ(ns(), 20'000 + 30e9 / 50);
   profile.kernels["adam_w_on_host"] = {{30'000'000'000, 777}};
