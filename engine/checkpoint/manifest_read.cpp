@@ -33,33 +33,33 @@ template <class... Pieces>
   throw Bad{text(pieces...)};
 }
 
-const Json& member(const Json& of, const char* name, const std::string& where) {
+const Json& member(const Json& of, const char* name, std::string_view where) {
   const auto found = of.is_object() ? of.find(name) : of.end();
   if (!of.is_object() || found == of.end()) bad(where, " has no \"", name, "\"");
   return *found;
 }
 
 // A whole number from 0 to `most`.
-std::int64_t number(const Json& value, const char* name, const std::string& where, std::int64_t at_most = most) {
+std::int64_t number(const Json& value, const char* name, std::string_view where, std::int64_t at_most = most) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > static_cast<std::uint64_t>(at_most)) {
     bad(where, " has a \"", name, "\" that is no whole number from 0 to ", at_most);
   }
   return value.get<std::int64_t>();
 }
 
-const std::string& word(const Json& of, const char* name, const std::string& where) {
+const std::string& word(const Json& of, const char* name, std::string_view where) {
   const Json& value = member(of, name, where);
   if (!value.is_string()) bad(where, " has a \"", name, "\" that is no text");
   return value.get_ref<const std::string&>();
 }
 
-const Json& list(const Json& of, const char* name, const std::string& where) {
+const Json& list(const Json& of, const char* name, std::string_view where) {
   const Json& value = member(of, name, where);
   if (!value.is_array()) bad(where, " has a \"", name, "\" that is no list");
   return value;
 }
 
-std::vector<std::int64_t> numbers(const Json& of, const char* name, const std::string& where) {
+std::vector<std::int64_t> numbers(const Json& of, const char* name, std::string_view where) {
   const Json& values = list(of, name, where);
   if (values.size() > base::Shape::max_dims) bad(where, " has ", values.size(), " numbers in \"", name, "\", and tensors have at most ", base::Shape::max_dims, " dims");
   std::vector<std::int64_t> all;
@@ -74,7 +74,7 @@ bool is_file_name(const std::string& name) {
   });
 }
 
-std::vector<std::uint32_t> sums_of(const std::string& hex, base::Bytes bytes, const std::string& where) {
+std::vector<std::uint32_t> sums_of(const std::string& hex, base::Bytes bytes, std::string_view where) {
   const auto chunks = static_cast<std::size_t>((bytes + chunk_bytes - 1) / chunk_bytes);
   if (hex.size() != 8 * chunks) bad(where, " has ", hex.size(), " digits of sums for ", chunks, " chunks of 8");
   std::vector<std::uint32_t> sums(chunks);
@@ -104,7 +104,7 @@ std::vector<DataFile> files_of(const Json& all) {
   return files;
 }
 
-StoredBox box_of(const Json& one, const StoredTensor& tensor, const std::vector<DataFile>& files, const std::string& where) {
+StoredBox box_of(const Json& one, const StoredTensor& tensor, const std::vector<DataFile>& files, std::string_view where) {
   StoredBox stored;
   stored.file = static_cast<int>(number(member(one, "file", where), "file", where, std::numeric_limits<int>::max()));
   if (static_cast<std::size_t>(stored.file) >= files.size()) bad(where, " lies in file ", stored.file, " of ", files.size());
