@@ -47,6 +47,43 @@ def is_matmul(what):
     return what["op"].startswith(MATMULS)
 
 
+def moving(collectives, kernels):
+    """The collectives without what they wait for room: until the end of a matmul that began before them. And that wait in all, us."""
+    out, waited = [], 0.0
+    for begin, end, what in collectives:
+        wait = max((min(k[1], end) - begin for k in kernels if is_matmul(k[2]) and k[0] < begin < k[1]), default=0.0)
+        waited += wait
+        out.append((begin + wait, end, what))
+    return out, waited
+
+
+def by_kind(with_pack, without_pack, ranks, step):
+    """Of each matmul that collectives cover for nine tenths: how many times as long it takes, where it stands in a block."""
+    factors = collections.defaultdict(list)
+    spans = collections.Counter()
+    for rank in range(ranks):
+        beside, gathers = kernels_of(with_pack, rank, step)
+        alone, gathers_alone = kernels_of(without_pack, rank, step)
+        same = {name_of(k[2]): k for k in alone}
+        pairs = [(k, same[name_of(k[2])]) for k in beside if is_matmul(k[2]) and name_of(k[2]) in same]
+        pairs = [(k, other) for k, other in pairs if overlap(other, gathers_alone) == 0]
+        free = [(k, other) for k, other in pairs if overlap(k, gathers) == 0]
+        clock = sum(k[1] - k[0] for k, _ in free) / sum(other[1] - other[0] for _, other in free)
+        moved, _ = moving(gathers, beside)
+        for kernel, other in pairs:
+            time = kernel[1] - kernel[0]
+            if overlap(kernel, moved) >= 0.9 * time:
+                factors[(kernel[2]["op"], kernel[2].get("part"))].append(time / ((other[1] - other[0]) * clock))
+        scatters = [c for c in gathers if c[2]["op"] == "reduce_scatter" and c[2]["phase"] == "backward"]
+        spans["span"] += sum(c[1] - c[0] for c in scatters)
+        spans["room"] += moving(scatters, beside)[1]
+    print("matmuls that collectives cover, over their time beside nothing at the same clock:")
+    for (op, part), values in sorted(factors.items()):
+        print(f"  {op} {part}: {statistics.median(values):.2f} times ({min(values):.2f} to {max(values):.2f}, {len(values)} of them)")
+    if spans["span"] > 0:
+        print(f"reduce-scatters in backward wait for room for {spans['room'] / 1e3 / ranks:.1f} of their {spans['span'] / 1e3 / ranks:.1f} ms a rank")
+
+
 def compare(with_pack, without_pack, rank, step):
     beside, gathers = kernels_of(with_pack, rank, step)
     alone, gathers_alone = kernels_of(without_pack, rank, step)
@@ -84,6 +121,7 @@ def main():
     asked = line.parse_args()
     for rank in range(asked.ranks):
         compare(asked.with_pack, asked.without_pack, rank, asked.step)
+    by_kind(asked.with_pack, asked.without_pack, asked.ranks, asked.step)
 
 
 if __name__ == "__main__":
