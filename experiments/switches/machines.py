@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The labs' machines on two GPUs: measured, foretold by whatif from the run without, and modelled; and mistakes, found.
 
-    experiments/switches/machines.py OUT       prints a table, and leaves runs and figures.json under OUT
+    experiments/switches/machines.py OUT [PROGRAM]      prints a table, and leaves runs and figures.json under OUT
 
 Each configuration runs as it is and with each switch, 24 steps, three of them traced. `foretold` is what
 `whatif BASE --set SWITCH` says of the base's traced step, without the run it is compared with.
@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SHARDBOOK = str(ROOT / "shardbook")
+SHARDBOOK = sys.argv[2] if len(sys.argv) > 2 else str(ROOT / "shardbook")
 CONFIGURATIONS = {
     "gpt-1.3b, tp 2, 8 sequences": "--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8 --data synthetic",
     "gpt-1.3b, fsdp 2, 8 sequences": "--model gpt-1.3b --tp 1 --fsdp 2 --sequences 8 --data synthetic",
@@ -30,7 +30,7 @@ MISTAKES = {
 
 
 def said(*words):
-    ended = subprocess.run([SHARDBOOK, *words], cwd=ROOT, capture_output=True, text=True)
+    ended = subprocess.run([SHARDBOOK, *words], capture_output=True, text=True)
     return ended.returncode, ended.stdout, ended.stderr
 
 
@@ -90,7 +90,7 @@ def mistakes(out):
 
 
 if __name__ == "__main__":
-    folder = pathlib.Path(sys.argv[1]).resolve()
+    folder = pathlib.Path(sys.argv[1])
     (folder / "machines").mkdir(parents=True)
     (folder / "mistakes").mkdir()
     told = {"machines": machines(folder / "machines"), "mistakes": mistakes(folder / "mistakes")}
