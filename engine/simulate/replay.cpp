@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "engine/simulate/reorder.hpp"
@@ -165,31 +166,33 @@ Replayed reported(Resolved resolved, bool measured) {
   return out;
 }
 
-// Every rank with an equal program gets, op by op and call by call, what the one in the middle takes.
+// Of ranks with equal programs, the one whose sum is in the middle.
+template <typename SumOf>
+std::size_t middle_rank(const std::vector<std::size_t>& members, const SumOf& sum_of) {
+  std::vector<std::pair<Nanoseconds, std::size_t>> sums;
+  for (std::size_t member : members) sums.emplace_back(sum_of(member), member);
+  std::sort(sums.begin(), sums.end());
+  return sums[(sums.size() - 1) / 2].second;
+}
+
+// Every rank with an equal program gets the durations of the rank in the middle, and the calls of the one whose host is. Whole
+// ranks: the middle of each op by itself would be the luckier of two every time, and so a faster rank than any.
 std::vector<RankSteps> made_alike(const std::vector<RankSteps>& ranks) {
   std::map<std::uint64_t, std::vector<std::size_t>> equal;
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
   }
+  const auto costs_of = [&](std::size_t rank) -> const Costs& { return *ranks[rank].steps.back().costs; };
+  const auto sum = [](const std::vector<Nanoseconds>& values) { return std::accumulate(values.begin(), values.end(), Nanoseconds{0}); };
   std::vector<RankSteps> out = ranks;
   for (const auto& [hash, members] : equal) {
-    auto costs = std::make_shared<Costs>(*ranks[members.front()].steps.back().costs);
-    std::vector<Nanoseconds> values;
-    const auto middle = [&](auto value_of) {
-      values.clear();
-      for (std::size_t member : members) values.push_back(value_of(ranks[member]));
-      return middle_of(values);
-    };
-    for (std::size_t op = 0; op < costs->op_ns.size(); ++op) {
-      costs->op_ns[op] = middle([op](const RankSteps& rank) { return rank.steps.back().costs->op_ns[op]; });
-    }
-    for (std::size_t at = 0; at < costs->issue_ns.size(); ++at) {
-      costs->issue_ns[at] = middle([at](const RankSteps& rank) { return rank.steps.back().costs->issue_ns[at]; });
-    }
-    costs->step_ns = middle([](const RankSteps& rank) { return rank.steps.back().costs->step_ns; });
-    const Nanoseconds start_ns = middle([](const RankSteps& rank) { return rank.start_ns; });
+    const std::size_t device = middle_rank(members, [&](std::size_t rank) { return sum(costs_of(rank).op_ns); });
+    const std::size_t host = middle_rank(members, [&](std::size_t rank) { return sum(costs_of(rank).issue_ns); });
+    auto costs = std::make_shared<Costs>(costs_of(device));
+    costs->issue_ns = costs_of(host).issue_ns;
+    costs->step_ns = costs_of(host).step_ns;
     for (std::size_t member : members) {
-      out[member].start_ns = start_ns;
+      out[member].start_ns = ranks[host].start_ns;
       for (Step& step : out[member].steps) step.costs = costs;
     }
   }
