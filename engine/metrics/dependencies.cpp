@@ -25,7 +25,7 @@ Dependencies::Dependencies(const Timeline& timeline, Window window) : timeline_(
     for (std::uint32_t i = 0; i < track.size(); ++i) {
       if (!inside(track, i)) continue;
       // The CPU's work in a stream decides starts as a kernel does
-      if (track.kind == TrackKind::stream && (is_device_work(track.cls[i]) || track.cls[i] == Class::host)) {
+      if (track.kind == TrackKind::stream && is_op_of_stream(track.cls[i])) {
         rank->second.streams[track.id].push_back({t, i});
         rank->second.by_end.push_back({t, i});
       } else if (track.kind == TrackKind::host && track.cls[i] == Class::sync) {

@@ -13,6 +13,7 @@ const char* name_of(IdleCause cause) {
   switch (cause) {
     case IdleCause::host: return "host";
     case IdleCause::wait: return "wait";
+    case IdleCause::cpu: return "CPU";
     case IdleCause::launch: return "launch";
     case IdleCause::other: return "other";
   }
@@ -47,7 +48,7 @@ GapReason reason_of_gap(const Timeline& timeline, const timeline::Links& links, 
   if (host_is_late && (!awaited.valid() || timeline.start(reason.call) >= timeline.end(awaited))) {
     reason.cause = IdleCause::host;
   } else if (awaited.valid()) {
-    reason.cause = IdleCause::wait;
+    reason.cause = timeline.cls(awaited) == timeline::Class::host ? IdleCause::cpu : IdleCause::wait;
     reason.awaited = awaited;
   } else {
     reason.cause = timeline.start(next) - busy_until < longest_launch_gap_ns ? IdleCause::launch : IdleCause::other;

@@ -66,11 +66,15 @@ Intervals idle(const DeviceSets& sets, Window window) {
 Window device_window(const Timeline& timeline, Rank rank) {
   Window window;
   bool any = false;
-  timeline::for_each_device_span(timeline, rank, [&](SpanRef span) {
-    window.start = any ? std::min(window.start, timeline.start(span)) : timeline.start(span);
-    window.end = any ? std::max(window.end, timeline.end(span)) : timeline.end(span);
-    any = true;
-  });
+  for (const Track& track : timeline.tracks) {
+    if (track.rank != rank || track.kind != TrackKind::stream) continue;
+    for (std::size_t i = 0; i < track.size(); ++i) {
+      if (!is_op_of_stream(track.cls[i])) continue;
+      window.start = any ? std::min(window.start, track.start[i]) : track.start[i];
+      window.end = any ? std::max(window.end, track.end[i]) : track.end[i];
+      any = true;
+    }
+  }
   return window;
 }
 

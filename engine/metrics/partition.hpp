@@ -53,7 +53,8 @@ Partition partition(const Timeline& timeline, Rank rank, Window window);
 Intervals exposed_communication(const DeviceSets& sets);
 Intervals idle(const DeviceSets& sets, Window window);
 
-// From the first device span's start to the last one's end; [0, 0) if the rank has none.
+// From the start of the first op of the rank's streams to the end of the last, the CPU's own work among them included;
+// [0, 0) if the rank has none.
 Window device_window(const Timeline& timeline, Rank rank);
 // From the start of the first step to the end of the last; device_window() if there are no steps.
 Window steps_window(const Timeline& timeline, Rank rank);

@@ -37,7 +37,14 @@ std::string table(std::initializer_list<const char*> heads, const std::string& r
                  element("table", element("thead", element("tr", head)) + "\n" + element("tbody", "\n" + rows))) + "\n";
 }
 
-std::string legend(std::initializer_list<Look> all) {
+// Whether the CPU has work of its own among the ops of a stream.
+bool cpu_works(const Timeline& timeline) {
+  return std::any_of(timeline.tracks.begin(), timeline.tracks.end(), [](const timeline::Track& track) {
+    return track.kind == timeline::TrackKind::stream && std::count(track.cls.begin(), track.cls.end(), timeline::Class::host) > 0;
+  });
+}
+
+std::string legend(const std::vector<Look>& all) {
   std::string out;
   for (Look look : all) out += element("span", sample_svg(look) + words_of(look));
   return element("div", {{"class", "legend"}}, out) + "\n";
@@ -161,8 +168,10 @@ std::string pictures(const Timeline& timeline, const Figures& figures) {
                                  "their own are drawn together, as columns as high as the share of time in which they run. ",
                                  figures.exposures.empty() ? "" : "The sign ▼ stands over the longest blocking exposure. ",
                                  "Point at a span to read its name, duration and source.");
+  std::vector<Look> shown{Look::compute, Look::communication, Look::memory, Look::exposed, Look::idle};
+  if (cpu_works(timeline)) shown.push_back(Look::cpu);
   return section("The timeline, " + what,
-                 legend({Look::compute, Look::communication, Look::memory, Look::exposed, Look::idle}) +
+                 legend(shown) +
                      element("figure", {{"class", "scroll"}}, svg) + "\n" + note(words)) +
          near_picture(timeline, figures);
 }

@@ -10,13 +10,13 @@ std::string_view style() {
   --code: #f4f5f7; --named: #fdeec4; --warn: #fff3d6; --warn-text: #6b4100; --head: #edf0f4;
   --compute: #2271b3; --compute-text: #ffffff; --comm: #c98a17; --comm-line: #8f5d00; --comm-text: #0c1015;
   --memory: #18947a; --memory-dot: #0b4f41; --memory-text: #0c1015; --exposed: #c8402a; --exposed-line: #7d1a0c;
-  --idle: #6b737d; --mark: #1d2127; }
+  --idle: #6b737d; --cpu: #7583a3; --cpu-text: #0c1015; --mark: #1d2127; }
 @media screen and (prefers-color-scheme: dark) { :root { color-scheme: dark;
   --ground: #14171b; --text: #dee3e9; --dim: #a3adb8; --border: #3b434d; --grid: #2a3038; --lane: #1c2026;
   --code: #1b1f25; --named: #4a3c12; --warn: #3a2e10; --warn-text: #f0c878; --head: #20252c;
   --compute: #4e9bdb; --compute-text: #0c1015; --comm: #efc468; --comm-line: #a87a1c; --comm-text: #0c1015;
   --memory: #2fb08e; --memory-dot: #0d5c48; --memory-text: #0c1015; --exposed: #e8694f; --exposed-line: #8e2411;
-  --idle: #8b939d; --mark: #f2f4f7; } }
+  --idle: #8b939d; --cpu: #8f9bb8; --cpu-text: #0c1015; --mark: #f2f4f7; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 28px 24px 48px; max-width: 1228px; background: var(--ground); color: var(--text);
   font: 15px/1.5 system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif; overflow-wrap: anywhere; }
@@ -44,12 +44,12 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: 3px 18px; margi
 svg text { font-family: system-ui, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif; fill: var(--text); }
 text.rank { font-size: 12px; font-weight: 650; } text.row { font-size: 11px; } text.clock { font-size: 12px; font-weight: 650; }
 text.share, text.tick, text.dim { font-size: 11px; fill: var(--dim); font-variant-numeric: tabular-nums; }
-.tk, .tc, .tm { font-size: 9.5px; pointer-events: none; stroke-width: 3px; paint-order: stroke; stroke-linejoin: round; }
+.tk, .tc, .tm, .th { font-size: 9.5px; pointer-events: none; stroke-width: 3px; paint-order: stroke; stroke-linejoin: round; }
 svg .tk { fill: var(--compute-text); stroke: var(--compute); } svg .tc { fill: var(--comm-text); stroke: var(--comm); }
-svg .tm { fill: var(--memory-text); stroke: var(--memory); }
+svg .tm { fill: var(--memory-text); stroke: var(--memory); } svg .th { fill: var(--cpu-text); stroke: var(--cpu); }
 .lane { fill: var(--lane); } .grid { stroke: var(--grid); }
-rect.k, rect.c, rect.m, rect.e { stroke: var(--ground); stroke-width: .6; }
-.k { fill: var(--compute); } .c { fill: url(#hatch); } .m { fill: url(#dots); } .e { fill: url(#cross); } .i { fill: none; stroke: var(--idle); stroke-width: 1; }
+rect.k, rect.c, rect.m, rect.e, rect.h { stroke: var(--ground); stroke-width: .6; }
+.k { fill: var(--compute); } .h { fill: var(--cpu); } .c { fill: url(#hatch); } .m { fill: url(#dots); } .e { fill: url(#cross); } .i { fill: none; stroke: var(--idle); stroke-width: 1; }
 path.i { fill: var(--grid); stroke-width: .7; }
 .hatch-ground { fill: var(--comm); } .hatch-line { fill: var(--comm-line); } .cross-ground { fill: var(--exposed); } .cross-line { fill: var(--exposed-line); }
 .dots-ground { fill: var(--memory); } .dots-dot { fill: var(--memory-dot); }

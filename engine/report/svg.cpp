@@ -18,6 +18,7 @@ constexpr int stream_height = 18, thin_height = 12, gap = 3, axis_height = 20, r
 constexpr std::size_t most_streams = 12;      // of a rank
 
 Look look_of(timeline::Class cls) {
+  if (cls == timeline::Class::host) return Look::cpu;
   return cls == timeline::Class::communication ? Look::communication : cls == timeline::Class::memory ? Look::memory : Look::compute;
 }
 
@@ -72,7 +73,7 @@ class Drawing {
       if (track.rank != rank || track.kind != timeline::TrackKind::stream) continue;
       for (std::uint32_t i = 0; i < track.size(); ++i) {
         const Interval time{std::max(track.start[i], scale_.window.start), std::min(track.end[i], scale_.window.end)};
-        if (!is_device_work(track.cls[i]) || time.length() <= 0) continue;
+        if (!is_op_of_stream(track.cls[i]) || time.length() <= 0) continue;
         Stream& stream = streams[track.id];
         stream.name = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
         stream.items.push_back({time, look_of(track.cls[i]), {t, i}});

@@ -98,12 +98,12 @@ double Scale::x(Nanoseconds time) const {
 }
 
 const char* words_of(Look look) {
-  static constexpr const char* words[] = {"compute", "communication", "memory", "exposed communication", "idle"};
+  static constexpr const char* words[] = {"compute", "communication", "memory", "exposed communication", "idle", "the CPU's own work"};
   return words[static_cast<std::size_t>(look)];
 }
 
 const char* style_of(Look look) {
-  static constexpr const char* styles[] = {"k", "c", "m", "e", "i"};
+  static constexpr const char* styles[] = {"k", "c", "m", "e", "i", "h"};
   return styles[static_cast<std::size_t>(look)];
 }
 

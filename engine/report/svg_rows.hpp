@@ -27,11 +27,11 @@ struct Scale {
   double x(Nanoseconds time) const;
 };
 
-enum class Look : std::uint8_t { compute, communication, memory, exposed, idle };
-constexpr std::size_t looks = 5;
-// "compute", "communication", "memory", "exposed communication", "idle"
+enum class Look : std::uint8_t { compute, communication, memory, exposed, idle, cpu };
+constexpr std::size_t looks = 6;
+// "compute", "communication", "memory", "exposed communication", "idle", "the CPU's own work"
 const char* words_of(Look look);
-// The name of its class in the style: "k", "c", "m", "e", "i".
+// The name of its class in the style: "k", "c", "m", "e", "i", "h".
 const char* style_of(Look look);
 
 struct Item {

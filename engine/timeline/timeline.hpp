@@ -35,6 +35,8 @@ using base::Rank;
 enum class Class : std::uint8_t { compute, communication, memory, sync, host, annotation };
 const char* name_of(Class cls);
 constexpr bool is_device_work(Class cls) { return cls <= Class::memory; }
+// On a stream's track: an op in its place among the stream's, the CPU's own work too.
+constexpr bool is_op_of_stream(Class cls) { return is_device_work(cls) || cls == Class::host; }
 
 // Which clock told the times: on the GPUs; a machine profile; this CPU; or a file that doesn't say.
 enum class Clock : std::uint8_t { measured, modelled, wall, unknown };

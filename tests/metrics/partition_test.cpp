@@ -96,6 +96,17 @@ TEST(Partition, SumsToTheWindowToTheNanosecond) {
 }
 
 // One step in microseconds: gemm [20, 120), all-gather [60, 160), gemm [165, 365), copy [400, 420).
+TEST(Partition, OfAStepThatEndsWithTheCpusOwnWorkReachesToItsEnd) {
+  Scene scene;
+  scene.compute(0, 100, 300);
+  scene.cpu(0, 350, 900);
+  const Timeline timeline = scene.done();
+  EXPECT_EQ(device_window(timeline, 0), (Window{100, 900}));
+  const Partition parts = partition(timeline, 0, device_window(timeline, 0));
+  EXPECT_EQ(parts.compute_ns, 200);
+  EXPECT_EQ(parts.idle_ns, 600) << "of the device";
+}
+
 TEST(Partition, OfTheWorkedExampleIsWhatTheNotesSay) {
   Scene scene;
   scene.compute(0, 20'000, 120'000);

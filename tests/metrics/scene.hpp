@@ -41,6 +41,10 @@ class Scene {
   Span memory(Rank rank, Nanoseconds start, Nanoseconds end, std::int64_t stream = 7) {
     return add(rank, stream, start, end, Class::memory, "copy", {}, 0);
   }
+  // The CPU's own work, in its place among a stream's ops.
+  Span cpu(Rank rank, Nanoseconds start, Nanoseconds end, timeline::Detail detail = {}, std::int64_t stream = 30) {
+    return add(rank, stream, start, end, Class::host, "adam_w_on_host", detail, 0);
+  }
   Span collective(Rank rank, Nanoseconds start, Nanoseconds end, std::int64_t seq, timeline::Detail detail = {},
                   CollectiveOp op = CollectiveOp::all_gather, base::Bytes bytes = 0, std::int64_t stream = 20) {
     timeline::Collective collective{.group = group_, .seq = seq, .op = op, .bytes = bytes};

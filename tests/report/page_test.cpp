@@ -228,13 +228,13 @@ TEST(Style, CanBeReadInLightAndDark) {
     std::map<std::string, std::string> colours;
     static const std::regex variable(R"(--([a-z-]+): (#[0-9a-f]{6});)");
     for (std::sregex_iterator at(part.begin(), part.end(), variable), end; at != end; ++at) colours[(*at)[1]] = (*at)[2];
-    ASSERT_EQ(colours.size(), 23u);
+    ASSERT_EQ(colours.size(), 25u);
     const auto of = [&](const char* a, const char* b) { return contrast(colours.at(a), colours.at(b)); };
     for (const char* ground : {"ground", "code", "head", "lane", "named"}) EXPECT_GE(of("text", ground), 4.5) << ground;
     for (const char* ground : {"ground", "code"}) EXPECT_GE(of("dim", ground), 4.5) << ground;
     EXPECT_GE(of("warn-text", "warn"), 4.5);
-    for (const char* fill : {"compute", "comm", "memory"}) EXPECT_GE(of((std::string(fill) + "-text").c_str(), fill), 4.5) << fill;
-    for (const char* fill : {"compute", "comm-line", "memory", "exposed", "idle", "mark"}) {
+    for (const char* fill : {"compute", "comm", "memory", "cpu"}) EXPECT_GE(of((std::string(fill) + "-text").c_str(), fill), 4.5) << fill;
+    for (const char* fill : {"compute", "comm-line", "memory", "exposed", "idle", "cpu", "mark"}) {
       EXPECT_GE(of(fill, "ground"), 3) << fill;
       EXPECT_GE(of(fill, "lane"), 3) << fill;
     }

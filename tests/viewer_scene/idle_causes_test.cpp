@@ -46,6 +46,33 @@ TEST(IdleCauses, AreOfTheWholeDeviceAndNotOfOneStream) {
   EXPECT_EQ(causes->pieces()[0].time, (Interval{5000, 5100}));
 }
 
+// An update in host memory, after the last kernel and before the next step's first.
+TEST(IdleCauses, NameTheCpusOwnWorkBetweenStepsAndAtTheEnd) {
+  Sketch sketch(1);
+  sketch.compute(0, 0, 1000, sketch.detail("gemm", 3, "backward"));
+  const auto update = sketch.cpu(0, 1000, 5000, sketch.detail("adam_w_on_host", -1, "optimizer"));
+  const auto next = sketch.compute(0, 5200, 6000, sketch.detail("gemm", 0));
+  sketch.builder.add_edge(update, next, timeline::EdgeKind::event);
+  sketch.cpu(0, 6100, 9000, sketch.detail("adam_w_on_host", -1, "optimizer"));
+  const auto scene = scene_of(sketch.done());
+  EXPECT_EQ(scene->whole(), (Interval{0, 9000})) << "the step ends with the CPU's update";
+  const metrics::Partition parts = scene->rank(0)->partition(scene->whole());
+  EXPECT_EQ(parts.compute_ns, 1800);
+  EXPECT_EQ(parts.idle_ns, 7200);
+  const IdleCauses* causes = scene->idle_causes(0);
+  ASSERT_EQ(causes->pieces().size(), 2u);
+  EXPECT_EQ(causes->pieces()[0].time, (Interval{1000, 5200}));
+  EXPECT_EQ(causes->pieces()[1].time, (Interval{6000, 9000}));
+  for (const IdlePiece& piece : causes->pieces()) EXPECT_EQ(piece.reason.cause, IdleCause::cpu);
+  EXPECT_EQ(words_of(causes->within(scene->whole())), "CPU 7.2 µs");
+  EXPECT_EQ(words_of(*scene, causes->pieces()[0]), "gemm · L0 waited for the CPU's own work: adam_w_on_host");
+  EXPECT_EQ(words_of(*scene, causes->pieces()[1]), "the device has nothing to do beside the CPU's own work: adam_w_on_host");
+  // Its phase stands over it.
+  std::vector<std::string> phases;
+  for (const BandPiece& piece : scene->bands(0).phases) phases.emplace_back(scene->timeline().strings[piece.phase]);
+  EXPECT_EQ(phases, (std::vector<std::string>{"backward", "optimizer", "forward", "optimizer"}));
+}
+
 TEST(IdleCauses, SumInEveryWindowToTheIdleTimeWithinIt) {
   for (unsigned seed = 1; seed < 12; ++seed) {
     const auto scene = scene_of(random_run(seed, 2, 200));

@@ -69,15 +69,15 @@ void add(std::vector<BandPiece>& pieces, const BandPiece& piece, Same same) {
   }
 }
 
-// Where nothing is computed between two phases, it is the phase of what is sent then: the last reduction of backward, the
-// sum of the norm.
-void add_communication(const Timeline& timeline, base::Rank rank, Bands& bands) {
+// Where nothing is computed between two phases, it is the phase of what is sent then, or of what the CPU does: the last
+// reduction of backward, the sum of the norm, an update in host memory.
+void add_what_runs_beside(const Timeline& timeline, base::Rank rank, Bands& bands) {
   std::vector<BandPiece> pieces;
   for (std::size_t t = 0; t < timeline.tracks.size(); ++t) {
     const Track& track = timeline.tracks[t];
     if (track.rank != rank || track.kind != TrackKind::stream || static_cast<std::int32_t>(t) == bands.track) continue;
     for (std::size_t i = 0; i < track.size(); ++i) {
-      if (track.cls[i] != Class::communication || timeline.details[track.detail[i]].phase == 0) continue;
+      if ((track.cls[i] != Class::communication && track.cls[i] != Class::host) || timeline.details[track.detail[i]].phase == 0) continue;
       BandPiece piece = piece_of(timeline, track, i);
       piece.name = piece.phase;
       piece.layer = -1;
@@ -164,7 +164,7 @@ Bands bands_of(const Timeline& timeline, base::Rank rank) {
     add(bands.phases, piece, same_phase);
   }
   if (bands.phases.empty()) add_annotations(timeline, rank, track.id, bands);
-  else add_communication(timeline, rank, bands);
+  else add_what_runs_beside(timeline, rank, bands);
   bands.phases.shrink_to_fit();
   bands.layers.shrink_to_fit();
   return bands;

@@ -93,7 +93,7 @@ std::map<OpKey, OpFigures> ops_of(const Scene& scene, Window window, bool by_lab
     if (track.kind != TrackKind::stream || rank == nullptr) continue;
     std::map<std::pair<std::uint32_t, std::uint32_t>, OpFigures*> known;         // by (detail, label): few
     const auto count = [&](std::uint32_t i) {
-      if (!is_device_work(track.cls[i])) return;
+      if (!is_op_of_stream(track.cls[i])) return;
       const Interval time{std::max(track.start[i], window.start), std::min(track.end[i], window.end)};
       if (time.length() <= 0) return;
       OpFigures*& figures = known[{track.detail[i], track.label[i]}];

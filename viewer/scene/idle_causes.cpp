@@ -35,6 +35,23 @@ IdleCauses::IdleCauses(const Timeline& timeline, const timeline::Links& links, R
     busy_until = std::max(busy_until, timeline.end(span));
   }
   sums_.push_back(sum);
+  add_cpu_behind(timeline, rank, busy_until);
+}
+
+void IdleCauses::add_cpu_behind(const Timeline& timeline, Rank rank, Nanoseconds busy_until) {
+  SpanRef last;
+  for (std::uint32_t t = 0; t < timeline.tracks.size(); ++t) {
+    const timeline::Track& track = timeline.tracks[t];
+    if (track.rank != rank || track.kind != timeline::TrackKind::stream) continue;
+    for (std::uint32_t i = 0; i < track.size(); ++i) {
+      if (track.cls[i] == timeline::Class::host && track.end[i] > busy_until && (!last.valid() || track.end[i] > timeline.end(last))) last = {t, i};
+    }
+  }
+  if (!last.valid()) return;
+  Sums sum = sums_.back();
+  pieces_.push_back({{busy_until, timeline.end(last)}, {metrics::IdleCause::cpu, last, {}}, {}});
+  sum[static_cast<std::size_t>(metrics::IdleCause::cpu)] += pieces_.back().time.length();
+  sums_.push_back(sum);
 }
 
 const IdlePiece* IdleCauses::at(Nanoseconds time) const {
@@ -59,6 +76,11 @@ IdleCauses::Sums IdleCauses::within(Window window) const {
 
 std::string words_of(const Scene& scene, const IdlePiece& piece) {
   const Timeline& timeline = scene.timeline();
+  if (piece.reason.cause == IdleCause::cpu) {
+    const std::string line = line_text(timeline, timeline.detail(piece.reason.awaited).source);
+    return base::text(piece.next.valid() ? role_label(timeline, piece.next) + " waited for" : "the device has nothing to do beside", " the CPU's own work: ",
+                      role_label(timeline, piece.reason.awaited), line.empty() ? "" : ", issued at " + line);
+  }
   const std::string next = role_label(timeline, piece.next), line = line_text(timeline, timeline.detail(piece.next).source);
   const std::string issued = line.empty() ? "" : ", issued at " + line;
   switch (piece.reason.cause) {
@@ -71,6 +93,7 @@ std::string words_of(const Scene& scene, const IdlePiece& piece) {
       const std::string event = line_text(timeline, timeline.detail(piece.next).awaits);
       return base::text(next, " waited for ", role_label(timeline, piece.reason.awaited), event.empty() ? "" : ", whose event is recorded at " + event);
     }
+    case IdleCause::cpu: break;   // told above
     case IdleCause::launch: return base::text("between two launches: ", next, " was issued, and nothing held it", issued);
     case IdleCause::other: return base::text("nothing that is recorded says why ", next, " did not start sooner");
   }

@@ -18,18 +18,19 @@ class Scene;
 struct IdlePiece {
   metrics::Interval time;
   metrics::GapReason reason;
-  timeline::SpanRef next;            // the span that ends it
+  timeline::SpanRef next;            // the span that ends it; not valid() where it is the CPU's work that does
 };
 
 class IdleCauses {
  public:
-  static constexpr int causes = 4;   // of metrics::IdleCause
+  static constexpr int causes = 5;   // of metrics::IdleCause
   using Sums = std::array<base::Nanoseconds, causes>;
 
   IdleCauses(const timeline::Timeline& timeline, const timeline::Links& links, base::Rank rank);
   // Ascending, none touching.
   const std::vector<IdlePiece>& pieces() const { return pieces_; }
-  // The piece that a time lies in, or null: before the rank's first span and after its last one there is none.
+  // The piece that a time lies in, or null: before the rank's first span and after its last one there is none, but
+  // where the CPU still works on its own.
   const IdlePiece* at(base::Nanoseconds time) const;
   // Idle time within the window by cause.
   Sums within(metrics::Window window) const;
@@ -37,6 +38,8 @@ class IdleCauses {
   std::size_t memory() const { return pieces_.capacity() * sizeof(IdlePiece) + sums_.capacity() * sizeof(Sums); }
 
  private:
+  // Behind the last of the device, until the CPU's own work is done.
+  void add_cpu_behind(const timeline::Timeline& timeline, base::Rank rank, base::Nanoseconds busy_until);
   Sums before(base::Nanoseconds time) const;
 
   std::vector<IdlePiece> pieces_;

@@ -49,7 +49,7 @@ metrics::Partition RankScene::partition(Window window) const {
 
 Interval RankScene::extent() const {
   Interval out;
-  for (const Coverage* set : {&compute, &exposed, &exposed_memory}) {
+  for (const Coverage* set : {&compute, &exposed, &exposed_memory, &cpu}) {
     if (set->empty()) continue;
     const Interval extent = set->extent();
     out = out.length() > 0 ? Interval{std::min(out.start, extent.start), std::max(out.end, extent.end)} : extent;
@@ -143,6 +143,15 @@ void Scene::make_rank(RankScene& rank) {
   } else {
     intervals = {all_of(rank.compute), all_of(rank.communication), all_of(rank.memory)};
   }
+
+  std::vector<Interval> of_cpu;
+  for (const Track& track : timeline_.tracks) {
+    if (track.rank != rank.rank || track.kind != TrackKind::stream) continue;
+    for (std::size_t i = 0; i < track.size(); ++i) {
+      if (track.cls[i] == timeline::Class::host) of_cpu.push_back({track.start[i], track.end[i]});
+    }
+  }
+  if (!of_cpu.empty()) rank.cpu = Coverage(metrics::union_of(std::move(of_cpu)));
 
   // What no compute covers, what neither covers: shared too where nothing is covered.
   rank.exposed = rank.compute.empty() ? rank.communication : Coverage(metrics::exposed_communication(intervals));

@@ -64,6 +64,7 @@ struct RankScene {
   Rank rank = 0;
   Coverage compute, communication, memory;  // metrics::device_sets
   Coverage exposed, exposed_memory;         // communication that no compute covers; copies that neither does
+  Coverage cpu;                             // the CPU's own work among its streams' ops
   Coverage critical;                        // of the critical path's pieces on this rank
   std::vector<std::uint32_t> pieces;        // these, as places in path().pieces, ascending
 
@@ -71,6 +72,7 @@ struct RankScene {
   metrics::Partition partition(Window window) const;
   // The union of the three sets: compute, exposed and exposed_memory, which are disjoint.
   bool ever_busy() const { return !compute.empty() || !exposed.empty() || !exposed_memory.empty(); }
+  // From the first op of its streams to the end of the last, the CPU's own work included.
   Interval extent() const;
   Nanoseconds busy(Window window) const { return compute.busy(window) + exposed.busy(window) + exposed_memory.busy(window); }
   // Its intervals that touch the window; none if one of the three has more than `most`.
