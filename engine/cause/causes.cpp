@@ -99,12 +99,13 @@ class Search {
   }
 
  private:
-  // All calls of the host together gain what one wait among them gains, and a little more. Where that is all, the wait is why.
+  // All calls of the host together gain what one wait among them gains, and a little more. Where that is all, the wait is why,
+  // and not what some of the calls cost.
   void lead_with_a_wait() {
     std::vector<Cause>& causes = out_.causes;
-    const auto calls = std::find_if(causes.begin(), causes.end(), [](const Cause& one) { return one.is_of_all_calls; });
+    const auto calls = std::find_if(causes.begin(), causes.end(), [](const Cause& one) { return one.regime == Regime::host && !one.is_host_wait; });
     const auto wait = std::find_if(calls, causes.end(), [](const Cause& one) { return one.is_host_wait; });
-    if (wait != causes.end() && 10 * wait->gain_ns >= 9 * calls->gain_ns) std::rotate(calls, wait, std::next(wait));
+    if (wait != causes.end() && 10 * wait->gain_ns >= 9 * out_.host_ns) std::rotate(calls, wait, std::next(wait));
   }
 
   Nanoseconds gain(const Change& change) const { return without_.gain(change); }

@@ -258,7 +258,6 @@ Cause cause_of_host(const Without& without, const Remedies& remedies, const Find
   }
   Cause cause;
   cause.regime = Regime::host;
-  cause.is_of_all_calls = true;
   cause.count = static_cast<std::int64_t>(step.program->commands.size());
   cause.gain_ns = found.host_ns;
   cause.what = text("the host takes ", metrics::duration_text(all_ns), " to issue ", cause.count, " calls, and the device waits for it");

@@ -52,7 +52,6 @@ struct Cause {
   bool is_bound = false;                      // gain_ns is at most that: read off a timeline, not resolved
   bool is_resolved = false;                   // the remedy itself was resolved: it gives gain_ns
   bool avoidable = true;                      // false: nothing can change it
-  bool is_of_all_calls = false;               // the host is slow as a whole: what it does at one line may be why
   bool is_host_wait = false;                  // the host waits for the device at `line`
 };
 
