@@ -3,7 +3,7 @@
 
     experiments/switches/machines.py OUT [PROGRAM]      prints a table, and leaves runs and figures.json under OUT
 
-Each configuration runs as it is and with each switch, 24 steps, three of them traced. `foretold` is what
+Each configuration runs as it is and with each switch, 48 steps, three of them traced, after the GPUs have found their clock. `foretold` is what
 `whatif BASE --set SWITCH` says of the base's traced step, without the run it is compared with.
 """
 import json
@@ -20,7 +20,7 @@ CONFIGURATIONS = {
     "gpt-124m, fsdp 2, 4 sequences": "--model gpt-124m --tp 1 --fsdp 2 --sequences 4 --data synthetic",
 }
 SWITCHES = ["network=ideal", "host.delay=10", "rank.slow=1:20"]
-STEPS = "--steps 24 --warmup-steps 2 --trace-steps 12:15 --progress 0"
+STEPS = "--steps 48 --warmup-steps 2 --trace-steps 40:43 --progress 0"
 MISTAKES = {
     "tensor_parallel.conjugates=both_ways": "--tp 2 --fsdp 1",
     "tensor_parallel.row_bias=before_the_sum": "--tp 2 --fsdp 1",
