@@ -29,10 +29,16 @@ constexpr std::int64_t row_blocks(std::int64_t tokens) {
 // Partial sums of SumOfSquaresArgs::scratch.
 inline constexpr std::int64_t square_blocks = 1024;
 
+// What a product does beside with its numbers, while it has them anyway. Of a batch of one, with beta 0 but for sums_of_a.
+//   gelu           c = gelu(z) and aux = z, where z is what c would be
+//   gelu_gradient  c = z · gelu′(aux)
+//   sums_of_a      aux[i] = Σ_k op(A)[i,k], m numbers of c_dtype; c as ever
+enum class Beside : std::uint8_t { nothing, gelu, gelu_gradient, sums_of_a };
+
 // C[m,n] = alpha · op(A)[m,k] · op(B)[k,n] + beta · C, row-major, batched by strides (elements).
 // a_transposed: A is stored [k,m]; b_transposed: B is stored [n,k]. bias_n (may be null) is added to each
 // row. c_dtype differs from dtype for weight gradients (f32). beta is 0, or 1 where C is
-// no bf16. Products are summed in f32 on cuda. lda, ldb, ldc: elements from one stored row to the next.
+// no bf16. Products are summed in f32 on cuda. lda, ldb, ldc: elements from one stored row to the next; those of aux are as c's.
 struct GemmArgs {
   const void* a; const void* b; void* c; const void* bias_n;
   std::int64_t m, n, k, lda, ldb, ldc;
@@ -40,6 +46,7 @@ struct GemmArgs {
   bool a_transposed, b_transposed;
   float alpha, beta;
   DType dtype, c_dtype;
+  Beside beside = Beside::nothing; void* aux = nullptr;
 };
 
 // y = (x − mean) · rstd · weight + bias, each token by itself. mean_N and rstd_N are kept for backward.
@@ -60,6 +67,9 @@ struct LayerNormWeightGradientArgs {
   void* dweight_D; void* dbias_D; void* scratch;
   std::int64_t tokens, width; bool accumulate; DType dtype;
 };
+
+// Both of these, from one reading of dy and x. dx may be dy or residual_gradient.
+struct LayerNormBothGradientsArgs { LayerNormInputGradientArgs input; LayerNormWeightGradientArgs weight; };
 
 // y = x · rstd · weight with rstd = 1 / √(mean of x² + epsilon), each token by itself. rstd_N is kept for backward.
 struct RmsNormForwardArgs {

@@ -10,9 +10,24 @@ namespace shardbook::kernels {
 using program::OpDesc;
 using program::OpKind;
 
+namespace {
+
+// What GELU's own kernels count of flops an element (activation.cpp).
+constexpr std::int64_t gelu_flops = 9, gelu_gradient_flops = 18;
+
+// Checks the other tensor of an epilogue: it is as the result.
+void expect_other(const char* op, const Epilogue& epilogue, Beside expected, const Tensor& result) {
+  SHARDBOOK_CHECK(epilogue.what == expected, op, " has no such epilogue");
+  expect_shape(op, "the epilogue's tensor", epilogue.other, result.shape);
+  expect_same_type(op, "the epilogue's tensor", epilogue.other, result);
+}
+
+}  // namespace
+
 void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, const Tensor& bias_O,
-                    const Tensor& y_NO) {
-  static constexpr const char* op = "linear_forward";
+                    const Tensor& y_NO, const Epilogue& epilogue) {
+  const bool activates = epilogue.what != Beside::nothing;
+  const char* const op = activates ? "linear_gelu_forward" : "linear_forward";
   expect_matrix(op, "x_NI", x_NI);
   expect_matrix(op, "weight_OI", weight_OI);
   const std::int64_t tokens = x_NI.shape[0], inputs = x_NI.shape[1], outputs = weight_OI.shape[0];
@@ -36,11 +51,18 @@ void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, cons
   args.b_transposed = true;
   args.alpha = 1;
   args.dtype = x_NI.storage, args.c_dtype = y_NO.storage;
+  if (activates) {
+    expect_other(op, epilogue, Beside::gelu, y_NO);
+    desc.writes(epilogue.other.use()).flops(desc.flop_count + gelu_flops * y_NO.elements());
+    args.beside = Beside::gelu, args.c = epilogue.other.data, args.aux = y_NO.data;
+  }
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 
-void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI) {
-  static constexpr const char* op = "linear_input_gradient";
+void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI,
+                           const Epilogue& epilogue) {
+  const bool activates = epilogue.what != Beside::nothing;
+  const char* const op = activates ? "linear_gelu_input_gradient" : "linear_input_gradient";
   expect_matrix(op, "dy_NO", dy_NO);
   expect_matrix(op, "weight_OI", weight_OI);
   const std::int64_t tokens = dy_NO.shape[0], outputs = dy_NO.shape[1], inputs = weight_OI.shape[1];
@@ -57,12 +79,19 @@ void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_
   args.batch = 1;
   args.alpha = 1;
   args.dtype = dy_NO.storage, args.c_dtype = dx_NI.storage;
+  if (activates) {
+    expect_other(op, epilogue, Beside::gelu_gradient, dx_NI);
+    desc.reads(epilogue.other.use()).flops(desc.flop_count + gelu_gradient_flops * dx_NI.elements());
+    args.beside = Beside::gelu_gradient, args.aux = epilogue.other.data;
+  }
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 
-void linear_weight_gradient(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI,
-                            bool accumulate) {
-  static constexpr const char* op = "linear_weight_gradient";
+namespace {
+
+// Both forms of the weight gradient; `dbias_O` may be Tensor{}.
+void weight_gradient(Lane lane, const char* op, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI,
+                     bool accumulate, const Tensor& dbias_O) {
   expect_matrix(op, "dy_NO", dy_NO);
   expect_matrix(op, "x_NI", x_NI);
   const std::int64_t tokens = dy_NO.shape[0], outputs = dy_NO.shape[1], inputs = x_NI.shape[1];
@@ -83,7 +112,24 @@ void linear_weight_gradient(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, 
   args.a_transposed = true;
   args.alpha = 1, args.beta = accumulate ? 1 : 0;
   args.dtype = dy_NO.storage, args.c_dtype = dweight_OI.storage;
+  if (dbias_O.exists()) {
+    expect_stat(op, "dbias_O", dbias_O, outputs);
+    desc.writes(dbias_O.use()).flops(desc.flop_count + dy_NO.elements());
+    args.beside = Beside::sums_of_a, args.aux = dbias_O.data;
+  }
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
+}
+
+}  // namespace
+
+void linear_weight_gradient(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI, bool accumulate) {
+  weight_gradient(lane, "linear_weight_gradient", dy_NO, x_NI, dweight_OI, accumulate, {});
+}
+
+void linear_both_gradients(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI, bool accumulate,
+                           const Tensor& dbias_O) {
+  SHARDBOOK_CHECK(dbias_O.exists(), "linear_both_gradients: there is no dbias_O");
+  weight_gradient(lane, "linear_both_gradients", dy_NO, x_NI, dweight_OI, accumulate, dbias_O);
 }
 
 void batched_gemm(Lane lane, const char* name, const Tensor& a, bool a_transposed, const Tensor& b, bool b_transposed,

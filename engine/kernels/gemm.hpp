@@ -4,6 +4,8 @@
 //   y_NO = x_NI · weight_OIᵀ + bias_O        forward
 //   dx_NI = dy_NO · weight_OI                input gradient
 //   dweight_OI (+)= dy_NOᵀ · x_NI            weight gradient
+// Each can do something beside, with numbers that it has in registers anyway, so that no kernel reads them again: apply
+// GELU to y, or its slope to dx, or sum dy over the tokens for the bias' gradient (cuBLASLt calls it an epilogue).
 // The weight is [out, in], as torch.nn.Linear has it. The input gradient and the weight gradient are
 // ops of their own, because a schedule may run them at different times: the first is what the layer
 // below waits for, the second is what the reduction of gradients waits for.
@@ -13,6 +15,7 @@
 #pragma once
 
 #include "engine/device/device.hpp"
+#include "engine/kernels/arguments.hpp"
 #include "engine/tensor/tensor.hpp"
 
 namespace shardbook::kernels {
@@ -20,15 +23,28 @@ namespace shardbook::kernels {
 using device::Lane;
 using tensor::Tensor;
 
-// y_NO = x_NI · weight_OIᵀ + bias_O. `bias_O` may be Tensor{}. y may have another type than x and weight.
-void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, const Tensor& bias_O, const Tensor& y_NO);
+// What a linear's product does before it stores a number, and with which other tensor of the same shape and type.
+struct Epilogue {
+  Beside what = Beside::nothing;
+  Tensor other;
+};
 
-// dx_NI = dy_NO · weight_OI.
-void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI);
+// y_NO = x_NI · weight_OIᵀ + bias_O. `bias_O` may be Tensor{}. y may have another type than x and weight.
+// With the epilogue gelu, also other = gelu(y), of y before it is rounded.
+void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, const Tensor& bias_O, const Tensor& y_NO,
+                    const Epilogue& epilogue = {});
+
+// dx_NI = dy_NO · weight_OI. With the epilogue gelu_gradient, times gelu′(other).
+void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI,
+                           const Epilogue& epilogue = {});
 
 // dweight_OI = dy_NOᵀ · x_NI, added to what is there where `accumulate`. dweight is nominal f32.
 void linear_weight_gradient(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI,
                             bool accumulate);
+
+// The same, and dbias_O = Σ_n dy_NO, nominal f32, which is written, never added to.
+void linear_both_gradients(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI, bool accumulate,
+                           const Tensor& dbias_O);
 
 // C = op(A) · op(B) for each of the leading dims of three tensors [..., rows, columns], op being the transpose
 // of the last two dims where asked for. `name` is a literal: the op's name in the record.

@@ -30,6 +30,10 @@ void layer_norm_input_gradient(Lane lane, const Tensor& dy_ND, const Tensor& x_N
 void layer_norm_weight_gradient(Lane lane, const Tensor& dy_ND, const Tensor& x_ND, const Tensor& mean_N,
                                 const Tensor& rstd_N, const Tensor& dweight_D, const Tensor& dbias_D,
                                 const Tensor& scratch, bool accumulate);
+// What the two above make, in one pass: dy and x are read once. REQUIRES of dx and scratch: as above.
+void layer_norm_both_gradients(Lane lane, const Tensor& dy_ND, const Tensor& x_ND, const Tensor& weight_D, const Tensor& mean_N,
+                               const Tensor& rstd_N, const Tensor& residual_gradient_ND, const Tensor& dx_ND,
+                               const Tensor& dweight_D, const Tensor& dbias_D, const Tensor& scratch, bool accumulate);
 std::int64_t layer_norm_weight_gradient_scratch(std::int64_t tokens, std::int64_t width);
 
 }  // namespace shardbook::kernels

@@ -98,6 +98,129 @@ TEST_F(Gemm, OfLargeShapesEqualsTheHostsProduct) {
   expect_product({512, 128, 512, 4, false, false, false, 1, 0, DType::bf16, DType::bf16}, false);
   expect_product({256, 256, 1024, 1, false, true, true, 1, 0, DType::f32, DType::f32}, false);
 }
+// ---- What a product does beside -----------------------------------------------------------------
+
+// GELU of cuBLASLt's epilogues: how far it may lie from the exact one at z, beside what z itself errs by. Its tanh is that of
+// the hardware's instruction (tanh.approx.f32: a relative error of 2^-11 in PTX's own table), so gelu = ½z(1 + tanh u) errs
+// by ½|z|·2^-11, and so does its slope, ½(1 + t) + ½z(1 − t²)u′, by (½ + |z u′|)·2^-11. gelu's slope is at most 1.13.
+constexpr double tanh_error = 0x1p-11, steepest = 1.13;
+double slope_error(double z) {
+  const double du = 0.7978845608028654 * (1 + 3 * 0.044715 * z * z);
+  return (0.5 + std::abs(z * du)) * tanh_error;
+}
+double gelu_slope(double z) {
+  const double u = 0.7978845608028654 * (z + 0.044715 * z * z * z), t = std::tanh(u);
+  return 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * 0.7978845608028654 * (1 + 3 * 0.044715 * z * z);
+}
+
+// y = x wᵀ + b and out = gelu(y), of numbers so small that y is near 1.
+void expect_gelu(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, bool with_bias) {
+  SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " " << base::name_of(dtype) << (with_bias ? " bias" : ""));
+  Gpu::get().reset();
+  Numbers x(normal(m * k, 1 / std::sqrt(static_cast<double>(k))), dtype), w(normal(n * k), dtype), bias(normal(n), dtype), y(unwritten(m * n), dtype), out(unwritten(m * n), dtype);
+  run_both([&](bool gpu) {
+    kernels::GemmArgs g{};
+    g.a = x.at(gpu); g.b = w.at(gpu); g.c = out.at(gpu); g.bias_n = with_bias ? bias.at(gpu) : nullptr;
+    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
+    g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = gpu ? dtype : DType::f64;
+    g.beside = kernels::Beside::gelu; g.aux = y.at(gpu);
+    return g;
+  }, &kernels::host::gemm, &kernels::cuda::gemm);
+  std::vector<double> errors(y.size());
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      double size = with_bias ? std::abs(bias[j]) : 0;
+      for (std::int64_t l = 0; l < k; ++l) size += std::abs(x[i * k + l] * w[j * k + l]);
+      errors[i * n + j] = static_cast<double>(k + 3) * 0x1p-22 * size;
+    }
+  }
+  expect_within(y, [&](std::size_t i) { return errors[i]; });
+  expect_within(out, [&](std::size_t i) { return steepest * errors[i] + 0.5 * std::abs(y[i]) * tanh_error + 8 * unit_f32 * std::abs(y[i]); });
+}
+
+// dx = (dy w) · gelu′(pre).
+void expect_gelu_gradient(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+  SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " " << base::name_of(dtype));
+  Gpu::get().reset();
+  Numbers dy(normal(m * k), dtype), w(normal(k * n, 1 / std::sqrt(static_cast<double>(k))), dtype), pre(normal(m * n, 1.5), dtype), dx(unwritten(m * n), dtype);
+  run_both([&](bool gpu) {
+    kernels::GemmArgs g{};
+    g.a = dy.at(gpu); g.b = w.at(gpu); g.c = dx.at(gpu);
+    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = n; g.ldc = n; g.batch = 1;
+    g.alpha = 1; g.dtype = g.c_dtype = gpu ? dtype : DType::f64;
+    g.beside = kernels::Beside::gelu_gradient; g.aux = pre.at(gpu);
+    return g;
+  }, &kernels::host::gemm, &kernels::cuda::gemm);
+  std::vector<double> sizes(dx.size());
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t l = 0; l < k; ++l) sizes[i * n + j] += std::abs(dy[i * k + l] * w[l * n + j]);
+    }
+  }
+  expect_within(dx, [&](std::size_t i) {
+    const double product = static_cast<double>(k + 2) * 0x1p-22 * sizes[i];
+    return std::abs(gelu_slope(pre[i])) * product + sizes[i] * (slope_error(pre[i]) + 16 * unit_f32);
+  });
+}
+
+TEST_F(Gemm, AppliesGeluAndItsGradientBeforeItStores) {
+  for (const DType dtype : both_types) {
+    for (const bool bias : {true, false}) expect_gelu(64, 96, 128, dtype, bias);
+    expect_gelu(256, 768, 192, dtype, true);
+    expect_gelu(24, 40, 56, dtype, true);
+    expect_gelu_gradient(64, 96, 128, dtype);
+    expect_gelu_gradient(256, 768, 192, dtype);
+    expect_gelu_gradient(24, 40, 56, dtype);
+  }
+}
+
+// Integers: of products below 2^12, of sums below 2^24, f32 has each, in whatever order they are added.
+TEST_F(Gemm, SumsABiasGradientBesideAndIsExactOnSmallIntegers) {
+  struct Of {
+    std::int64_t outputs, inputs, tokens;
+  };
+  for (const DType dtype : both_types) {
+    for (const Of& of : {Of{64, 96, 128}, {40, 24, 56}, {768, 256, 1024}, {256, 1024, 8192}}) {
+      for (const float beta : {0.0f, 1.0f}) {
+        SCOPED_TRACE(testing::Message() << of.outputs << " x " << of.inputs << " x " << of.tokens << " beta " << beta << " " << base::name_of(dtype));
+        Gpu::get().reset();
+        Numbers dy(small_integers(of.tokens * of.outputs, 4), dtype), x(small_integers(of.tokens * of.inputs, 4), dtype), dw(small_integers(of.outputs * of.inputs, 100), DType::f32),
+            db(unwritten(of.outputs), DType::f32);
+        run_both([&](bool gpu) {
+          kernels::GemmArgs g{};
+          g.a = dy.at(gpu); g.b = x.at(gpu); g.c = dw.at(gpu);
+          g.m = of.outputs; g.n = of.inputs; g.k = of.tokens; g.lda = of.outputs; g.ldb = of.inputs; g.ldc = of.inputs; g.batch = 1;
+          g.a_transposed = true; g.alpha = 1; g.beta = beta;
+          g.dtype = gpu ? dtype : DType::f64; g.c_dtype = gpu ? DType::f32 : DType::f64;
+          g.beside = kernels::Beside::sums_of_a; g.aux = db.at(gpu);
+          return g;
+        }, &kernels::host::gemm, &kernels::cuda::gemm);
+        expect_exact(dw);
+        expect_exact(db);
+      }
+    }
+  }
+}
+TEST_F(Gemm, WithWhatItDoesBesideRepeatsBitForBit) {
+  const std::int64_t m = 512, n = 768, k = 2048;
+  for (const kernels::Beside beside : {kernels::Beside::gelu, kernels::Beside::gelu_gradient, kernels::Beside::sums_of_a}) {
+    Gpu::get().reset();
+    const bool gradient = beside == kernels::Beside::sums_of_a;
+    const DType c_dtype = gradient ? DType::f32 : DType::bf16;
+    Numbers a(normal(m * k), DType::bf16), b(normal(n * k), DType::bf16), first(unwritten(m * n), c_dtype), second(unwritten(m * n), c_dtype),
+        aux(normal(gradient ? m : m * n), c_dtype);
+    Numbers copy_of_aux(std::vector<double>(aux.from_gpu()), c_dtype);
+    for (const auto& [c, with] : {std::pair{&first, &aux}, std::pair{&second, &copy_of_aux}}) {
+      kernels::GemmArgs g{};
+      g.a = a.at(true); g.b = b.at(true); g.c = c->at(true); g.aux = with->at(true);
+      g.m = m; g.n = n; g.k = k; g.lda = gradient ? m : k; g.ldb = gradient ? n : k; g.ldc = n; g.batch = 1;
+      g.a_transposed = gradient; g.b_transposed = !gradient; g.alpha = 1; g.dtype = DType::bf16; g.c_dtype = c_dtype; g.beside = beside;
+      Gpu::get().run(g, &kernels::host::gemm, &kernels::cuda::gemm);
+    }
+    EXPECT_EQ(first.from_gpu(), second.from_gpu());
+    EXPECT_EQ(aux.from_gpu(), copy_of_aux.from_gpu());
+  }
+}
 TEST_F(Gemm, RefusesToAddToBf16) {
   EXPECT_THROW(expect_product({64, 96, 128, 1, false, false, false, 1, 1, DType::bf16, DType::bf16}, true), base::Failure);
 }

@@ -164,6 +164,22 @@ void products(Bench& bench) {
     time((std::string(l.name) + " input gradient").c_str(), N, l.in, l.out, 1, false, false, false, 0, DType::bf16);
     time((std::string(l.name) + " weight gradient f32").c_str(), l.out, l.in, N, 1, true, false, false, 0, DType::f32);
   }
+  // What a product does beside: the same matmuls, and what they need not be followed by
+  const auto beside = [&](const char* name, std::int64_t m, std::int64_t n, std::int64_t k, Beside what, Bytes aux_bytes) {
+    const bool sums = what == Beside::sums_of_a;
+    const Bytes own = (m * k + k * n) * 2 + m * n * (sums ? 4 : 2);
+    bench.time<GemmArgs>(name, own + aux_bytes, static_cast<double>(own + aux_bytes), 2.0 * m * n * k, &host::gemm, &cuda::gemm, [=](char* place) {
+      GemmArgs g = product(place, m, n, k, 1, sums, what == Beside::gelu, what == Beside::gelu, 0, sums ? DType::f32 : DType::bf16);
+      g.beside = what;
+      g.aux = place + own;
+      return g;
+    });
+  };
+  beside("beside: fc1 forward, bias, gelu", N, F, D, Beside::gelu, N * F * 2);
+  beside("beside: fc2 input gradient, gelu'", N, F, D, Beside::gelu_gradient, N * F * 2);
+  for (const Linear& l : {Linear{"qkv", 3 * D, D}, {"proj", D, D}, {"fc1", F, D}, {"fc2", D, F}}) {
+    beside((std::string("beside: ") + l.name + " both gradients f32").c_str(), l.out, l.in, N, Beside::sums_of_a, l.out * 4);
+  }
   time("scores q kT", S, S, K, B * H, false, true, false, 0, DType::bf16);
   time("context p v", S, K, S, B * H, false, false, false, 0, DType::bf16);
   time("context gradient pT dy", S, K, S, B * H, true, false, false, 0, DType::bf16);
@@ -184,6 +200,12 @@ void layers(Bench& bench) {
       &cuda::layer_norm_weight_gradient, [&](char* p) {
         return LayerNormWeightGradientArgs{p, p + act, stats, stats + N, stats + 2 * N, stats + 2 * N + D, stats + 4 * N, N, D, true,
                                            DType::bf16}; });
+  bench.time<LayerNormBothGradientsArgs>("beside: layer_norm_both_gradients", 4 * act, 4.0 * act, 0, &host::layer_norm_both_gradients,
+      &cuda::layer_norm_both_gradients, [&](char* p) {
+        return LayerNormBothGradientsArgs{{p, p + act, weights, stats, stats + N, p + 2 * act, p + 3 * act, N, D, DType::bf16},
+                                          {p, p + act, stats, stats + N, stats + 2 * N, stats + 2 * N + D, stats + 4 * N, N, D, true, DType::bf16}}; });
+  bench.time<BiasGradientArgs>("bias_gradient 3D", 3 * act, 3.0 * act, 0, &host::bias_gradient, &cuda::bias_gradient,
+      [&](char* p) { return BiasGradientArgs{p, stats, stats + N, N, 3 * D, true, DType::bf16}; });
   bench.time<BiasGradientArgs>("bias_gradient D", act, act, 0, &host::bias_gradient, &cuda::bias_gradient,
       [&](char* p) { return BiasGradientArgs{p, stats, stats + N, N, D, true, DType::bf16}; });
   bench.time<BiasGradientArgs>("bias_gradient F", wide, wide, 0, &host::bias_gradient, &cuda::bias_gradient,

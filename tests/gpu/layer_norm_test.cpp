@@ -175,5 +175,96 @@ TEST_F(LayerNorm, BiasGradientOfSmallIntegersIsExact) {
   expect_exact(dbias);
 }
 
+// ---- Both gradients in one pass -------------------------------------------------------------------
+
+// Rows of a block of rows, at most all of them by one group of threads; sixteen groups; then as above.
+double one_pass_depth(std::int64_t tokens) {
+  const double blocks = static_cast<double>(kernels::row_blocks(tokens));
+  return std::ceil(static_cast<double>(tokens) / blocks) + 16 + std::ceil(blocks / 8) + 8 + 1;
+}
+
+struct BothGradients {
+  BothGradients(std::int64_t tokens, std::int64_t width, DType dtype, bool integers)
+      : tokens(tokens), width(width), dtype(dtype), dy(draw(tokens * width, integers), dtype), x(draw(tokens * width, integers), dtype),
+        weight(draw(width, integers), dtype), mean(draw(tokens, integers), DType::f32), rstd(integers ? std::vector<double>(tokens, 2) : normal(tokens, 0.1, 1), DType::f32),
+        around(draw(tokens * width, integers), dtype), dx(unwritten(tokens * width), dtype), dweight(draw(width, integers), DType::f32),
+        dbias(draw(width, integers), DType::f32), scratch(unwritten(kernels::row_blocks(tokens) * 2 * width), DType::f32) {}
+
+  static std::vector<double> draw(std::int64_t count, bool integers) { return integers ? small_integers(count, 3) : normal(count); }
+  void run(bool accumulate, bool round) {
+    run_both([&](bool gpu) {
+      const DType type = gpu ? dtype : DType::f64;
+      return kernels::LayerNormBothGradientsArgs{
+          {dy.at(gpu), x.at(gpu), weight.at(gpu), mean.at(gpu), rstd.at(gpu), round ? around.at(gpu) : nullptr, dx.at(gpu), tokens, width, type},
+          {dy.at(gpu), x.at(gpu), mean.at(gpu), rstd.at(gpu), dweight.at(gpu), dbias.at(gpu), scratch.at(gpu), tokens, width, accumulate, type}};
+    }, &kernels::host::layer_norm_both_gradients, &kernels::cuda::layer_norm_both_gradients);
+  }
+  double normed(std::int64_t row, std::int64_t i) const { return (std::abs(x[row * width + i]) + std::abs(mean[row])) * std::abs(rstd[row]); }
+  double gradient(std::int64_t row, std::int64_t i) const { return std::abs(dy[row * width + i] * weight[i]); }
+
+  std::int64_t tokens, width;
+  DType dtype;
+  Numbers dy, x, weight, mean, rstd, around, dx, dweight, dbias, scratch;
+};
+
+void expect_both(std::int64_t tokens, std::int64_t width, DType dtype, bool accumulate, bool round) {
+  SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << tokens << " x " << width << (accumulate ? ", accumulate" : "") << (round ? ", around" : ""));
+  Gpu::get().reset();
+  BothGradients of(tokens, width, dtype, false);
+  const Numbers weight_before = of.dweight, bias_before = of.dbias;
+  of.run(accumulate, round);
+  std::vector<double> size_of_weight(width), size_of_bias(width);
+  std::vector<RowSums> means_of(tokens);
+  for (std::int64_t n = 0; n < tokens; ++n) {
+    for (std::int64_t i = 0; i < width; ++i) {
+      size_of_bias[i] += std::abs(of.dy[n * width + i]);
+      size_of_weight[i] += std::abs(of.dy[n * width + i]) * of.normed(n, i);
+      means_of[n].gradient += of.gradient(n, i) / static_cast<double>(width);
+      means_of[n].gradient_normed += of.gradient(n, i) * of.normed(n, i) / static_cast<double>(width);
+    }
+  }
+  const double depth = one_pass_depth(tokens);
+  expect_within(of.dweight, [&](std::size_t i) { return gamma(depth + 3) * (size_of_weight[i] + std::abs(weight_before[i])); });
+  expect_within(of.dbias, [&](std::size_t i) { return gamma(depth) * (size_of_bias[i] + std::abs(bias_before[i])); });
+  expect_within(of.dx, [&](std::size_t at) {
+    const std::int64_t row = static_cast<std::int64_t>(at) / width, i = static_cast<std::int64_t>(at) % width;
+    const double terms = of.gradient(row, i) + means_of[row].gradient + of.normed(row, i) * means_of[row].gradient_normed;
+    return std::abs(of.rstd[row]) * terms * gamma(row_depth + 12) + 2 * unit_f32 * (round ? std::abs(of.around[at]) : 0);
+  });
+}
+
+TEST_F(LayerNorm, BothGradientsEqualTheirHostReferences) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t tokens : {1, 33, 300}) {
+      for (const std::int64_t width : {1, 31, 33, 256, 768, 1000, 2048}) expect_both(tokens, width, dtype, tokens == 33, width != 256);
+    }
+    // Two numbers of a row more a thread, and four
+    for (const std::int64_t width : {4096, 8191, 8192, 12288}) expect_both(70, width, dtype, true, true);
+    expect_both(8192, 2048, dtype, false, true);
+  }
+}
+// x̂ is an even integer, and every sum over tokens an integer below 2^24.
+TEST_F(LayerNorm, SumsOverTokensOfBothGradientsAreExactOnSmallIntegers) {
+  for (const std::int64_t width : {264, 2048, 5000}) {
+    Gpu::get().reset();
+    BothGradients of(5000, width, DType::bf16, true);
+    of.run(true, true);
+    expect_exact(of.dweight);
+    expect_exact(of.dbias);
+  }
+}
+TEST_F(LayerNorm, BothGradientsMayOverwriteWhatTheyReadAndRepeatBitForBit) {
+  BothGradients first(1000, 768, DType::bf16, false);
+  Numbers dy(first.dy.from_gpu(), DType::bf16), dweight(unwritten(768), DType::f32), dbias(unwritten(768), DType::f32);
+  first.run(false, true);
+  const kernels::LayerNormBothGradientsArgs in_place{
+      {dy.at(true), first.x.at(true), first.weight.at(true), first.mean.at(true), first.rstd.at(true), first.around.at(true), dy.at(true), 1000, 768, DType::bf16},
+      {dy.at(true), first.x.at(true), first.mean.at(true), first.rstd.at(true), dweight.at(true), dbias.at(true), first.scratch.at(true), 1000, 768, false, DType::bf16}};
+  Gpu::get().run(in_place, &kernels::host::layer_norm_both_gradients, &kernels::cuda::layer_norm_both_gradients);
+  EXPECT_EQ(dy.from_gpu(), first.dx.from_gpu());
+  EXPECT_EQ(dweight.from_gpu(), first.dweight.from_gpu());
+  EXPECT_EQ(dbias.from_gpu(), first.dbias.from_gpu());
+}
+
 }  // namespace
 }  // namespace shardbook::gpu_test

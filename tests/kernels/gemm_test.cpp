@@ -2,10 +2,12 @@
 
 #include <thread>
 
+#include "engine/kernels/activation.hpp"
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/host/blas.hpp"
 #include "engine/kernels/host/reference_gemm.hpp"
 #include "engine/kernels/host/references.hpp"
+#include "engine/kernels/residual.hpp"
 #include "tests/kernels/host_bench.hpp"
 
 namespace shardbook::kernels::testing {
@@ -168,6 +170,50 @@ TYPED_TEST(Gemm, LinearWeightGradientAddsOnlyWhenToldTo) {
     EXPECT_EQ(set[i], product.value[i]);
     EXPECT_EQ(added[i], before[i] + product.value[i]);
   }
+}
+
+// On the host nothing is rounded between a matmul and what it does beside, so both forms have the same bits.
+TYPED_TEST(Gemm, WhatALinearDoesBesideIsWhatTheKernelOfItsOwnDoesToTheBit) {
+  HostBench<TypeParam> bench;
+  const std::int64_t tokens = 37, inputs = 24, outputs = 40;
+  const Tensor x_NI = bench.tensor({tokens, inputs}, numbers(1, tokens * inputs)), weight_OI = bench.tensor({outputs, inputs}, numbers(2, outputs * inputs)),
+               bias_O = bench.tensor({outputs}, numbers(3, outputs)), dy_NO = bench.tensor({tokens, outputs}, numbers(4, tokens * outputs)),
+               pre_NI = bench.tensor({tokens, inputs}, numbers(5, tokens * inputs, 3));
+  // GELU, with a bias and without
+  for (const Tensor& bias : {bias_O, Tensor{}}) {
+    const Tensor y = bench.tensor({tokens, outputs}), out = bench.tensor({tokens, outputs}), y_alone = bench.tensor({tokens, outputs}), out_alone = bench.tensor({tokens, outputs});
+    linear_forward(bench.stream(), x_NI, weight_OI, bias, y, {Beside::gelu, out});
+    linear_forward(bench.stream(), x_NI, weight_OI, bias, y_alone);
+    gelu_forward(bench.stream(), y_alone, out_alone);
+    EXPECT_EQ(bench.values(y), bench.values(y_alone));
+    EXPECT_EQ(bench.values(out), bench.values(out_alone));
+  }
+  // Its gradient
+  const Tensor dx = bench.tensor({tokens, inputs}), dx_alone = bench.tensor({tokens, inputs});
+  linear_input_gradient(bench.stream(), dy_NO, weight_OI, dx, {Beside::gelu_gradient, pre_NI});
+  linear_input_gradient(bench.stream(), dy_NO, weight_OI, dx_alone);
+  gelu_backward(bench.stream(), pre_NI, dx_alone, dx_alone);
+  EXPECT_EQ(bench.values(dx), bench.values(dx_alone));
+  // The bias' gradient, which is written where the weight's is added to
+  for (const bool accumulate : {false, true}) {
+    const Numbers before = numbers(6, outputs * inputs);
+    const Tensor dweight = bench.tensor({outputs, inputs}, before), dweight_alone = bench.tensor({outputs, inputs}, before), dbias = bench.tensor({outputs}),
+                 dbias_alone = bench.tensor({outputs}), scratch = bench.tensor({bias_gradient_scratch(tokens, outputs)});
+    linear_both_gradients(bench.stream(), dy_NO, x_NI, dweight, accumulate, dbias);
+    linear_weight_gradient(bench.stream(), dy_NO, x_NI, dweight_alone, accumulate);
+    bias_gradient(bench.stream(), dy_NO, dbias_alone, scratch, false);
+    EXPECT_EQ(bench.values(dweight), bench.values(dweight_alone));
+    EXPECT_EQ(bench.values(dbias), bench.values(dbias_alone));
+  }
+}
+
+TEST(Linear, RefusesAnEpilogueThatItsProductHasNot) {
+  HostBench<float> bench;
+  const Tensor x = bench.tensor({2, 3}), weight = bench.tensor({4, 3}), y = bench.tensor({2, 4});
+  EXPECT_THROW(linear_forward(bench.stream(), x, weight, {}, y, {Beside::gelu_gradient, bench.tensor({2, 4})}), base::Failure);
+  EXPECT_THROW(linear_forward(bench.stream(), x, weight, {}, y, {Beside::gelu, bench.tensor({2, 3})}), base::Failure);
+  EXPECT_THROW(linear_input_gradient(bench.stream(), y, weight, x, {Beside::gelu, bench.tensor({2, 3})}), base::Failure);
+  EXPECT_THROW(linear_both_gradients(bench.stream(), y, x, bench.tensor({4, 3}), false, {}), base::Failure);
 }
 
 TYPED_TEST(Gemm, ScalesTheProductAndAddsBiasAndWhatIsThere) {

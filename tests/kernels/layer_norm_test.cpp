@@ -140,6 +140,24 @@ TYPED_TEST(LayerNorm, WeightGradientOfIntegersIsExactAndAddsOnlyWhenToldTo) {
   }
 }
 
+TYPED_TEST(LayerNorm, BothGradientsAreThoseOfEachAloneToTheBitAlsoWhereOneOverwritesWhatIsRead) {
+  HostBench<TypeParam> bench;
+  const std::int64_t tokens = 35, width = 24;
+  const Tensor x = bench.tensor({tokens, width}, numbers(1, tokens * width)), weight = bench.tensor({width}, numbers(2, width)),
+               mean = bench.tensor({tokens}, numbers(3, tokens)), rstd = bench.tensor({tokens}, numbers(4, tokens)), around = bench.tensor({tokens, width}, numbers(5, tokens * width));
+  const Tensor scratch = bench.tensor({layer_norm_weight_gradient_scratch(tokens, width)});
+  for (const bool accumulate : {false, true}) {
+    const Tensor dy = bench.tensor({tokens, width}, numbers(6, tokens * width)), dx = bench.tensor({tokens, width}), row = bench.tensor({width}, numbers(7, width)),
+                 bias_row = bench.tensor({width}, numbers(8, width)), row_alone = bench.tensor({width}, numbers(7, width)), bias_row_alone = bench.tensor({width}, numbers(8, width));
+    layer_norm_weight_gradient(bench.stream(), dy, x, mean, rstd, row_alone, bias_row_alone, scratch, accumulate);
+    layer_norm_input_gradient(bench.stream(), dy, x, weight, mean, rstd, around, dx);
+    layer_norm_both_gradients(bench.stream(), dy, x, weight, mean, rstd, around, dy, row, bias_row, scratch, accumulate);
+    EXPECT_EQ(bench.values(dy), bench.values(dx));
+    EXPECT_EQ(bench.values(row), bench.values(row_alone));
+    EXPECT_EQ(bench.values(bias_row), bench.values(bias_row_alone));
+  }
+}
+
 TYPED_TEST(LayerNorm, OfEqualNumbersIsTheBias) {
   HostBench<TypeParam> bench;
   const Tensor y_ND = bench.tensor({1, 5}), mean_N = bench.tensor({1}), rstd_N = bench.tensor({1});

@@ -50,6 +50,10 @@ class Record : public ::testing::Test {
     linear_forward(s, x, bf16({10, 10}), vector, y);
     linear_input_gradient(s, y, bf16({10, 10}), x);
     linear_weight_gradient(s, y, x, matrix, true);
+    linear_forward(s, x, bf16({10, 10}), vector, y, {Beside::gelu, bf16({6, 10})});
+    linear_input_gradient(s, y, bf16({10, 10}), x, {Beside::gelu_gradient, bf16({6, 10})});
+    linear_both_gradients(s, y, x, matrix, true, row);
+    layer_norm_both_gradients(s, y, x, vector, stat, stat, y, x, row, row, scratch, false);
     layer_norm_forward(s, x, vector, vector, 1e-5f, y, stat, stat);
     layer_norm_input_gradient(s, y, x, vector, stat, stat, y, x);
     layer_norm_weight_gradient(s, y, x, stat, stat, row, row, scratch, false);
@@ -97,7 +101,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 48;
+  static constexpr std::size_t op_count = 52;
 
   device::MetaDevice device_;
   device::Stream& stream_;

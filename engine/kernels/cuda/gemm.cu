@@ -10,6 +10,9 @@
 // Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
 // beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
 // that is refused; sums over micro-batches are f32.
+//
+// What a product does beside (Beside) is cuBLASLt's epilogue. It keeps a sum over K of B's columns, seen column-major:
+// of our A's rows. Its matrices' rows must be multiples of 16 bytes apart.
 #include <cublasLt.h>
 
 #include <algorithm>
@@ -45,7 +48,7 @@ std::uint32_t alignment_of(const void* pointer) {
 }
 
 // All that decides a plan.
-using Key = std::array<std::int64_t, 20>;
+using Key = std::array<std::int64_t, 21>;
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
     std::uint64_t hash = 0xCBF29CE484222325ull;  // FNV-1a, by words
@@ -60,7 +63,7 @@ Key key_of(const GemmArgs& args, const device::CudaQueue& queue) {
           static_cast<std::int64_t>(args.dtype) * 16 + static_cast<std::int64_t>(args.c_dtype),
           alignment_of(args.a) * 1024 + alignment_of(args.b), alignment_of(args.c) * 1024 + alignment_of(args.bias_n),
           static_cast<std::int64_t>(queue.blas_workspace_bytes), reinterpret_cast<std::intptr_t>(queue.blas),
-          queue.blas_workspace != nullptr};
+          queue.blas_workspace != nullptr, static_cast<std::int64_t>(args.beside) * 1024 + alignment_of(args.aux)};
 }
 
 // Descriptions and the chosen algorithm. The opaque structs are values, so a plan owns nothing.
@@ -82,6 +85,28 @@ void describe_matrix(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, bool swa
     CHECK_BLAS(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
     CHECK_BLAS(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
                                                 &stride_of_batch, sizeof(stride_of_batch)));
+  }
+}
+
+bool has_gelu(const GemmArgs& args) { return args.beside == Beside::gelu || args.beside == Beside::gelu_gradient; }
+
+cublasLtEpilogue_t epilogue_of(const GemmArgs& args) {
+  const bool bias = args.bias_n != nullptr;
+  switch (args.beside) {
+    case Beside::nothing: return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Beside::gelu: return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case Beside::gelu_gradient: return CUBLASLT_EPILOGUE_DGELU;
+    case Beside::sums_of_a: return CUBLASLT_EPILOGUE_BGRADB;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+// The addresses that stand in the description itself: a plan serves many.
+void point(Plan& plan, const GemmArgs& args) {
+  const void* const bias = args.beside == Beside::sums_of_a ? args.aux : args.bias_n;
+  if (bias != nullptr) CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof(bias)));
+  if (has_gelu(args)) {
+    CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &args.aux, sizeof(args.aux)));
   }
 }
 
@@ -119,14 +144,15 @@ Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
   const cublasOperation_t right = args.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   set(CUBLASLT_MATMUL_DESC_TRANSA, left);
   set(CUBLASLT_MATMUL_DESC_TRANSB, right);
-  if (args.bias_n != nullptr) {
-    // cuBLASLt adds a bias along the rows of its result, which are our columns.
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    const cudaDataType_t bias_type = type_of(args.dtype);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type);
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias_n);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(args));
+  // cuBLASLt adds a bias along the rows of its result, which are our columns.
+  if (args.bias_n != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(args.dtype));
+  if (args.beside == Beside::sums_of_a) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(args.c_dtype));
+  if (has_gelu(args)) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, args.ldc);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, type_of(args.c_dtype));
   }
+  point(plan, args);
   describe_matrix(plan.left, args.dtype, args.b_transposed, args.k, args.n, args.ldb, args.stride_b, args);
   describe_matrix(plan.right, args.dtype, args.a_transposed, args.m, args.k, args.lda, args.stride_a, args);
   describe_matrix(plan.result, args.c_dtype, false, args.m, args.n, args.ldc, args.stride_c, args);
@@ -148,11 +174,11 @@ void gemm(const GemmArgs& args, const device::CudaQueue& queue) {
   SHARDBOOK_CHECK(args.k > 0, "gemm of ", args.m, " x ", args.n, " sums over nothing");
   SHARDBOOK_CHECK(args.beta == 0.0f || (args.beta == 1.0f && args.c_dtype == DType::f32),
                   "beta of a gemm is 0, or 1 into f32, not ", args.beta, " into ", base::name_of(args.c_dtype));
+  SHARDBOOK_CHECK(args.beside == Beside::nothing || args.batch == 1, "a product that does something beside is one, not ", args.batch);
+  SHARDBOOK_CHECK(args.beside == Beside::nothing || args.beside == Beside::sums_of_a || args.beta == 0.0f, "a product with GELU is not added to what is there");
+  SHARDBOOK_CHECK(args.bias_n == nullptr || args.beside == Beside::nothing || args.beside == Beside::gelu, "a gradient has no bias");
   Plan& plan = plan_for(args, queue);
-  if (args.bias_n != nullptr) {
-    CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &args.bias_n,
-                                              sizeof(args.bias_n)));
-  }
+  point(plan, args);
   CHECK_BLAS(cublasLtMatmul(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &args.alpha, args.b, &plan.left,
                             args.a, &plan.right, &args.beta, args.c, &plan.result, args.c, &plan.result,
                             &plan.algorithm, queue.blas_workspace, queue.blas_workspace_bytes, stream_of(queue)));

@@ -16,6 +16,7 @@ void gemm(const GemmArgs& args, const device::CudaQueue& queue);
 void layer_norm_forward(const LayerNormForwardArgs& args, const device::CudaQueue& queue);
 void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const device::CudaQueue& queue);
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue);
+void layer_norm_both_gradients(const LayerNormBothGradientsArgs& args, const device::CudaQueue& queue);
 void gelu_forward(const GeluForwardArgs& args, const device::CudaQueue& queue);
 void gelu_backward(const GeluBackwardArgs& args, const device::CudaQueue& queue);
 void rms_norm_forward(const RmsNormForwardArgs& args, const device::CudaQueue& queue);

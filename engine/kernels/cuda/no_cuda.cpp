@@ -19,6 +19,7 @@ void gemm(const GemmArgs&, const device::CudaQueue&) { no_cuda("gemm"); }
 void layer_norm_forward(const LayerNormForwardArgs&, const device::CudaQueue&) { no_cuda("layer_norm_forward"); }
 void layer_norm_input_gradient(const LayerNormInputGradientArgs&, const device::CudaQueue&) { no_cuda("layer_norm_input_gradient"); }
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs&, const device::CudaQueue&) { no_cuda("layer_norm_weight_gradient"); }
+void layer_norm_both_gradients(const LayerNormBothGradientsArgs&, const device::CudaQueue&) { no_cuda("layer_norm_both_gradients"); }
 void gelu_forward(const GeluForwardArgs&, const device::CudaQueue&) { no_cuda("gelu_forward"); }
 void gelu_backward(const GeluBackwardArgs&, const device::CudaQueue&) { no_cuda("gelu_backward"); }
 void rms_norm_forward(const RmsNormForwardArgs&, const device::CudaQueue&) { no_cuda("rms_norm_forward"); }

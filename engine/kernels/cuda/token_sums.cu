@@ -7,6 +7,7 @@
 // Every order is fixed by the sizes, so a run repeats bit for bit, which atomics would not.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/cuda/token_sums.cuh"
 
 namespace shardbook::kernels::cuda {
 namespace {
@@ -107,13 +108,19 @@ void launch_sums(const char* op, const void* dy, const void* x, const void* mean
         static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
   });
   check_launch(op);
-  const dim3 grid(grid_of(divide_up(width, warp_size), op), sums_of(of));
-  final_kernel<<<grid, block, 0, stream_of(queue)>>>(static_cast<const float*>(scratch), static_cast<float*>(first),
-                                                     static_cast<float*>(second), width, static_cast<int>(blocks), accumulate);
-  check_launch(op);
+  add_row_blocks(op, static_cast<const float*>(scratch), sums_of(of), static_cast<float*>(first), static_cast<float*>(second), tokens, width,
+                 accumulate, queue);
 }
 
 }  // namespace
+
+void add_row_blocks(const char* op, const float* scratch, int sums, float* first, float* second, std::int64_t tokens, std::int64_t width,
+                    bool accumulate, const device::CudaQueue& queue) {
+  const dim3 grid(grid_of(divide_up(width, warp_size), op), static_cast<unsigned>(sums));
+  final_kernel<<<grid, dim3(warp_size, row_lanes), 0, stream_of(queue)>>>(scratch, first, second, width, static_cast<int>(row_blocks(tokens)),
+                                                                          accumulate);
+  check_launch(op);
+}
 
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue) {
   with_type(args.dtype, "layer_norm_weight_gradient", [&](auto zero) {

@@ -1,6 +1,7 @@
 // kernels/host/gemm: a batch of products, one after the other, through the BLAS twin.
 //
-// No BLAS knows a bias: each row of C begins as the bias, and the product is added to it.
+// No BLAS knows a bias: each row of C begins as the bias, and the product is added to it. Nor does one know GELU or a
+// bias' gradient: what a product does beside is the reference of the op that does it by itself, so the numbers are the same.
 #include <algorithm>
 
 #include "engine/kernels/host/blas.hpp"
@@ -30,12 +31,30 @@ void multiply(const GemmArgs& args) {
   }
 }
 
+// Rows of `args`' result lie together: GELU's reference goes over all of it at once.
+void apply_gelu(const GemmArgs& args) {
+  const std::int64_t elements = args.m * args.n;
+  if (args.beside == Beside::gelu) return gelu_forward({args.aux, args.c, elements, args.c_dtype});
+  gelu_backward({args.aux, args.c, args.c, elements, args.c_dtype});
+}
+
 }  // namespace
 
 void gemm(const GemmArgs& args) {
   SHARDBOOK_CHECK(args.dtype == args.c_dtype, "on the host every floating number has one type, but a product of ",
                   base::name_of(args.dtype), " is asked for in ", base::name_of(args.c_dtype));
-  with_float(args.dtype, [&](auto zero) { multiply<decltype(zero)>(args); });
+  SHARDBOOK_CHECK(args.beside == Beside::nothing || (args.batch == 1 && args.ldc == args.n), "a product that does something beside is one, and its rows lie together");
+  GemmArgs product = args;
+  if (args.beside == Beside::gelu) product.c = args.aux;   // what GELU reads; C is what it makes
+  with_float(args.dtype, [&](auto zero) { multiply<decltype(zero)>(product); });
+  switch (args.beside) {
+    case Beside::nothing: return;
+    case Beside::gelu:
+    case Beside::gelu_gradient: return apply_gelu(args);
+    case Beside::sums_of_a:
+      SHARDBOOK_CHECK(args.a_transposed && args.lda == args.m, "the sums of A are those of columns that are stored as rows' numbers side by side");
+      return bias_gradient({args.a, args.aux, nullptr, args.k, args.m, false, args.dtype});
+  }
 }
 
 }  // namespace shardbook::kernels::host

@@ -80,5 +80,9 @@ void layer_norm_input_gradient(const LayerNormInputGradientArgs& args) {
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args) {
   with_float(args.dtype, [&](auto zero) { weight_gradient<decltype(zero)>(args); });
 }
+void layer_norm_both_gradients(const LayerNormBothGradientsArgs& args) {
+  layer_norm_weight_gradient(args.weight);   // first: the other may write where dy is
+  layer_norm_input_gradient(args.input);
+}
 
 }  // namespace shardbook::kernels::host

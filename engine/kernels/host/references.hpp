@@ -16,6 +16,7 @@ void gemm(const GemmArgs& args);
 void layer_norm_forward(const LayerNormForwardArgs& args);
 void layer_norm_input_gradient(const LayerNormInputGradientArgs& args);
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args);
+void layer_norm_both_gradients(const LayerNormBothGradientsArgs& args);
 void gelu_forward(const GeluForwardArgs& args);
 void gelu_backward(const GeluBackwardArgs& args);
 void rms_norm_forward(const RmsNormForwardArgs& args);
