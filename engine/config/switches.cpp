@@ -233,6 +233,16 @@ std::vector<Switch> make_table() {
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
+  row({.key = "kernels.fused", .values = {"none", "gelu", "bias_gradients", "norm_gradients", "all"}, .default_value = "none",
+       .sentence = "What has no kernel of its own, so that memory is read once less: GELU and its gradient (in the matmuls beside them), biases' gradients (in the matmuls of their weights), a norm's two gradients (one pass), or all of these.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {"architecture = llama"},
+       .originals = {in_megatron("transformer/mlp.py", 275, 307, "bias_gelu_impl: a kernel between the matmuls, with the bias in it"),
+                     in_megatron("tensor_parallel/layers.py", 783, 783, "grad_bias: a kernel that sums grad_output"),
+                     in_megatron("fusions/fused_layer_norm.py", 131, 147, "FastLayerNormFN: forward and backward of a norm in a kernel each")},
+       .megatron = "--no-bias-gelu-fusion, --no-persist-layer-norm; with Transformer Engine, its own kernels", .pytorch = "torch.compile, for what lies between matmuls", .note = "rooms/kernels#fused",
+       .moves = {"--model gpt-124m --fsdp 2 --sequences 32", "all", 5},
+       .still = {"--model gpt-6.9b --fsdp 8 --sequences 8 --sequence 256", "all", 0.5}});
+
   row({.key = "loss.divisor", .values = {"all_tokens", "own_tokens"}, .default_value = "all_tokens",
        .sentence = "A planted mistake: each rank divides its loss by its own tokens, and the sum over ranks is taken for the mean.",
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},

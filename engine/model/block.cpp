@@ -60,7 +60,7 @@ void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace) {
   workspace.qkv_NE = allocate_activation(ctx, {N, qkv_->outputs()}, "workspace.qkv");
   workspace.branch_ND = allocate_activation(ctx, {R, width_}, "workspace.branch");
   workspace.dactivated_NF = allocate_activation(ctx, {N, down_->inputs()}, "workspace.dactivated");
-  workspace.dup_NE = allocate_activation(ctx, {N, up_->outputs()}, "workspace.dup");
+  workspace.dup_NE = activation_->in_linears() ? workspace.dactivated_NF : allocate_activation(ctx, {N, up_->outputs()}, "workspace.dup");
   workspace.dnorm_ND = allocate_activation(ctx, {R, width_}, "workspace.dnorm");
   workspace.dresidual_ND = allocate_activation(ctx, {R, width_}, "workspace.dresidual");
   workspace.dattended_NI = allocate_activation(ctx, {N, projection_->inputs()}, "workspace.dattended");
@@ -88,7 +88,7 @@ void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWork
 
   // MLP half
   norm_2_->forward(ctx, kept.residual_ND, kept.norm_2_ND, kept.norm_2);
-  up_->forward(ctx, kept.norm_2_ND, kept.up_NE);
+  up_->forward(ctx, kept.norm_2_ND, kept.up_NE, activation_->in_forward(kept.activated_NF));
   activation_->forward(ctx, kept.up_NE, kept.activated_NF);
   down_->forward(ctx, kept.activated_NF, work.branch_ND);
   residual_2_->forward(ctx, kept.residual_ND, work.branch_ND, late_bias(*down_), y_ND);
@@ -100,7 +100,7 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
                      const Tensor& dx_ND) {
   // MLP half
   const Tensor dmlp_ND = residual_2_->backward(ctx, dy_ND, work.branch_ND);
-  down_->input_gradient(ctx, dmlp_ND, work.dactivated_NF);
+  down_->input_gradient(ctx, dmlp_ND, work.dactivated_NF, activation_->in_backward(kept.up_NE));
   up_->begin_backward(ctx, kept.norm_2_ND);
   down_->weight_gradient(ctx, kept.activated_NF, dmlp_ND);
   down_->await_input_gradient(ctx);

@@ -61,21 +61,41 @@ std::vector<Parameter*> LinearWeights::parameters() {
   return all;
 }
 
-void LinearWeights::forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO) {
+void LinearWeights::forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO, const kernels::Epilogue& epilogue) {
   program::Part part(lane.recorder(), name_of(config_.role));
   const bool add_bias = config_.bias && !config_.late_bias;
-  kernels::linear_forward(lane, x_NI, weight_->value, add_bias ? bias_.value : Tensor{}, y_NO);
+  kernels::linear_forward(lane, x_NI, weight_->value, add_bias ? bias_.value : Tensor{}, y_NO, epilogue);
 }
 
-void LinearWeights::input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI) {
+void LinearWeights::input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI, const kernels::Epilogue& epilogue) {
   program::Part part(lane.recorder(), name_of(config_.role));
-  kernels::linear_input_gradient(lane, dy_NO, weight_->value, dx_NI);
+  kernels::linear_input_gradient(lane, dy_NO, weight_->value, dx_NI, epilogue);
+}
+
+void LinearWeights::refuse(const kernels::Epilogue& epilogue) const {
+  SHARDBOOK_CHECK(epilogue.what == kernels::Beside::nothing, config_.name, " sums over ranks what its matmul makes, so nothing can be done with it before");
 }
 
 void LinearWeights::weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch, const Tensor& bias_dy_RO) {
   program::Part part(lane.recorder(), name_of(config_.role));
-  kernels::linear_weight_gradient(lane, dy_NO, x_NI, weight_->gradient, weight_->accumulate_now());
-  if (config_.bias) kernels::bias_gradient(lane, bias_dy_RO.exists() ? bias_dy_RO : dy_NO, bias_.gradient, scratch, bias_.accumulate_now());
+  const bool accumulate = weight_->accumulate_now();
+  if (!config_.bias) return kernels::linear_weight_gradient(lane, dy_NO, x_NI, weight_->gradient, accumulate);
+  config_.bias_gradient(lane, {x_NI, dy_NO, bias_dy_RO.exists() ? bias_dy_RO : dy_NO, weight_->gradient, bias_.gradient, scratch,
+                               accumulate, bias_.accumulate_now()});
 }
+
+//@ model.bias_gradient: The bias' gradient is a sum over what the weight's matmul reads: a kernel of its own, or a part of that one.
+void bias_gradient_apart(device::Lane lane, const BothGradients& of) {
+  kernels::linear_weight_gradient(lane, of.dy_NO, of.x_NI, of.dweight_OI, of.accumulate_weight);
+  kernels::bias_gradient(lane, of.bias_dy_RO, of.dbias_O, of.scratch, of.accumulate_bias);
+}
+
+void bias_gradient_in_matmul(device::Lane lane, const BothGradients& of) {
+  // The matmul writes its sum, and that of all rows that it reads
+  const bool same_rows = of.bias_dy_RO.data == of.dy_NO.data && of.bias_dy_RO.shape == of.dy_NO.shape;
+  if (of.accumulate_bias || !same_rows) return bias_gradient_apart(lane, of);
+  kernels::linear_both_gradients(lane, of.dy_NO, of.x_NI, of.dweight_OI, of.accumulate_weight, of.dbias_O);
+}
+//@end
 
 }  // namespace shardbook::model

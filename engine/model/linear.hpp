@@ -2,6 +2,8 @@
 //
 // A LinearWeights is the weight and bias of which this rank holds some rows or columns. Dense holds all of
 // both; tensor_parallel::ColumnParallelLinear holds rows of W (outputs), RowParallelLinear columns.
+// Biases' gradients come in two forms (BiasGradient): a kernel that reads dy once more, or the weight gradient's matmul, to
+// which dy comes anyway.
 #pragma once
 
 #include "engine/model/spec.hpp"
@@ -29,8 +31,10 @@ class LinearWeights {
   std::vector<Parameter*> parameters();
 
   // y = x Wᵀ (+ b unless late).
-  void forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO);
-  void input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI);
+  void forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO, const kernels::Epilogue& epilogue = {});
+  void input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI, const kernels::Epilogue& epilogue = {});
+  // For linears that sum over ranks what a matmul made: an epilogue before the sum would not be one after it.
+  void refuse(const kernels::Epilogue& epilogue) const;
   // The bias' gradient is summed over the rows of `bias_dy_RO`; those of dy_NO where it is absent.
   void weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch, const Tensor& bias_dy_RO = {});
 
@@ -47,8 +51,12 @@ class DenseLinear final : public Linear {
   explicit DenseLinear(const LinearConfig& config) : weights_(config, {}) {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override { weights_.forward(ctx.compute, x_NI, y_NO); }
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const kernels::Epilogue& epilogue) override {
+    weights_.forward(ctx.compute, x_NI, y_NO, epilogue);
+  }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const kernels::Epilogue& epilogue) override {
+    weights_.input_gradient(ctx.compute, dy_NO, dx_NI, epilogue);
+  }
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
   Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }

@@ -37,6 +37,15 @@ void LayerNorm::weight_gradient(Context& ctx, const Tensor& dy_ND, const Tensor&
                                       bias_.gradient, ctx.scratch, accumulate);
 }
 
+void LayerNormInOnePass::input_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, const Tensor& residual_gradient_ND,
+                                        const Tensor& dx_ND, Kept& kept) {
+  program::Part part(ctx.device.recorder(), "norm");
+  const bool accumulate = weight_.accumulate_now();
+  bias_.accumulate_now();
+  kernels::layer_norm_both_gradients(ctx.compute, dy_ND, x_ND, weight_.value, kept.tensors[0], kept.tensors[1], residual_gradient_ND, dx_ND,
+                                     weight_.gradient, bias_.gradient, ctx.scratch, accumulate);
+}
+
 RmsNorm::RmsNorm(const std::string& name, std::int64_t width, float epsilon) : epsilon_(epsilon) {
   const base::Shape shape{width};
   weight_ = {name + ".weight", shape, {shard::whole(shape)}, shape, {}, false, {1, 0}};

@@ -22,6 +22,7 @@
 
 #include "engine/device/device.hpp"
 #include "engine/kernels/embedding.hpp"
+#include "engine/kernels/gemm.hpp"
 #include "engine/model/parameter.hpp"
 
 namespace shardbook::model {
@@ -87,12 +88,13 @@ class Linear {
   virtual std::int64_t outputs() const = 0;
   // Sets aside what it needs while it runs. Set-up only.
   virtual void allocate(Context&) {}
-  virtual void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) = 0;
+  // The epilogue is the next piece's, done by the matmul (Activation::in_forward). One whose y is summed over ranks refuses any.
+  virtual void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const kernels::Epilogue& epilogue = {}) = 0;
   // Backward will come to this linear next: one that is handed some rows of x only starts to bring all of them together.
   virtual void begin_backward(Call, const Tensor& /*x_NI*/) {}
   // Starts dx = dy W. A parallel linear may still be summing it over ranks when this returns; compute may
-  // use dx after await_input_gradient.
-  virtual void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
+  // use dx after await_input_gradient. The epilogue is that of the piece before this one, and refused where dx is summed.
+  virtual void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const kernels::Epilogue& epilogue = {}) = 0;
   virtual void await_input_gradient(Context&) {}
   // dW = dyᵀ x, db = Σ dy. Comes next to its input_gradient, with no other linear between them.
   virtual void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
@@ -111,6 +113,7 @@ class Norm {
   // dx = gradient through the norm + residual_gradient (the path round it; may be absent).
   virtual void input_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, const Tensor& residual_gradient_ND,
                               const Tensor& dx_ND, Kept& kept) = 0;
+  // Comes next before input_gradient, of the same tensors: one that makes both gradients at once makes them there.
   virtual void weight_gradient(Context& ctx, const Tensor& dy_ND, const Tensor& x_ND, Kept& kept) = 0;
   virtual std::vector<Parameter*> parameters() = 0;
 };
@@ -164,6 +167,11 @@ class Activation {
  public:
   virtual ~Activation() = default;
   virtual int sections() const = 0;
+  // What the linears beside it do for it, each in its own matmul: that which makes up_NE, and that which makes dout_NF.
+  // Nothing, where it has kernels of its own; else forward and backward do nothing, and dup_NE is dout_NF.
+  virtual bool in_linears() const { return false; }
+  virtual kernels::Epilogue in_forward(const Tensor& /*out_NF*/) const { return {}; }
+  virtual kernels::Epilogue in_backward(const Tensor& /*up_NE*/) const { return {}; }
   virtual void forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) = 0;
   virtual void backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) = 0;
 };

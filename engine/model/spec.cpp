@@ -41,6 +41,26 @@ ModelSpec with_flash_attention(ModelSpec spec) {
   return spec;
 }
 
+ModelSpec with_norm_gradients_in_one_pass(ModelSpec spec) {
+  spec.norm = [](const std::string& name, std::int64_t width, float epsilon) {
+    return std::make_unique<LayerNormInOnePass>(name, width, epsilon);
+  };
+  return spec;
+}
+
+ModelSpec with_gelu_in_linears(ModelSpec spec) {
+  spec.activation = [] { return std::make_unique<GeluInLinears>(); };
+  return spec;
+}
+
+ModelSpec with_bias_gradients_in_matmuls(ModelSpec spec) {
+  spec.linear = [make = spec.linear](LinearConfig config) {
+    config.bias_gradient = bias_gradient_in_matmul;
+    return make(config);
+  };
+  return spec;
+}
+
 //@ model.llama: Llama is the same model with other pieces in the same places.
 ModelSpec with_llama_pieces(ModelSpec spec, float theta) {
   spec.norm = [](const std::string& name, std::int64_t width, float epsilon) {

@@ -3,7 +3,7 @@
 // A ModelSpec is a handful of functions that make pieces. The model asks them while it is built and never
 // looks behind them. dense_spec() is a model on one rank; tensor_parallel::parallel_spec() returns one
 // whose linears, embedding and loss are cut over a group. Llama's norms, rotary positions and SwiGLU are other
-// functions in the same places, and so is attention by tiles.
+// functions in the same places, and so are attention by tiles and GELU in the matmuls beside it.
 #pragma once
 
 #include "engine/model/pieces.hpp"
@@ -29,6 +29,17 @@ struct Sizes {
 enum class LinearRole : std::uint8_t { qkv, projection, up, down, head };
 const char* name_of(LinearRole role);
 
+// How a linear with a bias makes the gradients of both: the weight's is added to where `accumulate`, and so is the bias'.
+// The bias' sum is over the rows of bias_dy_RO. `scratch` is for reductions.
+struct BothGradients {
+  const Tensor &x_NI, &dy_NO, &bias_dy_RO;
+  const Tensor &dweight_OI, &dbias_O, &scratch;
+  bool accumulate_weight = false, accumulate_bias = false;
+};
+using BiasGradient = void (*)(device::Lane lane, const BothGradients& of);
+void bias_gradient_apart(device::Lane lane, const BothGradients& of);       // a kernel of its own
+void bias_gradient_in_matmul(device::Lane lane, const BothGradients& of);   // in the weight's, where that can: it adds to nothing
+
 struct LinearConfig {
   std::string name;       // "blocks.3.attention.qkv"
   LinearRole role = LinearRole::up;
@@ -39,6 +50,7 @@ struct LinearConfig {
   bool late_bias = false;  // the caller adds it
   float deviation = 0.02f;
   Parameter* tied_weight = nullptr;  // use this weight instead of an own one
+  BiasGradient bias_gradient = bias_gradient_apart;
 };
 
 struct AttentionConfig {
@@ -70,6 +82,12 @@ ModelSpec dense_spec();
 ModelSpec with_recomputed_attention(ModelSpec spec);
 // The same with attention that never has them as a whole.
 ModelSpec with_flash_attention(ModelSpec spec);
+// The same with norms that make both gradients in one pass.
+ModelSpec with_norm_gradients_in_one_pass(ModelSpec spec);
+// The same with GELU in the matmuls beside it.
+ModelSpec with_gelu_in_linears(ModelSpec spec);
+// The same with biases' gradients in their weights' matmuls. Of the spec that is used, so after what cuts its linears.
+ModelSpec with_bias_gradients_in_matmuls(ModelSpec spec);
 // The same with Llama's pieces: norms by RMS, SwiGLU, and positions as rotations of q and k with base `theta`. Heads of
 // k and v, and linears without biases, are Sizes.
 ModelSpec with_llama_pieces(ModelSpec spec, float theta);

@@ -200,7 +200,8 @@ class Writer {
     // Between kernels, shared by all blocks
     holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear
-    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a + all_rows);
+    const Q gradients = s_.activation_in_linears ? F_ : inner;
+    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + gradients) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }
   //@end

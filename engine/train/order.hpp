@@ -48,6 +48,9 @@ struct Choices {
   int limit = 0;                        // freed units in use before the host waits; 0: any number
   bool recompute = false;               // blocks, from their inputs
   bool flash_attention = false;         // by tiles, without the square of probabilities
+  bool gelu_in_linears = false;         // in the matmuls beside it; else kernels of their own
+  bool bias_gradients_in_matmuls = false;    // ... in those of their weights
+  bool norm_gradients_in_one_pass = false;   // a norm's two, from one reading
   bool recompute_attention = false;     // its probabilities alone, from q and k
   bool gradients_apart = false;         // weight gradients are made apart, and another kernel adds them
   bool synchronize = false;             // the host waits after each layer

@@ -76,6 +76,12 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        [](Choices& c, const std::string& v) {
          if (v == "alike") c.mistakes.model.push_back(forget_places);
        }},
+      {"kernels.fused",
+       [](Choices& c, const std::string& v) {
+         c.gelu_in_linears = v == "gelu" || v == "all";
+         c.bias_gradients_in_matmuls = v == "bias_gradients" || v == "all";
+         c.norm_gradients_in_one_pass = v == "norm_gradients" || v == "all";
+       }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},

@@ -26,6 +26,8 @@ model::ModelSpec spec_of(const config::RunConfig& config, const Choices& choices
   model::ModelSpec spec = model::dense_spec();
   if (choices.recompute_attention) spec = model::with_recomputed_attention(spec);
   if (choices.flash_attention) spec = model::with_flash_attention(spec);
+  if (choices.gelu_in_linears) spec = model::with_gelu_in_linears(spec);
+  if (choices.norm_gradients_in_one_pass) spec = model::with_norm_gradients_in_one_pass(spec);
   spec = model::with_dropout(spec, {config.hidden_dropout, config.attention_dropout});
   if (choices.mistakes.uncut) spec = choices.mistakes.uncut(spec);
   if (config.model.architecture == config::Architecture::llama) spec = model::with_llama_pieces(spec, static_cast<float>(config.model.rope_theta));
@@ -111,6 +113,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   if (choices.gradients_apart) spec = model::with_gradients_apart(spec);
   if (mistakes.pieces) spec = mistakes.pieces(spec, device, {*tp_group_, tp_stream_});
   if (instead.pieces && config.tp > 1) spec = instead.pieces(spec, device, {*tp_group_, tp_stream_});
+  if (choices.bias_gradients_in_matmuls) spec = model::with_bias_gradients_in_matmuls(spec);
   model_ = std::make_unique<model::Model>(spec, sizes, model::Stage{0, sizes.layers, true, true}, choices.unit);
   for (const auto& mistake : mistakes.model) mistake(*model_);
   draw_otherwise_ = mistakes.draw;

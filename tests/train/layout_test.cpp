@@ -204,6 +204,42 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
   }
 }
 
+// What a matmul does beside, and a norm in one pass, the host does with the same operations in the same order: under each
+// layout not a bit differs from what kernels of their own make, so neither do cut layers from whole ones more than these do.
+TEST(Fused, KernelsGiveOnTheHostTheBitsOfThoseApartInEveryFormOfAStep) {
+  struct Form {
+    int tp, fsdp, dp, micro_batches;
+    const char* fused;
+    const char* set;
+  };
+  const std::vector<Form> forms = {{1, 1, 1, 1, "all", ""}, {2, 2, 1, 2, "all", "tensor_parallel.sequence=cut"}, {2, 1, 1, 1, "gelu", ""}, {1, 2, 1, 2, "bias_gradients", ""},
+                                   {2, 2, 1, 1, "all", "activations.recompute=full"}, {1, 2, 1, 1, "norm_gradients", "fsdp.reshard=false"}, {4, 1, 2, 2, "all", "accumulate.reduce=last"},
+                                   {1, 1, 2, 2, "all", "accumulate.weight_gradient=apart"}, {2, 2, 1, 1, "all", "tensor_parallel.input_gradient_sum=awaited"},
+                                   {1, 2, 1, 1, "all", "fsdp.offload=parameters"}, {2, 1, 1, 2, "all", "attention.kernel=flash"}};
+  std::uint64_t seed = 0;
+  for (const Form& form : some_of(forms)) {
+    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.fused, ", ", form.set));
+    config::RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+    config.steps = 3;
+    config.micro_batches = form.micro_batches;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set));
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun apart = run_on_host(config, tokens);
+    ASSERT_EQ(apart.error, "");
+    ASSERT_TRUE(config::set_switch(config, base::text("kernels.fused=", form.fused)));
+    config.drain_seed = ++seed;
+    const HostRun fused = run_on_host(config, tokens);
+    ASSERT_EQ(fused.error, "");
+    EXPECT_EQ(fused.losses, apart.losses);
+    EXPECT_EQ(fused.norms, apart.norms);
+    EXPECT_EQ(fused.gradients, apart.gradients);
+    EXPECT_EQ(fused.masters, apart.masters);
+    EXPECT_NE(fused.program_hashes, apart.program_hashes) << "nothing was fused";
+  }
+}
+
 // Dropout under a layout is dropout on one rank: what may differ is rounding in fp64.
 TEST(Dropout, DropsInEveryLayoutWhatOneRankDrops) {
   struct Form {

@@ -76,12 +76,13 @@ std::map<plan::Held, base::Bytes> lines_of(const plan::Holding& holding) {
 }
 
 std::vector<config::RunConfig> models() {
-  config::RunConfig untied = small_config(1, 1), flash = small_config(1, 1);
+  config::RunConfig untied = small_config(1, 1), flash = small_config(1, 1), fused = small_config(1, 1);
+  fused.switches["kernels.fused"] = "all";
   untied.model.tied = false;
   untied.model.layers = 3;
   untied.model.vocab = 512;   // a root that is no smaller than a block, and fewer tokens than rows
   flash.attention = config::AttentionKind::flash;
-  return {small_config(1, 1), untied, flash, small_llama(1, 1)};
+  return {small_config(1, 1), untied, flash, fused, small_llama(1, 1)};
 }
 
 TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
