@@ -233,7 +233,7 @@ std::vector<Switch> make_table() {
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
-  row({.key = "kernels.fused", .values = {"none", "gelu", "bias_gradients", "norm_gradients", "all"}, .default_value = "none",
+  row({.key = "kernels.fused", .values = {"none", "gelu", "biases", "norms", "all"}, .default_value = "none",
        .sentence = "What has no kernel of its own, so that memory is read once less: GELU and its gradient (in the matmuls beside them), biases' gradients (in the matmuls of their weights), a norm's two gradients (one pass), or all of these.",
        .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {"architecture = llama"},
        .originals = {in_megatron("transformer/mlp.py", 275, 307, "bias_gelu_impl: a kernel between the matmuls, with the bias in it"),

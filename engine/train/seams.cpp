@@ -79,8 +79,8 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"kernels.fused",
        [](Choices& c, const std::string& v) {
          c.gelu_in_linears = v == "gelu" || v == "all";
-         c.bias_gradients_in_matmuls = v == "bias_gradients" || v == "all";
-         c.norm_gradients_in_one_pass = v == "norm_gradients" || v == "all";
+         c.bias_gradients_in_matmuls = v == "biases" || v == "all";
+         c.norm_gradients_in_one_pass = v == "norms" || v == "all";
        }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},

@@ -4,13 +4,14 @@
 // multiplies zeros draws less power and runs faster. Each op is issued 20 times after 3, back to back,
 // over as many different places as make 512 MiB, so that the cache does not stand in for memory. Time is the whole
 // run's on the GPU divided by 20; "span" is the median of what the device's own timing says of one op.
-// `kernel_bench flash` times those whose names have that word.
+// `kernel_bench flash` times those whose names have that word; `kernel_bench 'flash|gelu'`, one of these.
 // GB/s counts what must be moved once; "copy" is what the memory can do.
 // "on_host" is the CPU's update, in host memory, with the processors that this process may use but one, as a rank has it: with
 // so many of them at once as there are ranks (taskset -c), it gives the profile's curve "host".
 #include <algorithm>
 #include <cstdio>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,7 @@ class Bench {
   template <class Args, class Make>
   void time(const char* name, Bytes footprint, double bytes, double flops, void (*host)(const Args&),
             void (*cuda)(const Args&, const device::CudaQueue&), Make make) {
-    if (std::string(name).find(only_) == std::string::npos) return;
+    if (!asked_for(name)) return;
     const Bytes stride = (footprint + 255) / 256 * 256;
     const Bytes places = std::clamp<Bytes>((Bytes{512} << 20) / stride, 1, std::min<Bytes>(repeats, (pool_bytes - 2 * part_bytes) / stride));
     const auto run = [&](int count) {
@@ -92,6 +93,13 @@ class Bench {
     device_->synchronize();
   }
 
+  bool asked_for(const std::string& name) const {
+    std::istringstream words(only_);
+    for (std::string word; std::getline(words, word, '|');) {
+      if (name.find(word) != std::string::npos) return true;
+    }
+    return only_.empty();
+  }
   char* pool() { return pool_; }
   std::int32_t* tokens() { return tokens_; }
   device::Device& device() { return *device_; }

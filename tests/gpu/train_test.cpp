@@ -41,10 +41,7 @@ void expect_losses_of_host(const config::RunConfig& config, const TestTokens& to
 // tp, fsdp, whether tp ranks cut the tokens between the linears, and how much is dropped (by the same masks as on the host).
 class OnGpus : public testing::TestWithParam<std::tuple<int, int, bool, double>> {};
 
-TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
-  const auto [tp, fsdp, cut, dropout] = GetParam();
-  config::RunConfig config = cut ? with_tokens_cut(small_config(tp, fsdp)) : small_config(tp, fsdp);
-  config.hidden_dropout = config.attention_dropout = dropout;
+void expect_steps_of_meta_and_host(config::RunConfig config) {
   if (device::cuda_device_count() < config.ranks) {
     GTEST_SKIP() << "needs " << config.ranks << " GPUs, and there are " << device::cuda_device_count();
   }
@@ -69,6 +66,26 @@ TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
     if (me == 0) expect_losses_of_host(config, tokens, losses);
   });
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
+TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
+  const auto [tp, fsdp, cut, dropout] = GetParam();
+  config::RunConfig config = cut ? with_tokens_cut(small_config(tp, fsdp)) : small_config(tp, fsdp);
+  config.hidden_dropout = config.attention_dropout = dropout;
+  expect_steps_of_meta_and_host(config);
+}
+
+// What matmuls do beside, and norms in one pass; of two micro-batches the second adds to a bias' gradient.
+TEST(FusedOnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
+  for (const char* fused : {"gelu", "biases", "norms", "all"}) {
+    for (const auto& [tp, fsdp] : {std::pair{1, 1}, {1, 2}, {2, 1}}) {
+      SCOPED_TRACE(base::text(fused, ", tp ", tp, ", fsdp ", fsdp));
+      config::RunConfig config = small_config(tp, fsdp);
+      config.micro_batches = fsdp;
+      ASSERT_TRUE(config::set_switch(config, base::text("kernels.fused=", fused)));
+      expect_steps_of_meta_and_host(config);
+    }
+  }
 }
 
 // ---- Gradients that cross the network in bf16 -------------------------------------------------
