@@ -5,8 +5,9 @@
 // Shapes are those of gpt-1.3b with 8192 tokens on a GPU, types those of the engine: bf16 in, bf16 out, f32 for weight gradients.
 // Numbers are random, for a GPU that multiplies zeros draws less power and runs faster. Each of the first eight
 // algorithms runs 3 times and then 12 times between two marks, the list four times over; what is printed is the least of the
-// four. Of each shape also what it is with the epilogues of kernels/cuda/gemm.cu, and with fewer multiprocessors promised
-// to the heuristic (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET), as where a collective has the rest.
+// four. Of each shape also what it is with the epilogues of kernels/cuda/gemm.cu; all of that once more while 24 blocks as large
+// as NCCL's stay on multiprocessors of their own and do nothing ("held"), and then also with so many fewer promised to the
+// heuristic (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET).
 #include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
@@ -34,6 +35,15 @@ __global__ void randomise(__nv_bfloat16* to, std::int64_t count) {
   }
 }
 
+// Blocks of NCCL's size that stay until they are told to end.
+constexpr int held_blocks = 24, held_threads = 640, held_bytes = 104 << 10;
+__global__ void hold(volatile int* words) {
+  if (threadIdx.x == 0) {
+    atomicAdd_system(const_cast<int*>(words) + 1, 1);
+    while (words[0] == 0) __nanosleep(1000);
+  }
+}
+
 enum class Beside { nothing, bias, gelu, gelu_gradient, sums };
 struct Shape {
   const char* name;
@@ -51,7 +61,29 @@ struct Bench {
   char *a, *b, *c, *aux, *workspace;
   cudaEvent_t begin, end;
 
-  void time(const Shape& s, int multiprocessors) {
+  volatile int* words;   // pinned: whether to end, and how many hold
+  cudaStream_t stream, other;
+
+  void start_holding() {
+    words[0] = words[1] = 0;
+    hold<<<held_blocks, held_threads, held_bytes, other>>>(words);
+    CHECK(cudaGetLastError());
+    while (words[1] < held_blocks) {
+    }
+  }
+  void stop_holding() {
+    words[0] = 1;
+    CHECK(cudaStreamSynchronize(other));
+  }
+
+  void time(const Shape& s, int multiprocessors, bool held) {
+    CHECK(cudaDeviceSynchronize());
+    if (held) start_holding();
+    measure(s, multiprocessors, held);
+    if (held) stop_holding();
+  }
+
+  void measure(const Shape& s, int multiprocessors, bool held) {
     cublasLtMatmulDesc_t product;
     CHECK(cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     const auto set = [&](cublasLtMatmulDescAttributes_t what, auto value) { CHECK(cublasLtMatmulDescSetAttribute(product, what, &value, sizeof(value))); };
@@ -97,13 +129,13 @@ struct Bench {
       for (int i = 0; i < count; ++i) {
         const auto run = [&](int times) {
           for (int t = 0; t < times; ++t) {
-            CHECK(cublasLtMatmul(handle, product, &one, b, left, a, right, &zero, c, result, c, result, &answers[i].algo, workspace, workspace_bytes, nullptr));
+            CHECK(cublasLtMatmul(handle, product, &one, b, left, a, right, &zero, c, result, c, result, &answers[i].algo, workspace, workspace_bytes, stream));
           }
         };
         run(warm_ups);
-        CHECK(cudaEventRecord(begin));
+        CHECK(cudaEventRecord(begin, stream));
         run(repeats);
-        CHECK(cudaEventRecord(end));
+        CHECK(cudaEventRecord(end, stream));
         CHECK(cudaEventSynchronize(end));
         float ms;
         CHECK(cudaEventElapsedTime(&ms, begin, end));
@@ -111,7 +143,7 @@ struct Bench {
       }
     }
     const int winner = static_cast<int>(std::min_element(best, best + count) - best);
-    std::printf("%-34s sms %3d  first %7.1f us %4.0f TFLOP/s  best (no. %d) %7.1f us  %+5.1f %%  all", s.name, multiprocessors, 1e3 * best[0],
+    std::printf("%-34s %s sms %3d  first %7.1f us %4.0f TFLOP/s  best (no. %d) %7.1f us  %+5.1f %%  all", s.name, held ? "held" : "free", multiprocessors, 1e3 * best[0],
                 2e-9 * static_cast<double>(s.m * s.n * s.k) / best[0], winner + 1, 1e3 * best[winner], 100 * (best[winner] / best[0] - 1));
     for (int i = 0; i < count; ++i) std::printf(" %.0f", 1e3 * best[i]);
     std::printf("\n");
@@ -128,6 +160,12 @@ int main() {
   for (char* place : {bench.a, bench.b, bench.c, bench.aux}) randomise<<<2048, 256>>>(reinterpret_cast<__nv_bfloat16*>(place), large / 2);
   CHECK(cudaEventCreate(&bench.begin));
   CHECK(cudaEventCreate(&bench.end));
+  CHECK(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking));
+  CHECK(cudaStreamCreateWithFlags(&bench.other, cudaStreamNonBlocking));
+  int* words;
+  CHECK(cudaMallocHost(&words, 2 * sizeof(int)));
+  bench.words = words;
+  CHECK(cudaFuncSetAttribute(hold, cudaFuncAttributeMaxDynamicSharedMemorySize, held_bytes));
   struct Linear {
     const char* names[4];
     std::int64_t out, in;
@@ -137,14 +175,18 @@ int main() {
                             {{"projection forward", "projection input gradient", "projection weight gradient", "projection both gradients"}, D, D, false, false},
                             {{"up forward", "up input gradient", "up weight gradient", "up both gradients"}, F, D, true, false},
                             {{"down forward", "down input gradient", "down weight gradient", "down both gradients"}, D, F, false, true}};
-  for (const int sms : {0, 108}) {
+  struct Way {
+    int sms;
+    bool held;
+  };
+  for (const auto& [sms, held] : {Way{0, false}, Way{0, true}, Way{108, true}, Way{108, false}}) {
     for (const Linear& l : linears) {
-      bench.time({l.names[0], N, l.out, l.in, false, true, false, l.before || l.out == D ? Beside::nothing : Beside::bias}, sms);
-      if (l.activated) bench.time({"up forward, gelu", N, l.out, l.in, false, true, false, Beside::gelu}, sms);
-      bench.time({l.names[1], N, l.in, l.out, false, false, false, Beside::nothing}, sms);
-      if (l.before) bench.time({"down input gradient, gelu'", N, l.in, l.out, false, false, false, Beside::gelu_gradient}, sms);
-      bench.time({l.names[2], l.out, l.in, N, true, false, true, Beside::nothing}, sms);
-      bench.time({l.names[3], l.out, l.in, N, true, false, true, Beside::sums}, sms);
+      bench.time({l.names[0], N, l.out, l.in, false, true, false, l.before || l.out == D ? Beside::nothing : Beside::bias}, sms, held);
+      if (l.activated) bench.time({"up forward, gelu", N, l.out, l.in, false, true, false, Beside::gelu}, sms, held);
+      bench.time({l.names[1], N, l.in, l.out, false, false, false, Beside::nothing}, sms, held);
+      if (l.before) bench.time({"down input gradient, gelu'", N, l.in, l.out, false, false, false, Beside::gelu_gradient}, sms, held);
+      bench.time({l.names[2], l.out, l.in, N, true, false, true, Beside::nothing}, sms, held);
+      bench.time({l.names[3], l.out, l.in, N, true, false, true, Beside::sums}, sms, held);
     }
   }
   return 0;
