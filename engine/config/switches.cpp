@@ -233,13 +233,14 @@ std::vector<Switch> make_table() {
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
-  row({.key = "kernels.fused", .values = {"none", "gelu", "biases", "norms", "all"}, .default_value = "none",
-       .sentence = "What has no kernel of its own, so that memory is read once less: GELU and its gradient (in the matmuls beside them), biases' gradients (in the matmuls of their weights), a norm's two gradients (one pass), or all of these.",
+  row({.key = "kernels.fused", .values = {"none", "gelu", "biases", "norms", "loss", "all"}, .default_value = "none",
+       .sentence = "What has no kernel of its own, so that memory is read once less: GELU and its gradient (in the matmuls beside them), biases' gradients (in the matmuls of their weights), a norm's two gradients (one pass), the loss and its gradient (one kernel, where the vocabulary is not cut), or all of these.",
        .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {"architecture = llama"},
        .originals = {in_megatron("transformer/mlp.py", 275, 307, "bias_gelu_impl: a kernel between the matmuls, with the bias in it"),
                      in_megatron("tensor_parallel/layers.py", 783, 783, "grad_bias: a kernel that sums grad_output"),
-                     in_megatron("fusions/fused_layer_norm.py", 131, 147, "FastLayerNormFN: forward and backward of a norm in a kernel each")},
-       .megatron = "--no-bias-gelu-fusion, --no-persist-layer-norm; with Transformer Engine, its own kernels", .pytorch = "torch.compile, for what lies between matmuls", .note = "rooms/kernels#fused",
+                     in_megatron("fusions/fused_layer_norm.py", 131, 147, "FastLayerNormFN: forward and backward of a norm in a kernel each"),
+                     in_megatron("fusions/fused_cross_entropy.py", 87, 133, "_VocabParallelCrossEntropy: what lies between its collectives is compiled into one kernel each")},
+       .megatron = "--no-bias-gelu-fusion, --no-persist-layer-norm, --cross-entropy-loss-fusion; with Transformer Engine, its own kernels", .pytorch = "torch.compile, for what lies between matmuls", .note = "rooms/kernels#fused",
        .moves = {"--model gpt-124m --fsdp 2 --sequences 32", "all", 5},
        .still = {"--model gpt-6.9b --fsdp 8 --sequences 8 --sequence 256", "all", 0.5}});
 

@@ -35,4 +35,13 @@ void CrossEntropy::forward_backward(Call ctx, const Tensor& logit_NV, const Batc
   passes_.gradient(ctx, logit_NV, batch, scale, loss, accumulate);
 }
 
+void CrossEntropyInOne::allocate(Context& ctx) { loss_N_ = allocate_statistic(ctx, {ctx.batch.tokens()}, "loss.per_token"); }
+
+void CrossEntropyInOne::forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale, const Tensor& loss,
+                                         bool accumulate) {
+  program::Part part(ctx.device.recorder(), "cross_entropy");
+  kernels::cross_entropy(ctx.compute, logit_NV, batch.target_N, scale, loss_N_);
+  kernels::sum(ctx.compute, loss_N_, scale, loss, accumulate);
+}
+
 }  // namespace shardbook::model

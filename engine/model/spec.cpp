@@ -48,6 +48,11 @@ ModelSpec with_norm_gradients_in_one_pass(ModelSpec spec) {
   return spec;
 }
 
+ModelSpec with_loss_in_one(ModelSpec spec) {
+  spec.loss = [](std::int64_t) { return std::make_unique<CrossEntropyInOne>(); };
+  return spec;
+}
+
 ModelSpec with_gelu_in_linears(ModelSpec spec) {
   spec.activation = [] { return std::make_unique<GeluInLinears>(); };
   return spec;

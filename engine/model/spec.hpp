@@ -84,6 +84,8 @@ ModelSpec with_recomputed_attention(ModelSpec spec);
 ModelSpec with_flash_attention(ModelSpec spec);
 // The same with norms that make both gradients in one pass.
 ModelSpec with_norm_gradients_in_one_pass(ModelSpec spec);
+// The same with a loss that is one kernel. A vocabulary that is cut needs more, so before what cuts it.
+ModelSpec with_loss_in_one(ModelSpec spec);
 // The same with GELU in the matmuls beside it.
 ModelSpec with_gelu_in_linears(ModelSpec spec);
 // The same with biases' gradients in their weights' matmuls. Of the spec that is used, so after what cuts its linears.

@@ -196,7 +196,7 @@ class Writer {
     holds(Held::attention_kept, kind, kept * (N * E * a + (s_.flash ? N * H * four : s_.recompute_attention ? Q{0} : square)));
     holds(Held::block_kept, kind, kept * (3 * R * D * a + N * (I + inner) * a + 2 * (R * bytes(4 * statistics_))));
     holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + N * V_ * a);
-    holds(Held::loss, kind, 4 * (N * four));
+    holds(Held::loss, kind, s_.loss_in_one ? N * four : 4 * (N * four));
     // Between kernels, shared by all blocks
     holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear

@@ -27,6 +27,7 @@ struct Shapes {
   bool llama = false;              // RMS norms, a gated MLP, no biases, no table of positions; else GPT-2's
   bool flash = false;              // attention that keeps no square
   bool activation_in_linears = false;   // its gradient is made where it is wanted
+  bool loss_in_one = false;             // keeps no maximum and no sums
   // A micro-batch of a rank, and how many there are in a step
   std::int64_t sequences = 0;      // of `positions` tokens
   std::int64_t micro_batches = 1;

@@ -51,6 +51,7 @@ struct Choices {
   bool gelu_in_linears = false;         // in the matmuls beside it; else kernels of their own
   bool bias_gradients_in_matmuls = false;    // ... in those of their weights
   bool norm_gradients_in_one_pass = false;   // a norm's two, from one reading
+  bool loss_in_one = false;                  // of a vocabulary that is not cut
   bool recompute_attention = false;     // its probabilities alone, from q and k
   bool gradients_apart = false;         // weight gradients are made apart, and another kernel adds them
   bool synchronize = false;             // the host waits after each layer

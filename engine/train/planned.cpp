@@ -27,6 +27,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.llama = config.model.architecture == config::Architecture::llama;
   shapes.flash = choices.flash_attention;
   shapes.activation_in_linears = choices.gelu_in_linears;
+  shapes.loss_in_one = choices.loss_in_one && config.tp == 1;
   shapes.sequences = config.sequences_per_micro_batch();
   shapes.micro_batches = config.micro_batches;
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;

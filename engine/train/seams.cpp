@@ -80,6 +80,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        [](Choices& c, const std::string& v) {
          c.gelu_in_linears = v == "gelu" || v == "all";
          c.bias_gradients_in_matmuls = v == "biases" || v == "all";
+         c.loss_in_one = v == "loss" || v == "all";
          c.norm_gradients_in_one_pass = v == "norms" || v == "all";
        }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},

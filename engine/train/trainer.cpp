@@ -27,6 +27,7 @@ model::ModelSpec spec_of(const config::RunConfig& config, const Choices& choices
   if (choices.recompute_attention) spec = model::with_recomputed_attention(spec);
   if (choices.flash_attention) spec = model::with_flash_attention(spec);
   if (choices.gelu_in_linears) spec = model::with_gelu_in_linears(spec);
+  if (choices.loss_in_one) spec = model::with_loss_in_one(spec);
   if (choices.norm_gradients_in_one_pass) spec = model::with_norm_gradients_in_one_pass(spec);
   spec = model::with_dropout(spec, {config.hidden_dropout, config.attention_dropout});
   if (choices.mistakes.uncut) spec = choices.mistakes.uncut(spec);

@@ -303,6 +303,8 @@ void ends(Bench& bench) {
   bench.time<CrossEntropyGradientArgs>("cross_entropy_gradient", logits, 2.0 * logits, 0, &host::cross_entropy_gradient,
       &cuda::cross_entropy_gradient, [=](char* p) {
         return CrossEntropyGradientArgs{p, stats, stats + N, tokens + N, stats + 3 * N, N, V, 0, 1.0f / N, DType::bf16}; });
+  bench.time<CrossEntropyArgs>("beside: cross_entropy, in one", logits, 2.0 * logits, 0, &host::cross_entropy, &cuda::cross_entropy,
+      [=](char* p) { return CrossEntropyArgs{p, tokens + N, stats + 3 * N, N, V, 1.0f / N, DType::bf16}; });
   // A block's shard over 8 ranks, and a whole embedding's.
   for (const std::int64_t n : {12 * D * D / 8, V * D}) {
     bench.time<SumOfSquaresArgs>(n == V * D ? "sum_of_squares, embedding" : "sum_of_squares, block/8", n * 4, n * 4.0, 0,

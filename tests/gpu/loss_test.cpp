@@ -77,6 +77,51 @@ TEST_F(Loss, CrossEntropyOfLargeVocabularyEqualsItsHostReference) {
   }
 }
 
+// In one kernel, beside the three passes' own errors: a thread moves its sum to a larger maximum at most once a pack, and once
+// more to the row's; each time by an exponential and a product.
+void expect_cross_entropy_in_one(std::int64_t tokens, std::int64_t vocab, DType dtype) {
+  SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << tokens << " x " << vocab);
+  Gpu::get().reset();
+  Numbers logit(normal(tokens * vocab, 3), dtype), loss(unwritten(tokens), DType::f32);
+  const Numbers before = logit;
+  std::vector<std::int32_t> targets;
+  std::uniform_int_distribution<int> draw(0, static_cast<int>(vocab) - 1);
+  for (std::int64_t n = 0; n < tokens; ++n) targets.push_back(draw(generator()));
+  targets.front() = 0;
+  targets.back() = static_cast<std::int32_t>(vocab) - 1;
+  Integers target(targets);
+  const float scale = 0.25f;
+  run_both([&](bool gpu) {
+    return kernels::CrossEntropyArgs{logit.at(gpu), target.at(gpu), loss.at(gpu), tokens, vocab, scale, gpu ? dtype : DType::f64};
+  }, &kernels::host::cross_entropy, &kernels::cuda::cross_entropy);
+
+  std::vector<double> most(tokens, -1e300), widest(tokens), sums(tokens);
+  for (std::int64_t i = 0; i < tokens * vocab; ++i) most[i / vocab] = std::max(most[i / vocab], before[i]);
+  for (std::int64_t i = 0; i < tokens * vocab; ++i) {
+    widest[i / vocab] = std::max(widest[i / vocab], most[i / vocab] - before[i]);
+    sums[i / vocab] += std::exp(before[i] - most[i / vocab]);
+  }
+  const auto error_of_exponential = [&](std::int64_t n) { return (widest[n] + 2 * (2 + 1.173 * widest[n])) * unit_f32; };
+  const double packs = std::ceil(static_cast<double>(vocab) / 512), depth = block_depth(vocab, 512);
+  const auto error_of_sum = [&](std::int64_t n) { return (packs + 2) * (error_of_exponential(n) + unit_f32) + gamma(depth); };
+  expect_within(loss, [&](std::size_t n) {
+    const std::int64_t row = static_cast<std::int64_t>(n);
+    return error_of_sum(row) + 4 * unit_f32 * (std::abs(std::log(sums[n])) + std::abs(before[row * vocab + targets[n]] - most[n]));
+  });
+  expect_within(logit, [&](std::size_t i) {
+    const std::int64_t n = static_cast<std::int64_t>(i) / vocab;
+    const double probability = std::exp(before[i] - most[n]) / sums[n] * scale;
+    const bool is_target = static_cast<std::int64_t>(i) % vocab == targets[static_cast<std::size_t>(n)];
+    return probability * (error_of_exponential(n) + error_of_sum(n) + 4 * unit_f32) + (is_target ? unit_f32 * scale : 0);
+  });
+}
+
+TEST_F(Loss, CrossEntropyInOneEqualsItsHostReference) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t vocab : {1, 7, 256, 1003, 50304, 50257}) expect_cross_entropy_in_one(9, vocab, dtype);
+  }
+}
+
 TEST_F(Loss, SumHasOneOrderAndIsExactOnSmallIntegers) {
   for (const std::int64_t n : {1, 31, 1024, 8192, 50001}) {
     SCOPED_TRACE(n);

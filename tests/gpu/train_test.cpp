@@ -77,11 +77,12 @@ TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
 
 // What matmuls do beside, and norms in one pass; of two micro-batches the second adds to a bias' gradient.
 TEST(FusedOnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
-  for (const char* fused : {"gelu", "biases", "norms", "all"}) {
+  for (const char* fused : {"gelu", "biases", "norms", "loss", "all"}) {
     for (const auto& [tp, fsdp] : {std::pair{1, 1}, {1, 2}, {2, 1}}) {
       SCOPED_TRACE(base::text(fused, ", tp ", tp, ", fsdp ", fsdp));
       config::RunConfig config = small_config(tp, fsdp);
       config.micro_batches = fsdp;
+      if (tp > 1 && std::string(fused) == "loss") continue;   // a vocabulary that is cut
       ASSERT_TRUE(config::set_switch(config, base::text("kernels.fused=", fused)));
       expect_steps_of_meta_and_host(config);
     }

@@ -91,6 +91,7 @@ class Record : public ::testing::Test {
     cross_entropy_max(s, x, stat);
     cross_entropy_sums(s, x, stat, index, 0, f32({2, 6}));
     cross_entropy_gradient(s, x, stat, f32({2, 6}), index, 0, 1, stat);
+    cross_entropy(s, x, index, 1, stat);
     sum(s, stat, 1, one, false);
     sum_of_squares(s, row, 0, 0, 10, one, scratch, false);
     clip_factor(s, one, 1, one, one);
@@ -101,7 +102,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 52;
+  static constexpr std::size_t op_count = 53;
 
   device::MetaDevice device_;
   device::Stream& stream_;

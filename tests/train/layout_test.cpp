@@ -212,7 +212,7 @@ TEST(Fused, KernelsGiveOnTheHostTheBitsOfThoseApartInEveryFormOfAStep) {
     const char* fused;
     const char* set;
   };
-  const std::vector<Form> forms = {{1, 1, 1, 1, "all", ""}, {2, 2, 1, 2, "all", "tensor_parallel.sequence=cut"}, {2, 1, 1, 1, "gelu", ""}, {1, 2, 1, 2, "biases", ""},
+  const std::vector<Form> forms = {{1, 1, 1, 1, "all", ""}, {2, 2, 1, 2, "all", "tensor_parallel.sequence=cut"}, {2, 1, 1, 1, "gelu", ""}, {1, 2, 1, 2, "biases", ""}, {1, 2, 1, 2, "loss", ""},
                                    {2, 2, 1, 1, "all", "activations.recompute=full"}, {1, 2, 1, 1, "norms", "fsdp.reshard=false"}, {4, 1, 2, 2, "all", "accumulate.reduce=last"},
                                    {1, 1, 2, 2, "all", "accumulate.weight_gradient=apart"}, {2, 2, 1, 1, "all", "tensor_parallel.input_gradient_sum=awaited"},
                                    {1, 2, 1, 1, "all", "fsdp.offload=parameters"}, {2, 1, 1, 2, "all", "attention.kernel=flash"}};

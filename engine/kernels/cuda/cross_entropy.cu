@@ -3,6 +3,9 @@
 // A row of logits (100 KB at V = 50304 in bf16) is too long for registers, so a block goes over it once a
 // step: maximum, sum of exponentials, gradient in place. Source of the three steps:
 // Megatron-LM@d98e8a64, megatron/core/tensor_parallel/cross_entropy.py.
+// Where the whole vocabulary is here nobody waits between them, and one kernel does all: each thread keeps a maximum and a
+// sum relative to it, as attention by tiles does, so a row is read once; and once more for its gradient, soon enough to
+// come from the cache. That is llm.c's way (karpathy/llm.c @f1e2ace6, llmc/fused_classifier.cuh).
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/exponential.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
@@ -83,6 +86,43 @@ __global__ void __launch_bounds__(row_threads) gradient_kernel(CrossEntropyGradi
   }
 }
 
+template <class T, int N>
+__global__ void __launch_bounds__(row_threads) whole_kernel(CrossEntropyArgs args) {
+  __shared__ float slots[2][warp_size];
+  T* row = static_cast<T*>(args.logit_NV) + blockIdx.x * args.vocab;
+  const std::int64_t target = args.target_N[blockIdx.x];
+
+  // This thread's maximum, and its sum of exponentials relative to that
+  float largest = Larger::neutral, sum = 0.0f;
+  for_packs<N>(static_cast<const T*>(row), args.vocab, [&](std::int64_t, const float(&value)[N]) {
+    float most = value[0];
+#pragma unroll
+    for (int i = 1; i < N; ++i) most = fmaxf(most, value[i]);
+    if (most > largest) {
+      sum *= exponential<T>(largest - most);
+      largest = most;
+    }
+#pragma unroll
+    for (int i = 0; i < N; ++i) sum += exponential<T>(value[i] - largest);
+  });
+
+  // The row's; a thread without numbers has −∞, and counts for nothing
+  const float row_max = over_block<Larger>(largest, slots[0]);
+  sum = over_block<Plus>(largest == Larger::neutral ? 0.0f : sum * exponential<T>(largest - row_max), slots[1]);
+
+  // Every thread reads what it writes itself, but for the target's logit, which is needed before it is overwritten
+  if (threadIdx.x == 0) static_cast<float*>(args.loss_N)[blockIdx.x] = logf(sum) - (static_cast<float>(row[target]) - row_max);
+  __syncthreads();
+  const float scale_over_sum = args.scale / sum;
+  for_packs<N>(static_cast<const T*>(row), args.vocab, [&](std::int64_t column, float(&value)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      value[i] = exponential<T>(value[i] - row_max) * scale_over_sum - (column + i == target ? args.scale : 0.0f);
+    }
+    store<N>(row + column, value);
+  });
+}
+
 }  // namespace
 
 void cross_entropy_max(const CrossEntropyMaxArgs& args, const device::CudaQueue& queue) {
@@ -119,6 +159,17 @@ void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::
     });
   });
   check_launch("cross_entropy_gradient");
+}
+
+void cross_entropy(const CrossEntropyArgs& args, const device::CudaQueue& queue) {
+  if (args.tokens <= 0) return;
+  with_type(args.dtype, "cross_entropy", [&](auto zero) {
+    using T = decltype(zero);
+    with_width<T>(rows_are_wide<T>(args.vocab, {args.logit_NV}), [&](auto pack) {
+      whole_kernel<T, pack.value><<<grid_of(args.tokens, "cross_entropy"), row_threads, 0, stream_of(queue)>>>(args);
+    });
+  });
+  check_launch("cross_entropy");
 }
 
 }  // namespace shardbook::kernels::cuda
