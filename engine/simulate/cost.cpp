@@ -214,6 +214,13 @@ double CostModel::bus_ns(const program::OpDesc& desc, const program::Catalogue& 
   return bytes == 0 || curve == profile_.kernels.end() ? 0 : at(curve->second, bytes);
 }
 
+double CostModel::epilogue_ns(const program::OpDesc& desc) const {
+  if (!std::string_view(desc.name).starts_with("linear_gelu_")) return 0;
+  const program::BufferUse& other = desc.uses[desc.use_count - 1u];
+  const auto curve = profile_.kernels.find(desc.name);
+  return curve != profile_.kernels.end() ? at(curve->second, other.end - other.begin) : static_cast<double>(other.end - other.begin) / profile_.device.memory_bytes_per_ns;
+}
+
 double CostModel::host_work_ns(const program::OpDesc& desc) const {
   auto curve = profile_.kernels.find(desc.name);
   if (curve == profile_.kernels.end()) curve = profile_.kernels.find(program::name_of(OpKind::host));
@@ -273,7 +280,7 @@ double CostModel::op_ns(const program::OpDesc& desc, const program::Catalogue& c
   if (desc.kind == OpKind::gemm) {
     // What it writes or adds to may be wider than its type: then memory is the bound.
     const double memory_ns = static_cast<double>(desc.bytes_read + desc.bytes_written) / profile_.device.memory_bytes_per_ns;
-    return std::max(gemm_ns(desc.gemm, desc.dtype), memory_ns);
+    return std::max(gemm_ns(desc.gemm, desc.dtype) + epilogue_ns(desc), memory_ns);
   }
   if (desc.kind == OpKind::attention) return attention_ns(desc);
   if (desc.kind == OpKind::host) return host_work_ns(desc);

@@ -102,6 +102,9 @@ class CostModel {
   // The part of the power limit that it draws: clock.hpp.
   double power(const program::OpDesc& desc, double ns) const;
   double kernel_ns(const program::OpDesc& desc) const;
+  // What a matmul takes longer for a matrix that GELU beside it reads or writes: by its op's name, over that one's bytes,
+  // where the profile lists it; else as long as memory needs. What else a matmul does beside is free.
+  double epilogue_ns(const program::OpDesc& desc) const;
   double attention_ns(const program::OpDesc& desc) const;
   double host_work_ns(const program::OpDesc& desc) const;
   double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;

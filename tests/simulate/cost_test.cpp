@@ -67,6 +67,20 @@ TEST(CostModel, NeverLetsAMatmulBeatItsPeakOrItsMemory) {
   }
 }
 
+// Of the other matrix memory's time; or what was measured, over its bytes. A bias' gradient is free.
+TEST(CostModel, AddsToAMatmulWhatItsEpilogueMovesMore) {
+  Profile profile = model().profile();
+  const base::Bytes other = base::Bytes{2} * 8192 * 8192;
+  const auto ns = [&](const char* name) {
+    OpDesc desc(name, OpKind::gemm, DType::bf16);
+    return CostModel(profile).op_ns(desc.size({8192, 8192, 2048, 1}).reads({0, 0, 1 << 20, 0}).writes({1, 0, other, 0}), {});
+  };
+  EXPECT_NEAR(ns("linear_gelu_forward") - ns("linear_forward"), static_cast<double>(other) / profile.device.memory_bytes_per_ns, 1e-6);
+  EXPECT_DOUBLE_EQ(ns("linear_both_gradients"), ns("linear_weight_gradient"));
+  profile.kernels["linear_gelu_input_gradient"] = {{other / 2, 5000}, {other, 10000}};
+  EXPECT_NEAR(ns("linear_gelu_input_gradient") - ns("linear_input_gradient"), 10000, 1e-6);
+}
+
 TEST(CostModel, LosesTimeToALastWaveThatIsNotFull) {
   Profile profile = model().profile();
   profile.gemm[DType::bf16].points.clear();
