@@ -89,6 +89,15 @@ Status check_model(const RunConfig& config) {
   return Done{};
 }
 
+// What cuBLASLt's epilogues ask of GELU's matrices, as this rank has them.
+Status check_fused(const RunConfig& config) {
+  const std::string fused = switch_value(config, "kernels.fused");
+  const int width = config.model.ffn_width / config.tp;
+  if (config.device != DeviceKind::cuda || (fused != "gelu" && fused != "all") || width % 8 == 0) return Done{};
+  return Error{text("--set kernels.fused=", fused, " on --device cuda wants rows of the MLP that divide by 8, and with --ffn-width ", config.model.ffn_width,
+                    " over --tp ", config.tp, " they have ", width, " numbers: change --ffn-width, or leave the switch out")};
+}
+
 // tp, fsdp and ranks from those of them that were asked for.
 Status settle_layout(RunConfig& config, int gpus) {
   const bool tp_asked = config.was_asked("tp");
@@ -292,6 +301,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = settle_checkpoints(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();
+  if (Status status = check_fused(config); !status) return status.as_error();
   if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
     config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");
   }

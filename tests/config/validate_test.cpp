@@ -148,6 +148,18 @@ TEST(Validate, RefusesHeadsAndAttentionThatDoNotFit) {
   EXPECT_EQ(error_of({{"device", "host"}, {"attention", "flash"}, {"precision", "fp32"}}), "");
 }
 
+TEST(Validate, RefusesGeluInMatmulsOfRowsThatAreNoMultipleOfEight) {
+  for (const char* fused : {"gelu", "biases", "all"}) {
+    const bool refused = std::string(fused) != "biases";
+    const std::string set = std::string("kernels.fused=") + fused;
+    EXPECT_EQ(error_of({{"device", "cuda"}, {"tp", "1"}, {"ffn-width", "500"}, {"set", set}}, 1),
+              !refused ? "" : "--set " + set + " on --device cuda wants rows of the MLP that divide by 8, and with --ffn-width 500 over --tp 1 they have 500 numbers: "
+                              "change --ffn-width, or leave the switch out");
+    EXPECT_EQ(error_of({{"device", "host"}, {"ffn-width", "500"}, {"set", set}}), "");
+    EXPECT_EQ(error_of({{"device", "cuda"}, {"tp", "1"}, {"ffn-width", "504"}, {"set", set}}, 1), "");
+  }
+}
+
 TEST(Validate, GrowsABatchThatWasNotAskedForAndSaysSo) {
   const RunConfig config = validate(asking({{"fsdp", "3"}}), 0).value();
   EXPECT_EQ(config.sequences, 18);

@@ -136,6 +136,33 @@ void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) 
   expect_gradients(part->parameters(), whole->parameters());
 }
 
+// GELU in the matmul of what is cut in its outputs, its gradient in that of what is cut in its inputs; and the matmul whose
+// result is summed over ranks has neither.
+void compare_epilogues(Bench& bench) {
+  const model::LinearConfig of_up{"up", model::LinearRole::up, D, {2 * D}}, of_down{"down", model::LinearRole::down, 2 * D, {D}, true, true};
+  const auto up = bench.dense.linear(of_up), my_up = bench.parallel.linear(of_up), down = bench.dense.linear(of_down), my_down = bench.parallel.linear(of_down);
+  for (const auto& linear : {up.get(), my_up.get(), down.get(), my_down.get()}) provide(bench.rank.device, linear->parameters(), integer_weight);
+  const auto columns = my_columns({2 * D}, bench.ranks(), bench.me());
+  const std::int64_t mine = my_up->outputs();
+  using kernels::Beside;
+
+  const Tensor x = bench.integers({N, D}, "x", 1), y = bench.make({N, 2 * D}, "y"), out = bench.make({N, 2 * D}, "out"), my_y = bench.make({N, mine}, "my_y"), my_out = bench.make({N, mine}, "my_out");
+  up->forward(bench.ctx, x, y, {Beside::gelu, out});
+  my_up->forward(bench.ctx, x, my_y, {Beside::gelu, my_out});
+  const Tensor dy = bench.integers({N, D}, "dy", 2), dout = bench.make({N, 2 * D}, "dout"), my_dout = bench.make({N, mine}, "my_dout");
+  down->input_gradient(bench.ctx, dy, dout, {Beside::gelu_gradient, y});
+  my_down->input_gradient(bench.ctx, dy, my_dout, {Beside::gelu_gradient, my_y});
+  bench.rank.device.synchronize();
+  expect_equal(my_y, pick_columns(bench, y, columns, "picked_y"), "y");
+  expect_equal(my_out, pick_columns(bench, out, columns, "picked_out"), "gelu(y)");
+  expect_equal(my_dout, pick_columns(bench, dout, columns, "picked_dout"), "dout");
+
+  if (bench.ranks() == 1) return;
+  const Tensor dx = bench.make({N, D}, "dx");
+  EXPECT_THROW(my_down->forward(bench.ctx, my_out, dx, {Beside::gelu, bench.make({N, D}, "refused")}), base::Failure);
+  EXPECT_THROW(my_up->input_gradient(bench.ctx, my_dout, dx, {Beside::gelu_gradient, bench.make({N, D}, "refused")}), base::Failure);
+}
+
 // What tp ranks hold alike has summands for gradients where each sees its rows alone.
 void sum_partial_gradients(Bench& bench, const std::vector<model::Parameter*>& parameters) {
   bench.rank.device.synchronize();
@@ -181,6 +208,8 @@ void compare_linear_of_rows(Bench& bench, const model::LinearConfig& config, boo
   expect_equal(my_dx, cuts_inputs ? pick_columns(bench, dx, in_columns, "picked_dx") : pick_rows(bench, dx), "dx");
   expect_gradients(part->parameters(), whole->parameters());
 }
+
+TEST_P(TensorParallel, AppliesGeluInTheMatmulsThatAreCutAndRefusesItBeforeASum) { run(compare_epilogues); }
 
 TEST_P(TensorParallel, OfRowsAColumnParallelLinearGathersThemAndScattersTheirGradient) {
   run([](Bench& bench) { compare_linear_of_rows(bench, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
