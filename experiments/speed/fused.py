@@ -2,7 +2,7 @@
 """What do fused kernels give a step? Each row of options is trained several times, in turn, so that a GPU that warms up or a
 neighbour does not favour one; prints every median, and the median of medians.
 
-    experiments/speed/fused.py [--program build/gpu/shardbook] [--times 3] [--steps 24] ROW...
+    experiments/speed/fused.py [--program build/gpu/shardbook] [--times 3] [--steps 24] [--common "--model gpt-1.3b ..."] ROW...
 
 A row is options beside the common ones, "name=--set kernels.fused=all"; without rows, those of the table.
 """
@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON = "--device cuda --model gpt-1.3b --data synthetic --tp 1 --fsdp 2 --sequences 16"
 ROWS = ["apart=", "gelu=--set kernels.fused=gelu", "biases=--set kernels.fused=biases", "norms=--set kernels.fused=norms",
-        "all=--set kernels.fused=all", "flash=--attention flash", "flash, all=--attention flash --set kernels.fused=all"]
+        "loss=--set kernels.fused=loss", "all=--set kernels.fused=all", "flash=--attention flash", "flash, all=--attention flash --set kernels.fused=all"]
 
 
 def main():

@@ -11,8 +11,8 @@
 // beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
 // that is refused; sums over micro-batches are f32.
 //
-// What a product does beside (Beside) is cuBLASLt's epilogue. It keeps a sum over K of B's columns, seen column-major:
-// of our A's rows. Its matrices' rows must be multiples of 16 bytes apart.
+// What a product does beside (Beside) is cuBLASLt's epilogue. Its BGRADB sums each column of B over K; B is our A, and its
+// columns our rows. With GELU rows must be multiples of 8 numbers apart.
 #include <cublasLt.h>
 
 #include <algorithm>
