@@ -133,7 +133,7 @@ void add_delays(const MeasuredRank& rank, Delays& delays) {
 
 bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
 
-// What a rank's device did in a step of `window_ns`: what runs alone as `costs` has it, collectives as long as they moved bytes.
+// What a rank's device did in a step of `window_ns`: what runs alone as `costs` has it, collectives from start to end, waits included.
 Load load_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds window_ns) {
   Load load;
   load.window_ns = static_cast<double>(window_ns);
