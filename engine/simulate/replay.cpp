@@ -234,7 +234,8 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       const std::shared_ptr<const Costs> modelled = model->costs(*rank.program, *rank.catalogue);
       costs->fixed_ns = modelled->fixed_ns;
       costs->shared_part = modelled->shared_part;
-      model->add_beside_and_power(*rank.program, *rank.catalogue, *costs);
+      costs->beside = modelled->beside;
+      costs->power = model->powers(*rank.program, *rank.catalogue);
     }
     for (std::size_t at = 0; at < rank.program->ops.size(); ++at) {
       const program::Op& op = rank.program->ops[at];

@@ -393,12 +393,12 @@ TEST(Planted, ARunWithoutAProblemSaysSo) {
 
 TEST(Planted, SumsOfEachMicroBatchNameTheSumOnceAStep) {
   const auto step_with = [](const char* reduce) {
-    return run_of({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "32"}, {"micro-batches", "4"}, {"set", std::string("accumulate.reduce=") + reduce}});
+    return run_of({{"model", "gpt-124m"}, {"fsdp", "8"}, {"sequences", "32"}, {"micro-batches", "4"}, {"set", std::string("accumulate.reduce=") + reduce}});
   };
   const PlantedRun each = step_with("each"), last = step_with("last");
-  EXPECT_NE(headline(why_or_fail(each)).find("104 reduce-scatters of dp_shard take longer than compute covers"), std::string::npos) << headline(why_or_fail(each));
+  EXPECT_NE(headline(why_or_fail(each)).find("52 reduce-scatters of dp_shard take longer than compute covers"), std::string::npos) << headline(why_or_fail(each));
   EXPECT_NE(headline(why_or_fail(each)).find("what acts on it, and need not give that: --set accumulate.reduce=last"), std::string::npos) << headline(why_or_fail(each));
-  EXPECT_LT(step_of(last), 0.8 * step_of(each));
+  EXPECT_LT(step_of(last), 0.9 * step_of(each));
   EXPECT_EQ(headline(why_or_fail(last)).find("accumulate.reduce"), std::string::npos) << headline(why_or_fail(last));
 }
 
