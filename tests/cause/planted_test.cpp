@@ -413,6 +413,19 @@ TEST(Planted, SumsOfEachMicroBatchAreNamedWhereComputeCoversThem) {
   EXPECT_EQ(cause_of(why, "reduce-scatters of dp_shard take longer"), nullptr);
 }
 
+// Where compute covers most of what a busy stream has to do, each slows the other: less to do on the stream is a shorter step.
+TEST(Planted, AStreamWithoutRestIsNamedWhereItsCollectivesAreCovered) {
+  const Options options = {{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "16"}};
+  const Why why = why_or_fail(run_of(options));
+  expect_leads(why, Regime::bandwidth, "49 all-gathers of dp_shard take as long as what hides them");
+  EXPECT_NE(headline(why).find("because their stream is busy for 88 % of the step"), std::string::npos) << headline(why);
+  EXPECT_NE(headline(why).find("--reshard false"), std::string::npos) << headline(why);
+  // Four times the tokens: the stream rests, and nothing of it is named
+  const Why large = why_or_fail(run_of({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequences", "64"}}));
+  EXPECT_FALSE(large.has_problem) << headline(large);
+  EXPECT_EQ(cause_of(large, "take as long as what hides"), nullptr) << headline(large);
+}
+
 TEST(Planted, GradientSumsThatAwaitTheEndOfBackwardByChoiceLeadAndNameTheChoice) {
   for (const char* how : {"naive", "flat"}) {
     const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"dp", "8"}, {"sequences", "8"}, {"set", std::string("data_parallel.reduce=") + how}}));
