@@ -88,6 +88,7 @@ class Search {
     // What begins too late comes first: the others are what they are once that is mended.
     for (const auto& [line, collectives] : lines_) find_late(line, collectives);
     for (const auto& [line, collectives] : lines_) add_line(line, collectives);
+    add_without_rest();
     add_edges();
     add_late_sums();
     for (Cause& cause : causes_of_machines(without_, remedies_, out_)) add(std::move(cause));
@@ -239,9 +240,12 @@ class Search {
     const Nanoseconds free_ns = gain_without(collectives.of_rank, &Members::inside, nothing, mended_) - mended_ns_;
     add_calls(line, collectives, noun, free_ns);
     if (!is_worth(free_ns)) return;
-    // Where compute covers them, all that they cost is what running together does: a cause of its own, but if fewer would do
+    // Where compute covers them, all that they cost is what running together does: a cause of its own, but if fewer would do, or
+    // if their stream has next to no rest
     const bool is_covered = 2 * collectives.open_ns < free_ns;
-    if (is_covered && !remedies_.is_summed_each(line.kind, line.axis)) return;
+    const double busy = busy_share(collectives);
+    const bool has_no_rest = busy >= 0.75, is_summed_each = remedies_.is_summed_each(line.kind, line.axis);
+    if (is_covered && !has_no_rest && !is_summed_each) return;
     Cause cause;
     name_lines(collectives.lines_inside, cause);
     cause.count = collectives.inside;
@@ -249,7 +253,10 @@ class Search {
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
-    if (is_covered) {
+    if (is_covered && !is_summed_each) {
+      cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " takes" : " take") + " as long as what hides " + (cause.count == 1 ? "it" : "them");
+      cause.because = "their stream is busy for " + percent(busy) + " of the step, and running together slows both";
+    } else if (is_covered) {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " slows" : " slow") + " the kernels that hide them";
     } else if (at_once && just_made) {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " stands" : " stand") + " between kernels";
@@ -257,19 +264,32 @@ class Search {
                                                       : "each sums what was just computed, and what comes next needs the sum";
     } else {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " takes" : " take") + " longer than compute covers";
-      const double busy = busy_share(collectives);
-      if (busy >= 0.75) cause.because = "their stream is busy for " + percent(busy) + " of the step";
+      if (has_no_rest) cause.because = "their stream is busy for " + percent(busy) + " of the step";
     }
     cause.remedy = remedies_.less_of(line.kind, line.axis, cause.regime);
     cause.note = line.axis == "tp" ? "03" : "04";
+    if (is_covered && !is_summed_each) {
+      without_rest_.push_back(std::move(cause));
+      return;
+    }
+    names_open_ = true;
     add(std::move(cause));
+  }
+
+  // A stream without rest is a cause where none of its collectives lies open for most of what it costs.
+  void add_without_rest() {
+    for (Cause& cause : without_rest_) {
+      if (!names_open_ && late_.empty()) add(std::move(cause));
+    }
   }
 
   // The part of the step in which the stream of these collectives is busy.
   double busy_share(const Collectives& collectives) const {
     const simulate::RankSteps& rank = study_.replay.steps().front();
     const program::Program& program = *rank.steps.back().program;
-    const Members& members = collectives.of_rank.at(rank.rank);
+    const auto found = collectives.of_rank.find(rank.rank);
+    if (found == collectives.of_rank.end()) return 0;   // it is of other ranks
+    const Members& members = found->second;
     const program::OpIndex one = *(members.inside.empty() ? members.edge : members.inside).begin();
     const std::int64_t stream = timeline::stream_number(program.ops[one].stream);
     for (const metrics::StreamBusy& busy : metrics::stream_busy(study_.timeline, rank.rank, study_.window)) {
@@ -366,6 +386,8 @@ class Search {
   std::set<Line> late_;            // those that would hide if they began earlier
   Change mended_;                  // the one of them that gains most
   Nanoseconds mended_ns_ = 0;
+  std::vector<Cause> without_rest_;
+  bool names_open_ = false;        // a cause is named of collectives that lie open
   Findings out_;
 };
 

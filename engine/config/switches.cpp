@@ -103,7 +103,7 @@ std::vector<Switch> make_table() {
                      in_pytorch("distributed/fsdp/_runtime_utils.py", 686, 689, "_prefetch_handle: in _pre_backward_hook, for BACKWARD_PRE"),
                      in_pytorch("distributed/fsdp/_runtime_utils.py", 789, 803, "_prefetch_handle: in _post_backward_reshard, for BACKWARD_POST")},
        .megatron = "", .pytorch = "FullyShardedDataParallel(backward_prefetch=BackwardPrefetch.BACKWARD_PRE)", .note = "04_fsdp#depth",
-       .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "none", 5},
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 32", "none", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "post", 0.5}});
 
   row({.key = "fsdp.blocks_a_unit", .least = 1, .most = 256, .default_value = "1",
@@ -114,8 +114,8 @@ std::vector<Switch> make_table() {
                      in_megatron("distributed/fsdp/src/megatron_fsdp/megatron_fsdp.py", 419, 444, "suggested_communication_unit_size: of two units, unless it is given")},
        .megatron = "--suggested-communication-unit-size (in elements; so much is gathered ahead at once)",
        .pytorch = "fully_shard([block, next_block]); FullyShardedDataParallel(auto_wrap_policy=transformer_auto_wrap_policy)", .note = "04_fsdp#units",
-       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "24", 20},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "2", 0.5}});
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "24", 15},
+       .still = {"--model gpt-1.3b --fsdp 2 --sequences 16", "2", 0.5}});
 
   row({.key = "fsdp.gather_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: compute does not wait for the gather of the parameters that it is about to use.",
@@ -137,7 +137,7 @@ std::vector<Switch> make_table() {
        .originals = {in_megatron("distributed/param_and_grad_buffer.py", 980, 996, "bucket_size: parameters are joined until a bucket has as many numbers; the last has what is left")},
        .megatron = "--ddp-bucket-size (in elements, of the buckets of gradients)", .pytorch = "FullyShardedDataParallel(auto_wrap_policy=partial(size_based_auto_wrap_policy, min_num_params=1e8)): of modules, which it never joins", .note = "04_fsdp#units",
        .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "1000", 5},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "100", 0.5}});
+       .still = {"--model gpt-1.3b --fsdp 2 --sequences 16", "100", 0.5}});
 
   row({.key = "fsdp.offload", .values = {"none", "optimizer", "parameters"}, .default_value = "none",
        .sentence = "What of a rank's shards lies in the host's memory: nothing; masters and moments, which cross to the device for the update and back, piece by piece; or, as in the originals, parameters and gradients as well: they cross for each gather and after each reduction, and the CPU updates.",
@@ -162,7 +162,7 @@ std::vector<Switch> make_table() {
                      in_pytorch("distributed/fsdp/_fully_shard/_fsdp_state.py", 249, 251, "_states_to_forward_prefetch"),
                      in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 418, 436, "set_modules_to_forward_prefetch")},
        .megatron = "--overlap-param-gather (one bucket ahead)", .pytorch = "FSDPModule.set_modules_to_forward_prefetch", .note = "04_fsdp#depth",
-       .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "0", 10},
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 32", "0", 10},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
 
   row({.key = "fsdp.reduce_dtype", .values = {"fp32", "bf16"}, .default_value = "fp32",
@@ -175,8 +175,8 @@ std::vector<Switch> make_table() {
                      in_megatron("distributed/distributed_data_parallel_config.py", 12, 16, "grad_reduce_in_fp32"),
                      in_megatron("distributed/distributed_data_parallel_config.py", 64, 67, "reduce_scatter_with_fp32_accumulation: crosses in bf16, sums in fp32")},
        .megatron = "--grad-reduce-in-bf16 (micro-batches are then added up in bf16, too)", .pytorch = "MixedPrecision(reduce_dtype=torch.bfloat16); MixedPrecisionPolicy(reduce_dtype=torch.bfloat16); not given, that of the parameters", .note = "04_fsdp#reduce-dtype",
-       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "bf16", 8},
-       .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "bf16", 0.5}});
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 8", "bf16", 8},
+       .still = {"--model gpt-1.3b --fsdp 2 --sequences 16", "bf16", 0.5}});
 
   row({.key = "fsdp.reshard", .values = {"true", "false"}, .default_value = "true", .option = "reshard",
        .sentence = "Whether a block's parameters are freed after its forward and gathered again for its backward.",
@@ -184,7 +184,7 @@ std::vector<Switch> make_table() {
        .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fully_shard.py", 143, 154, "reshard_after_forward"),
                      in_pytorch("distributed/fsdp/_fully_shard/_fsdp_param_group.py", 332, 342, "reshard")},
        .megatron = "--data-parallel-sharding-strategy optim_grads", .pytorch = "fully_shard(module, reshard_after_forward=True)", .note = "04_fsdp#memory",
-       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "false", 5},
+       .moves = {"--model gpt-1.3b --fsdp 8 --sequences 16", "false", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1", "false", 0.5}});
 
   row({.key = "fsdp.reshard_group", .least = 0, .most = 4096, .default_value = "0",
@@ -298,7 +298,7 @@ std::vector<Switch> make_table() {
                      in_megatron("distributed/finalize_model_grads.py", 416, 484, "_allreduce_non_tensor_model_parallel_grads")},
        .megatron = "--sequence-parallel", .pytorch = "parallelize_module(norm, mesh, SequenceParallel())", .note = "03_tensor_parallel#sequence",
        .moves = {"--model gpt-124m --tp 4 --sequences 8", "cut", 5},
-       .still = {"--model gpt-1.3b --tp 4 --sequences 12 --micro-batches 1", "cut", 0.5}});
+       .still = {"--model gpt-1.3b --tp 4 --sequences 24 --micro-batches 1", "cut", 0.5}});
 
   row({.key = "tensor_parallel.sum_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: compute does not wait for the sums over ranks of activations and their gradients.",

@@ -99,6 +99,7 @@ base::Result<std::shared_ptr<Costs>> carried(const RankProgram& rank, const Cost
   if (modelled != nullptr) {
     costs->shared_part = modelled->shared_part;
     costs->fixed_ns = modelled->fixed_ns;
+    costs->beside = modelled->beside;
   }
   costs->step_ns = before.step_ns;
   for (std::size_t at = 0; at < program.commands.size(); ++at) {
@@ -142,7 +143,7 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
     const Measured measured(*before);
     base::Result<std::shared_ptr<Costs>> costs = carried(rank, *before->steps.back().costs, measured, modelled.get(), !measured_under.ideal_network, kept);
     if (!costs) return costs.as_error();
-    if (model != nullptr) model->add_beside_and_power(*rank.program, *rank.catalogue, *costs.value());
+    if (model != nullptr) costs.value()->power = model->powers(*rank.program, *rank.catalogue);
     const double record_ns = static_cast<double>(measured.of_record());
     put_under(back, *costs.value(), *rank.program, rank.rank, record_ns);
     put_under(conditions, *costs.value(), *rank.program, rank.rank, record_ns);

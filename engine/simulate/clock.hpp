@@ -4,9 +4,10 @@
 // 1980 to about 1600 MHz. So a step that waits less for the network computes more slowly: gpt-1.3b over two H200s runs at
 // 1765 MHz without prefetch and at 1635 with it, and its matmuls take 4 to 5 % longer. Who removes a wait gains less than it.
 //
-// The model: what a device draws, as part of its limit, is `idle` while nothing runs, `communication` while a collective
-// moves bytes, `memory` while a kernel runs that is no matmul, and speed^exponent while a matmul runs that leaves no
-// multiprocessor idle; less in the proportion of its rate if it does. The clock is one for the whole step: the fastest with
+// The model: what a device draws, as part of its limit, is `idle` while nothing runs, `communication` while a collective's
+// kernel is there (it polls while it waits for other ranks, and the profile's figures were fitted with whole spans), `memory`
+// while a kernel runs that is no matmul, and speed^exponent while a matmul runs that leaves no multiprocessor idle; less in
+// the proportion of its rate if it does. The clock is one for the whole step: the fastest with
 // which the step's mean stays at the limit. Speed 1 is that of large matmuls without a pause.
 //
 // Sources: that the limit holds for a mean over milliseconds, and that its reason is told as "SW power cap": NVIDIA, NVML API
@@ -33,7 +34,7 @@ struct Load {
   double matmul_ns = 0;         // matmuls, alone
   double matmul_power_ns = 0;   // the same, each times the part of the limit that it draws at speed 1
   double memory_ns = 0;         // kernels that are no matmuls, alone
-  double communication_ns = 0;  // collectives, each as long as it moved bytes
+  double communication_ns = 0;  // collectives, their whole spans: waits for other ranks count
 };
 
 // The speed at which the device ran, where matmuls took as long as `load` has them; at most power.fastest.

@@ -340,6 +340,7 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   costs.gap_ns = std::llround(profile_.device.stream_gap_ns);
   for (const program::Op& op : program.ops) {
     costs.fills.push_back(fills(op.desc));
+    costs.beside.push_back(op.desc.kind == OpKind::gemm ? static_cast<float>(gemm_beside(op.desc.gemm, op.desc.dtype)) : 0);
     const double period_ns = op_ns(op.desc, catalogue), fixed = fixed_ns(op.desc, catalogue);
     costs.op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(period_ns - profile_.device.stream_gap_ns)));
     costs.shared_part.push_back(static_cast<float>(std::clamp(1 - fixed / period_ns, 0.0, 1.0)));
@@ -355,13 +356,10 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   return std::make_shared<const Costs>(scaled(costs, program, scale));
 }
 
-void CostModel::add_beside_and_power(const program::Program& program, const program::Catalogue& catalogue, Costs& costs) const {
-  costs.beside.clear();
-  costs.power.clear();
-  for (const program::Op& op : program.ops) {
-    costs.beside.push_back(op.desc.kind == OpKind::gemm ? static_cast<float>(gemm_beside(op.desc.gemm, op.desc.dtype)) : 0);
-    costs.power.push_back(static_cast<float>(power(op.desc, op_ns(op.desc, catalogue))));
-  }
+std::vector<float> CostModel::powers(const program::Program& program, const program::Catalogue& catalogue) const {
+  std::vector<float> powers;
+  for (const program::Op& op : program.ops) powers.push_back(static_cast<float>(power(op.desc, op_ns(op.desc, catalogue))));
+  return powers;
 }
 
 Costs scaled(const Costs& costs, const program::Program& program, const Scale& scale) {

@@ -14,6 +14,9 @@
 //                model from the nearest measured one; between nodes by the adapters' bandwidth.
 // A profile's durations are periods; Costs hold spans: the gap between two ops of a stream is taken off.
 //
+// Beside a collective each matmul loses what measured ones of its size lost there (GemmPoint::beside_ns): one whose tiles
+// just fill the device takes nearly twice as long, one of many tiles a third longer.
+//
 // A matmul that is dealt to all multiprocessors keeps them until it ends: its blocks stay, take tile after tile,
 // and use up the shared memory. A collective that comes later waits for its end (see resolver.hpp).
 //
@@ -114,9 +117,9 @@ class CostModel {
   // Of all of a program, as `rank` runs it. `traced`: with what timing each op costs the host.
   std::shared_ptr<const Costs> costs(const program::Program& program, const program::Catalogue& catalogue,
                                      const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
-  // Fills in Costs::beside and Costs::power, for a measured step; a modelled one takes the machine's one factor for all
-  // matmuls, and the profile's clock.
-  void add_beside_and_power(const program::Program& program, const program::Catalogue& catalogue, Costs& costs) const;
+  // Costs::power of all of a program, for a measured step. A modelled one has the profile's clock: at which speed the
+  // profile's own matmuls ran is not known, and no guess of it brings modelled steps nearer (experiments/speed).
+  std::vector<float> powers(const program::Program& program, const program::Catalogue& catalogue) const;
 
  private:
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;

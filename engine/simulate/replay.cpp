@@ -134,7 +134,7 @@ void add_delays(const MeasuredRank& rank, Delays& delays) {
 
 bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
 
-// What a rank's device did in a step of `window_ns`: what runs alone as `costs` has it, collectives as long as they moved bytes.
+// What a rank's device did in a step of `window_ns`: what runs alone as `costs` has it, collectives from start to end, waits included.
 Load load_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds window_ns) {
   Load load;
   load.window_ns = static_cast<double>(window_ns);
@@ -237,7 +237,8 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       const std::shared_ptr<const Costs> modelled = model->costs(*rank.program, *rank.catalogue);
       costs->fixed_ns = modelled->fixed_ns;
       costs->shared_part = modelled->shared_part;
-      model->add_beside_and_power(*rank.program, *rank.catalogue, *costs);
+      costs->beside = modelled->beside;
+      costs->power = model->powers(*rank.program, *rank.catalogue);
     }
     for (std::size_t at = 0; at < rank.program->ops.size(); ++at) {
       const program::Op& op = rank.program->ops[at];

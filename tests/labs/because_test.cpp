@@ -89,7 +89,7 @@ TEST(Because, BucketsRunBesideBackwardButForTheLastTwo) {
   EXPECT_GT(open(6), 0.99) << "the first layer's gradient comes last: nothing is left to run beside its sum";
   // Backward is what hides: where it takes no time, every bucket lies open, and buckets save next to nothing
   const simulate::Change no_compute = change({.compute = 0});
-  EXPECT_GT(flat.ms() - buckets.ms(), 1.1);
+  EXPECT_GT(flat.ms() - buckets.ms(), 0.7);
   EXPECT_LT(flat.ms(no_compute) - buckets.ms(no_compute), 0.25);
 }
 
@@ -131,6 +131,7 @@ TEST(Because, SumsOverMoreGpusCostMore) {
 // The batch at which two GPUs begin to win on the tutor: predicted from what the kinds of work cost alone, and found.
 struct Parts {
   double host = 0, compute = 0, forward_sums = 0, backward_sums = 0, weight_gradients = 0, sums = 0, found = 0;   // ns; sums: how many
+  double side_by_side = 0, beside = 0;   // those weight gradients that a sum runs beside; how many times as long they then take
 };
 
 Parts tutor_parts(int sequences, int tp) {
@@ -140,14 +141,23 @@ Parts tutor_parts(int sequences, int tp) {
   parts.host = static_cast<double>(run.clock().step_ns(change({.compute = 0, .communication = 0, .memory = 0, .launch = 0, .contention = 0})));
   parts.compute = static_cast<double>(run.clock().step_ns(change({.communication = 0, .host = 0, .contention = 0})));
   const Timing alone = run.clock().timing(change({.host = 0, .contention = 0}));
+  const simulate::CostModel model(run.clock().profile());
   const std::vector<Op>& ops = run.issued().program().ops;
   for (OpIndex at = 0; at < ops.size(); ++at) {
     const double took = static_cast<double>(alone.took[at]);
-    if (ops[at].desc.kind == OpKind::gemm && std::string_view(ops[at].desc.name).find("weight_gradient") != std::string_view::npos) parts.weight_gradients += took;
+    if (ops[at].desc.kind == OpKind::gemm && std::string_view(ops[at].desc.name).find("weight_gradient") != std::string_view::npos) {
+      parts.weight_gradients += took;
+      // A column-parallel one: the sum of its input's gradient has just been issued
+      if (at > 0 && program::class_of(ops[at - 1].desc.kind) == program::OpClass::communication) {
+        parts.side_by_side += took;
+        parts.beside += took * model.gemm_beside(ops[at].desc.gemm, ops[at].desc.dtype);
+      }
+    }
     if (program::class_of(ops[at].desc.kind) != program::OpClass::communication) continue;
     ++parts.sums;
     (ops[at].key.phase == Phase::backward ? parts.backward_sums : parts.forward_sums) += took;
   }
+  if (parts.side_by_side > 0) parts.beside /= parts.side_by_side;
   return parts;
 }
 
@@ -157,18 +167,17 @@ TEST(Because, TheTutorsBatchTurnsWhereSumsPayForGapsAndForHiding) {
   const simulate::Contention& together = profile.contention.front();
   ASSERT_EQ(together.ranks, 2);
   const double gap_ns = profile.device.event_latency_ns;
-  // A weight gradient of w lasts w times the first factor beside a sum, which does that over the second meanwhile and the rest after it
-  const double hiding = together.gemm_by_collective * (1 - 1 / together.collective_by_gemm);
   enum Rule { lab, with_gaps, with_hiding, rules };
   const auto predicted = [&](const Parts& parts, Rule rule) {
     double device = parts.compute + parts.forward_sums + std::max(0.0, parts.backward_sums - parts.weight_gradients);
     if (rule >= with_gaps) device += 2 * gap_ns * parts.sums;
-    if (rule >= with_hiding) device += hiding * std::min(parts.backward_sums, parts.weight_gradients);
+    // A weight gradient lasts `beside` times as long under a sum, which does that over its own factor meanwhile and the rest after it
+    if (rule >= with_hiding) device += parts.beside * (1 - 1 / together.collective_by_gemm) * parts.side_by_side;
     return std::max(parts.host, device);
   };
   // Tokens at which the difference of two steps changes its sign, between neighbours in a line
   const int sequence = 128;
-  double turn[rules + 1] = {}, before[rules + 1] = {};
+  double turn[rules + 1] = {}, before[rules + 1] = {}, beside = 0;
   for (int sequences = 896; sequences <= 1664; sequences += 128) {
     const Parts one = tutor_parts(sequences, 1), two = tutor_parts(sequences, 2);
     for (int rule = lab; rule <= rules; ++rule) {
@@ -176,11 +185,12 @@ TEST(Because, TheTutorsBatchTurnsWhereSumsPayForGapsAndForHiding) {
       if (turn[rule] == 0 && before[rule] > 0 && difference <= 0) turn[rule] = sequence * (sequences - 128 * -difference / (before[rule] - difference));
       before[rule] = difference;
     }
+    if (turn[rules] != 0 && beside == 0) beside = two.beside;
   }
   const double found = turn[rules];
   EXPECT_LT(turn[lab], 0.8 * found) << "what the lab's rule leaves out";
   EXPECT_LT(turn[with_gaps], 0.9 * found);
-  EXPECT_NEAR(turn[with_hiding], found, 0.15 * found);
+  EXPECT_NEAR(turn[with_hiding], found, 0.05 * found);
   // Note 03 has these figures
   const std::string note = prose_of(read(fs::path(SHARDBOOK_SOURCE_DIR) / "notes/03_tensor_parallel.md"));
   const auto says = [&](const char* form, double value) {
@@ -190,9 +200,9 @@ TEST(Because, TheTutorsBatchTurnsWhereSumsPayForGapsAndForHiding) {
   };
   for (double tokens : turn) says("| %.0f 000 |", tokens / 1000);
   says("to what awaits it: %.1f µs each", gap_ns / 1e3);
-  says("a weight gradient lasts %.1f times as long", together.gemm_by_collective);
+  says("a weight gradient lasts %.1f times as long", beside);
   says("the sum %.2f times", together.collective_by_gemm);
-  says("is %.0f %% late", 100 * (turn[with_hiding] / found - 1));
+  says("is %.0f %% early", 100 * (1 - turn[with_hiding] / found));
   says("the first %.0f %% early", 100 * (1 - turn[lab] / found));
 }
 
@@ -207,11 +217,11 @@ TEST(Because, OrderMattersMoreInBackwardForGathersAndReductionsShareAQueue) {
   const auto free_sums = [](const Modelled& of) { return of.ms(slower(of, OpKind::reduce_scatter, 0)); };
   const double in_forward = none.ms() - forward.ms(), in_backward = forward.ms() - both.ms();
   EXPECT_GT(in_backward, 2 * in_forward);
-  // Reductions that cost nothing hold no gather up: then asking early gives in backward what it gives in forward
-  EXPECT_NEAR(free_sums(forward) - free_sums(both), free_sums(none) - free_sums(forward), 0.1);
+  // Reductions that cost nothing hold no gather up: then asking early gives in backward no more than it gives in forward
+  EXPECT_LT(free_sums(forward) - free_sums(both), free_sums(none) - free_sums(forward));
 }
 
-TEST(Because, TheBatchTurnsLaterThanPredictedForRunningTogetherCosts) {
+TEST(Because, TheBatchTurnsEarlierThanPredictedForMatmulsLoseBesideCollectives) {
   const auto open = [](int tokens, const simulate::Change& changed) {
     const Modelled run({{"model", "gpt-1.3b"}, {"fsdp", "8"}, {"sequence", "256"}, {"sequences", std::to_string(8 * tokens / 256)}, {"micro-batches", "1"}});
     std::vector<OpIndex> gathers;
@@ -225,8 +235,8 @@ TEST(Because, TheBatchTurnsLaterThanPredictedForRunningTogetherCosts) {
     }
     return static_cast<double>(timing.exposed(gathers)) / all;
   };
-  EXPECT_GT(open(2560, {}), 0.1);
-  EXPECT_LT(open(2560, change({.contention = 0})), 0.1) << "the rule predicts 2495 tokens";
+  EXPECT_LT(open(2304, {}), 0.1);
+  EXPECT_GT(open(2304, change({.contention = 0})), 0.1) << "the rule predicts 2495 tokens";
 }
 
 TEST(Because, BackwardIsTheTighterOfTheTwoForGradientsAreSummedInFp32) {

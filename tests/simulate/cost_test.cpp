@@ -53,6 +53,33 @@ TEST(CostModel, SaysWhichMatmulsLeaveACollectiveNoRoom) {
   EXPECT_FALSE(costs.fills(OpDesc("gelu", OpKind::pointwise, DType::bf16)));
 }
 
+// Each matmul of a modelled program loses beside a collective what those of its size were measured to lose.
+TEST(CostModel, GivesEachMatmulItsOwnFactorBesideACollective) {
+  base::Result<Profile> profile = find_profile("h200x8");
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  const CostModel model(std::move(profile).value());
+  const program::GemmSize large{8192, 6144, 2048, 1}, small{2048, 2048, 8192, 1};
+  program::Recorder recorder(0);
+  recorder.add_stream("compute");
+  recorder.begin_step(0);
+  for (program::GemmSize size : {large, small}) recorder.op(0, OpDesc("matmul", OpKind::gemm, DType::bf16).size(size), {"test.cpp", 1});
+  recorder.op(0, OpDesc("matmul", OpKind::gemm, DType::f32).size(large), {"test.cpp", 2});
+  recorder.op(0, OpDesc("gelu", OpKind::pointwise, DType::bf16), {"test.cpp", 3});
+  recorder.end_step();
+  const std::vector<float> beside = model.costs(*recorder.programs().front(), recorder.catalogue())->beside;
+  ASSERT_EQ(beside.size(), 4u);
+  for (std::size_t at = 0; at < 2; ++at) {
+    const program::GemmSize size = at == 0 ? large : small;
+    for (const GemmPoint& point : model.profile().gemm.at(DType::bf16).points) {
+      if (point.size.m != size.m || point.size.n != size.n || point.size.k != size.k) continue;
+      EXPECT_NEAR(beside[at], point.beside_ns / point.ns, 1e-3);
+    }
+  }
+  EXPECT_GT(beside[1], 1.5f * beside[0]) << "one whose tiles just fill the device loses most";
+  EXPECT_EQ(beside[2], 0) << "in f32 none was measured: the machine's factor holds";
+  EXPECT_EQ(beside[3], 0) << "no matmul";
+}
+
 TEST(CostModel, NeverLetsAMatmulBeatItsPeakOrItsMemory) {
   const CostModel costs = model();
   const double peak = costs.profile().gemm.at(DType::bf16).peak_flops_per_ns;

@@ -44,6 +44,14 @@ class TestRank {
     costs_->fills.push_back(fills);
     costs_->issue_ns.push_back(issue_ns);
   }
+  // One that draws all the power that it may: of a size, and with flops to spare.
+  void matmul(StreamId stream, base::Nanoseconds ns) {
+    recorder_->op(stream, OpDesc("matmul", OpKind::gemm, base::DType::bf16).size({8192, 8192, 8192, 1}).flops(1'000'000'000'000'000), {"test.cpp", ++line_});
+    costs_->op_ns.push_back(ns);
+    costs_->shared_part.push_back(1);
+    costs_->fills.push_back(false);
+    costs_->issue_ns.push_back(0);
+  }
   // The CPU's own work.
   void of_cpu(StreamId stream, base::Nanoseconds ns) { op(stream, ns, 0, OpKind::host); }
   // A copy between host memory and the device.

@@ -208,6 +208,67 @@ TEST(Measured, AlikeTakesOutASlowRank) {
   EXPECT_EQ(replay.value().resolve(alike).value().step_ns(), 5 * 150);
 }
 
+// --- The clock ----------------------------------------------------------------------------------------
+
+// A machine on which nothing that runs together slows, and power is short: matmuls at speed s draw s².
+CostModel at_its_limit() {
+  base::Result<Profile> profile = find_profile(SHARDBOOK_SOURCE_DIR "/tests/simulate/data/machine.json");
+  EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error());
+  profile.value().contention = {{.ranks = 2}};
+  profile.value().power = {.exponent = 2, .idle = 0.1, .communication = 0.7, .memory = 0.6, .fastest = 1.3};
+  return CostModel(std::move(profile).value());
+}
+
+// 800 µs of a matmul and 200 of a kernel, which draws 0.6: 880 are left for the matmul's 800, so it ran at √1.1. Without the
+// kernel nothing rests: the matmul takes √1.1 times as long, at speed 1.
+TEST(AtItsClock, AMatmulIsSlowerWhereTheKernelThatDrewLessIsGone) {
+  TestRank rank(0);
+  rank.matmul(0, 800'000);
+  rank.op(0, 200'000, 0, OpKind::pointwise);
+  const std::vector<RankSteps> steps{rank.steps()};
+  const Resolved times = resolved(steps);
+  const CostModel model = at_its_limit();
+  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), &model);
+  ASSERT_TRUE(replay.ok()) << replay.error();
+  EXPECT_EQ(replay.value().resolve().value().step_ns(), 1'000'000) << "with nothing changed it is what it was";
+  Change gone;
+  gone.factor = [](base::Rank, program::OpIndex op) { return op == 1 ? 0.0 : 1.0; };
+  const double settled = 2e-3;   // the search ends where the clock moves by less than one in a thousand
+  EXPECT_NEAR(replay.value().resolve(gone).value().step_ns(), 800'000 * std::sqrt(1.1), settled * 800'000);
+  gone.same_clock = true;
+  EXPECT_EQ(replay.value().resolve(gone).value().step_ns(), 800'001);
+}
+
+// Rank 0 computes for 500 µs and waits for rank 1, which computes for 700; then both sum for 100. Rank 0's collective is there
+// for 300 µs and draws 0.7 all that time: 590 are left for 500, so its speed was √1.18. When rank 1 no longer is late, rank 0
+// waits no more, and its matmul sets the pace: its work, 500 √1.18, at speed s takes m = that / s, and draws that · s; with
+// the sum's 70 this is the step's m + 100. Were waits counted as rest, the step would be 681 µs instead of 628.
+TEST(AtItsClock, AWaitInACollectiveDrawsAsTheCollectiveDoes) {
+  std::vector<TestRank> ranks;
+  for (int rank = 0; rank < 2; ++rank) {
+    TestRank& one = ranks.emplace_back(rank);
+    one.group("all", {0, 1});
+    one.matmul(0, rank == 1 ? 700'000 : 500'000);
+    one.record(0, 0);
+    one.wait(1, 0);
+    one.collective(1, 0, 100'000);
+  }
+  const std::vector<RankSteps> steps{ranks[0].steps(), ranks[1].steps()};
+  const Resolved times = resolved(steps);
+  ASSERT_EQ(times.ranks[0].wait_ns[0][1], 200'000);
+  const CostModel model = at_its_limit();
+  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), &model);
+  ASSERT_TRUE(replay.ok()) << replay.error();
+  Change punctual;
+  punctual.of_rank[1].compute = 5.0 / 7;
+  const double work = 500'000 * std::sqrt(1.18), sum = 100'000;
+  // work · s + 0.7 sum = work / s + sum
+  const double speed = (0.3 * sum + std::sqrt(0.09 * sum * sum + 4 * work * work)) / (2 * work);
+  const double step = work / speed + sum;
+  EXPECT_NEAR(step, 628'350, 10);
+  EXPECT_NEAR(replay.value().resolve(punctual).value().step_ns(), step, 2e-3 * step);
+}
+
 // Gathers that are issued when they are needed, one buffer: then one place earlier, as with two.
 TEST(Earlier, IssuesAGatherWhileTheUnitBeforeIsUsed) {
   TestRank rank(0);

@@ -1,4 +1,4 @@
-// fails with: the wait that you deleted costs next to nothing: the step still takes 56.7 ms; the other, line 12, holds back 48 gathers
+// fails with: the wait that you deleted costs next to nothing: the step still takes 61.2 ms; the other, line 12, holds back 48 gathers
 #include "labs/04_fsdp/lab.hpp"
 
 namespace shardbook::lab04 {
