@@ -4,6 +4,7 @@
 #include "engine/base/signals.hpp"
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
+#include "engine/kernels/gemm.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
@@ -67,6 +68,7 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   // Whatever can be refused is refused before a rank starts.
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
   if (!source) return source.as_error();
+  if (base::Status room = kernels::make_room_for_gemms(config.ranks); !room) return base::Error{room.error()};
   RunFolder folder;
   if (options.write_run) {
     base::Result<RunFolder> made = RunFolder::make(config, options);
