@@ -47,8 +47,17 @@ base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOpti
     folder = std::move(made).value();
   }
   std::vector<RankOutcome> ranks;
+  base::SignalGuard signals;
   try {
-    for (base::Rank rank = 0; rank < config.ranks; ++rank) ranks.push_back(issue_on_meta(config, rank));
+    for (base::Rank rank = 0; rank < config.ranks; ++rank) {
+      ranks.push_back(issue_on_meta(config, rank));
+      if (options.issued) options.issued(rank + 1);
+      if (base::stop_signal() == 0) continue;
+      Outcome stopped;
+      stopped.role = Role::parent;   // nothing was computed, and there is nothing to say
+      stopped.stopped_early = true;
+      return stopped;
+    }
   } catch (const base::Failure& failure) {
     return base::Error{failure.what()};
   }
