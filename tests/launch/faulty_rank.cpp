@@ -1,5 +1,6 @@
 #include "tests/launch/faulty_rank.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <new>
 #include <iterator>
 #include <limits>
@@ -103,7 +105,20 @@ static void watch_for_saving(const std::string& folder, const std::string& what)
   }).detach();
 }
 
+// From here on this process may have so much more memory for data than its libraries took.
+static void keep_to_spare_memory(const char* mebibytes) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("VmData:")) continue;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(std::stoull(line.substr(7))) * 1024 + static_cast<rlim_t>(std::stoull(mebibytes)) * 1024 * 1024;
+    ::setrlimit(RLIMIT_DATA, &limit);
+  }
+}
+
 int train_rank_of_test(const std::string& config_file) {
+  if (const char* spare = std::getenv(spare_variable)) keep_to_spare_memory(spare);
   config::RunConfig asked;
   if (const base::Status read = config::read_file(asked, config_file); !read) return std::fprintf(stderr, "%s\n", read.error().c_str()), 2;
   // Of a run that no parent made the folder of

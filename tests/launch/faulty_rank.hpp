@@ -22,6 +22,9 @@ void plant(device::Device& device, const Fault& fault);
 // op reads is no number any more.
 inline constexpr const char* fault_variable = "SHARDBOOK_TEST_FAULT";
 
+// So many MiB more than its libraries took a rank, and who starts it, may have for its data.
+inline constexpr const char* spare_variable = "SHARDBOOK_TEST_SPARE_MEMORY";
+
 // The folder of a run whose ranks are not started by ourselves.
 inline constexpr const char* out_variable = "SHARDBOOK_TEST_OUT";
 

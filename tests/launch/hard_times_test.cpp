@@ -1,7 +1,6 @@
 // Ranks whose end comes while a checkpoint is written, and ranks that have too little memory: none hangs, each is named,
 // and what bears a checkpoint's name is whole.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,16 +69,15 @@ struct Ended {
   std::string said;
 };
 
-// This program as one that trains by a config, with so much memory for data.
-Ended train_with(rlim_t bytes, const std::string& config_file) {
+// This program as one that trains by a config, with so many MiB to spare.
+Ended train_with(int spare, const std::string& config_file) {
   std::FILE* out = std::tmpfile();
   const std::string program = world::own_program();
   const auto begin = std::chrono::steady_clock::now();
   const pid_t child = ::fork();
   if (child == 0) {
     ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    const rlimit limit{bytes, bytes};
-    ::setrlimit(RLIMIT_DATA, &limit);
+    ::setenv(test::spare_variable, std::to_string(spare).c_str(), 1);
     ::dup2(::fileno(out), 2);
     ::execl(program.c_str(), program.c_str(), "train", "--config", config_file.c_str(), static_cast<char*>(nullptr));
     ::_exit(127);
@@ -110,19 +108,18 @@ TEST(LittleMemory, IsRefusedInASentenceBeforeOpenBlasAsksForEver) {
     ::setenv(test::out_variable, (folder / (std::string("run_") + launch)).c_str(), 1);
     return file;
   };
-  constexpr rlim_t mebi = 1 << 20;
-  const Ended threads = train_with(300 * mebi, config_of("threads"));
+  const Ended threads = train_with(300, config_of("threads"));
   EXPECT_TRUE(WIFEXITED(threads.status) && WEXITSTATUS(threads.status) == 1) << threads.status << threads.said;
   EXPECT_NE(threads.said.find("OpenBLAS needs a buffer of 128 MiB for each rank of this process, 4 in all"), std::string::npos) << threads.said;
   EXPECT_FALSE(fs::exists(folder / "run_threads"));
 
   // Each of its own ranks may have as much, and needs one; the first that has no room is named.
-  const Ended processes = train_with(100 * mebi, config_of("processes"));
+  const Ended processes = train_with(100, config_of("processes"));
   EXPECT_TRUE(WIFEXITED(processes.status) && WEXITSTATUS(processes.status) == 1) << processes.status << processes.said;
   EXPECT_NE(processes.said.find("OpenBLAS needs a buffer of 128 MiB for each rank of this process, 1 in all"), std::string::npos) << processes.said;
 
   // With enough of it the same run ends well.
-  const Ended enough = train_with(2000 * mebi, config_of("threads"));
+  const Ended enough = train_with(2000, config_of("threads"));
   ::unsetenv(test::out_variable);
   EXPECT_TRUE(WIFEXITED(enough.status) && WEXITSTATUS(enough.status) == 0) << enough.status << enough.said;
 }
