@@ -1,6 +1,7 @@
 // The program `shardbook`: the outermost catch, and an end that waits for nobody.
 #include <unistd.h>
 
+#include <exception>
 #include <iostream>
 #include <new>
 
@@ -23,9 +24,17 @@ int guarded(const std::vector<std::string>& words, shardbook::cli::Console& cons
   return shardbook::cli::exit_failed;
 }
 
+// Where no catch is left: an exception in an exception, or in a thread that nobody guards. Little is sure here but two calls.
+[[noreturn]] void end_at_once() {
+  constexpr char sentence[] = "shardbook: failed where nothing could catch it; most likely there is too little memory for this\n";
+  [[maybe_unused]] const ssize_t told = ::write(2, sentence, sizeof sentence - 1);
+  ::_exit(shardbook::cli::exit_failed);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
+  std::set_terminate(&end_at_once);
   shardbook::cli::Console console = shardbook::cli::own_console();
   int code = guarded({words + 1, words + count}, console);
   // An answer that could not be written is none.

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <ostream>
 #include <utility>
@@ -130,6 +131,15 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   options.progress = [&](const launch::Progress& now) {
     begin_to_speak();
     progress.show(launch::progress_text(now));
+  };
+  // Of meta's many ranks, at most once a second
+  auto last_said = std::chrono::steady_clock::now();
+  options.issued = [&](int ranks) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_said < std::chrono::seconds(1)) return;
+    last_said = now;
+    begin_to_speak();
+    progress.show(text("issued ", ranks, " of ", config.ranks, " ranks"));
   };
   base::Result<launch::Outcome> outcome = launch::run(config, options);
   progress.finish();

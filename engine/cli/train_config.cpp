@@ -44,7 +44,7 @@ base::Status take_from_checkpoint(RunConfig& config, const Line& line, const che
   for (const config::Option& option : config::options()) {
     const std::string& name = option.name;
     if (line.has(name) || !stored.contains(name)) continue;
-    if (is_one_of(name, {"clock", "profile", "launch", "trace-steps", "lab", "progress", "drain-seed", "checkpoint", "save-every", "keep-checkpoints", "resume"})) continue;
+    if (is_one_of(name, {"clock", "profile", "launch", "trace-steps", "lab", "progress", "drain-seed", "check-finite", "checkpoint", "save-every", "keep-checkpoints", "resume"})) continue;
     if (other_layout && is_one_of(name, {"tp", "fsdp", "dp", "ranks", "prefetch", "reshard", "set", "micro-batches"})) continue;
     taken[name] = stored[name];
   }

@@ -30,7 +30,7 @@ constexpr int most_by_default = 20;
 // Options that change no number but by rounding, or none that is compared.
 bool may_differ(const std::string& option) {
   static const char* const such[] = {"tp", "fsdp", "dp", "ranks", "prefetch", "reshard", "set", "wrong", "device", "host-dtype", "clock", "profile", "launch",
-                                     "micro-batches", "trace-steps", "lab", "progress", "drain-seed", "attention", "checkpoint", "save-every", "keep-checkpoints", "resume"};
+                                     "micro-batches", "trace-steps", "lab", "progress", "drain-seed", "check-finite", "attention", "checkpoint", "save-every", "keep-checkpoints", "resume"};
   return std::any_of(std::begin(such), std::end(such), [&](const char* one) { return option == one; });
 }
 

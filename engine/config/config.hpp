@@ -151,6 +151,7 @@ struct RunConfig {
   std::string lab;                  // name of the lab that this run belongs to; empty = none
   int progress = 5;                 // steps between progress lines; 0 = none
   bool json = false;                // figures as JSON on standard output
+  bool check_finite = false;        // after each op, whether what it wrote is finite
   std::uint64_t drain_seed = 0;     // order in which host queues drain; 0 = round robin
 
   // Names of the options that were asked for, on the command line or in a file, and of those that a

@@ -283,6 +283,8 @@ std::vector<Option> make_table() {
       integer("progress", "5", 0, 100'000'000, FIELD(progress),
               "Steps from one progress line to the next; 0 prints none."),
       not_stored(boolean("json", "false", FIELD(json), "Print figures as JSON.")),
+      boolean("check-finite", "false", FIELD(check_finite),
+              "Look through what each op writes, and name the first op and rank that write a number which is not finite."),
       integer<std::uint64_t>("drain-seed", "0", 0, any_seed, FIELD(drain_seed),
                              "Draws the order in which host queues drain; 0 takes turns."),
   };

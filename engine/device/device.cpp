@@ -31,6 +31,7 @@ Memory Device::allocate(std::int64_t elements, base::DType dtype, program::Memor
                                    " MiB): ", problem.what()));
   }
   allocated_bytes_ += memory.storage_bytes;
+  note_place(memory.use.buffer, memory.data, dtype);
   return memory;
 }
 
@@ -62,12 +63,15 @@ void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& bod
     return;
   }
   if (before_op_) before_op_(lane, desc);
+  const bool brings = checks_finite_ && desc.collective.group != program::no_group;
+  if (brings) look_at_inputs(lane, desc);
   const program::OpIndex op = recorder_.op(lane.stream->id(), desc, lane.where);
   longer_ = program::class_of(desc.kind) == program::OpClass::compute ? slower_.kernel : 0;
   run(lane.stream->id(), body, timed_ ? op : program::no_op);
   longer_ = 0;
   if (slower_.call > 0) stand_still(slower_.call);
   recorder_.issued();
+  if (checks_finite_) look_at_outputs(lane, desc, op);
 }
 
 void Device::record(Lane lane, Event event) {
@@ -108,7 +112,7 @@ void Device::begin_step(std::int64_t step, bool timed) {
 }
 
 program::StepTimes& Device::end_step() {
-  program::StepTimes& times = recorder_.end_step();
+  program::StepTimes& times = recorder_.end_step(timed_ || checks_finite_ || !keeps_timed_alone_);
   step_ends(timed_, times);
   timed_ = false;
   return times;

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <source_location>
 #include <string>
 #include <type_traits>
@@ -25,6 +26,7 @@
 #include "engine/base/types.hpp"
 #include "engine/device/crew.hpp"
 #include "engine/device/cuda_queue.hpp"
+#include "engine/device/finite.hpp"
 #include "engine/device/host_function.hpp"
 #include "engine/program/recorder.hpp"
 
@@ -171,9 +173,28 @@ class Device {
   // exception). Set once, before the first step.
   void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
 
+  // Of a long run: nobody will ask for the programs of steps that are not timed (Recorder::end_step).
+  void keep_timed_programs_alone() { keeps_timed_alone_ = true; }
+
   // Of labs, set before the first step: a slower machine; and a mistake, that no stream waits for events whose name ends so.
   void make_slower(Slower by) { slower_ = by; }
   void leave_out_waits(std::string event_ends_in) { left_out_ = std::move(event_ends_in); }
+
+  // Set-up: from the first step on an op more, "check_finite", goes through whatever numbers an op has written (finite.hpp).
+  // That costs a pass over memory for each, and is recorded as any op is.
+  void check_finite();
+  // The first op of that step that wrote a number which is not finite (or read one, of a collective), if there was none
+  // in an earlier step. When the host has awaited the step.
+  std::optional<Ticket> first_not_finite(std::int64_t step) const;
+  // Where a buffer is that allocate() did not make: what it holds is checked, too.
+  void note_place(program::BufferId buffer, void* data, base::DType nominal);
+  // The numbers in a range; nothing where it holds none. `data` is null on meta.
+  struct Numbers {
+    void* data = nullptr;
+    std::int64_t elements = 0;
+    base::DType stored = base::DType::f32;
+  };
+  std::optional<Numbers> numbers_in(const program::BufferUse& use) const;
 
   // Of tests: called with each op of a step before it is issued.
   void set_before_op(std::function<void(Lane, const program::OpDesc&)> before_op) { before_op_ = std::move(before_op); }
@@ -199,12 +220,26 @@ class Device {
   void watch() const { if (watch_) watch_(); }
 
  private:
+  void look_at_inputs(Lane lane, const program::OpDesc& read);
+  void look_at(Lane lane, const program::BufferUse& range, const Numbers& numbers, std::uint64_t ticket);
+  void look_at_outputs(Lane lane, const program::OpDesc& written, program::OpIndex op);
+
+  // Where a buffer's numbers are; by its id. What none was noted of holds no numbers.
+  struct Place {
+    void* data = nullptr;
+    base::DType nominal = base::DType::i32;
+  };
+
   Kind kind_;
   Storage storage_;
   program::Recorder recorder_;
+  std::vector<Place> places_;
+  bool checks_finite_ = false;
+  std::uint64_t* least_ticket_ = nullptr;
   std::vector<std::unique_ptr<Stream>> streams_;
   bool sealed_ = false;
   bool timed_ = false;
+  bool keeps_timed_alone_ = false;
   Slower slower_;
   base::Nanoseconds longer_ = 0;
   std::string left_out_;

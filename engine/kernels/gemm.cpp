@@ -122,4 +122,6 @@ void batched_gemm(Lane lane, const char* name, const Tensor& a, bool a_transpose
 
 const char* gemm_twin() { return host::blas_name(); }
 
+base::Status make_room_for_gemms(int threads) { return host::blas_make_room(threads); }
+
 }  // namespace shardbook::kernels

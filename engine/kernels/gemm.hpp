@@ -13,6 +13,7 @@
 #pragma once
 
 #include "engine/device/device.hpp"
+#include "engine/base/result.hpp"
 #include "engine/tensor/tensor.hpp"
 
 namespace shardbook::kernels {
@@ -37,5 +38,8 @@ void batched_gemm(Lane lane, const char* name, const Tensor& a, bool a_transpose
 
 // Which library multiplies on the host: "OpenBLAS 0.3.21 (SkylakeX)" or "the reference twin (AVX-512)".
 const char* gemm_twin();
+
+// Of ranks on the host, before the first product: makes sure that so many threads may multiply at once. Errors: no memory.
+base::Status make_room_for_gemms(int threads);
 
 }  // namespace shardbook::kernels

@@ -85,6 +85,7 @@ struct Outcome {
 
 struct LaunchOptions {
   std::function<void(const Progress&)> progress;   // may be empty
+  std::function<void(int ranks)> issued;           // of meta, whose ranks come one after the other: so many have been; may be empty
   std::string command;                             // as it was typed, for run.json
   std::string source_root;                         // root of the project, for source excerpts; may be empty
   bool write_run = true;                           // false: keep everything in memory (tests)

@@ -1,12 +1,11 @@
 #include "engine/launch/rank.hpp"
 
-#include <cmath>
-
 #include "engine/comm/meta/meta.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/device/meta/meta_device.hpp"
 #include "engine/launch/checkpoints.hpp"
 #include "engine/launch/journal.hpp"
+#include "engine/launch/not_finite.hpp"
 #include "engine/launch/resolve.hpp"
 
 namespace shardbook::launch {
@@ -41,16 +40,6 @@ void compare_orders(world::World& world, program::Recorder& recorder) {
 
 std::string encode(program::Recorder& recorder, int world_size, const std::vector<program::StepTimes>& steps) {
   return program::encode(recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
-}
-
-// "the loss of step 7 is nan", or "" where both of its numbers are numbers. They are sums over all ranks, so every
-// rank sees the same.
-std::string what_is_not_finite(const train::StepResult& result) {
-  const bool of_loss = !std::isfinite(result.loss);
-  if (!of_loss && std::isfinite(result.gradient_norm)) return "";
-  const double value = of_loss ? result.loss : result.gradient_norm;
-  return base::text(of_loss ? "the loss of step " : "the gradient norm of step ", result.step, " is ",
-                    std::isnan(value) ? std::string("nan") : base::text(value), ", on all ranks; a lower --lr, more --warmup-steps or a --clip may keep it finite");
 }
 
 // Says how a step went, every so many steps and at the end.
@@ -96,6 +85,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
                 const data::TokenSource* source, const LaunchOptions& options, RankOutcome& outcome, Journal& journal) {
   const mesh::Mesh mesh = mesh_of(config);
   device.set_watch([&world] { world.throw_if_failed(); });
+  device.keep_timed_programs_alone();
   train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
   Checkpoints checkpoints(world, config, trainer);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
@@ -105,6 +95,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
 
   std::vector<program::StepTimes> traced;
   Reporter reporter(config, options, world.rank());
+  NotFinite watched(device);
   const std::int64_t begin = checkpoints.begin();
   std::int64_t issued = begin, settled = begin;
   // Awaits every step before `end`. After one that is not finite all ranks stop at the same step, soon: its update
@@ -117,7 +108,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
       reporter.report(outcome.results.back());
       backend.check();
       if (!outcome.not_finite.empty() || config::only_times_count(config)) continue;
-      outcome.not_finite = what_is_not_finite(outcome.results.back());
+      outcome.not_finite = watched.look_at(outcome.results.back());
       if (!outcome.not_finite.empty()) world.request_stop();
     }
   };
@@ -129,6 +120,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     const bool timed = config.trace_steps.contains(static_cast<int>(issued));
     if (timed) settle_until(issued);
     program::StepTimes& times = trainer.issue(issued, timed);
+    watched.issued(times);
     outcome.step_timed.push_back(timed);
     if (timed) traced.push_back(times);
     if (timed || issued == begin) journal.programs(device.recorder(), world.size());
@@ -152,6 +144,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   settle_until(issued);
   device.synchronize();
   checkpoints.end(issued, outcome.not_finite.empty());
+  if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
   outcome.saves = checkpoints.saves();
   outcome.record = encode(device.recorder(), world.size(), traced);
 }

@@ -22,7 +22,7 @@ struct RankOutcome {
   std::vector<base::Nanoseconds> step_done;     // when the host saw each step done
   std::vector<char> step_timed;
   bool stopped_early = false;
-  std::string not_finite;                       // what was the first not to be: "the loss of step 7 is nan"; else ""
+  std::string not_finite;                       // what was the first not to be: "the loss of step 7 is nan"; else "" (not_finite.hpp)
   double allocated_bytes = 0;
   Saves saves;
   double tracing_pair_ns = 0;

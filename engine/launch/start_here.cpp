@@ -4,6 +4,7 @@
 #include "engine/base/signals.hpp"
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
+#include "engine/kernels/gemm.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
@@ -46,8 +47,17 @@ base::Result<Outcome> run_meta(const config::RunConfig& config, const LaunchOpti
     folder = std::move(made).value();
   }
   std::vector<RankOutcome> ranks;
+  base::SignalGuard signals;
   try {
-    for (base::Rank rank = 0; rank < config.ranks; ++rank) ranks.push_back(issue_on_meta(config, rank));
+    for (base::Rank rank = 0; rank < config.ranks; ++rank) {
+      ranks.push_back(issue_on_meta(config, rank));
+      if (options.issued) options.issued(rank + 1);
+      if (base::stop_signal() == 0) continue;
+      Outcome stopped;
+      stopped.role = Role::parent;   // nothing was computed, and there is nothing to say
+      stopped.stopped_early = true;
+      return stopped;
+    }
   } catch (const base::Failure& failure) {
     return base::Error{failure.what()};
   }
@@ -67,6 +77,7 @@ base::Result<Outcome> run_threads(const config::RunConfig& config, const LaunchO
   // Whatever can be refused is refused before a rank starts.
   base::Result<std::unique_ptr<data::TokenSource>> source = open_source(config);
   if (!source) return source.as_error();
+  if (base::Status room = kernels::make_room_for_gemms(config.ranks); !room) return base::Error{room.error()};
   RunFolder folder;
   if (options.write_run) {
     base::Result<RunFolder> made = RunFolder::make(config, options);

@@ -13,6 +13,7 @@
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/host/shared_host_device.hpp"
+#include "engine/kernels/gemm.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/recover.hpp"
 #include "engine/launch/start.hpp"
@@ -76,6 +77,8 @@ base::Result<Outcome> spawn(const config::RunConfig& config, const LaunchOptions
   const auto patience = std::min(patience_of(config).timeout, comm::Patience::most_for_stopped);
   if (config.device == config::DeviceKind::host && patience.count() > 0) options.longest_stop = patience + std::chrono::seconds(3);
   if (launch.write_run) options.environment.emplace_back(folder_variable, folder.path());
+  // A BLAS that makes no threads needs no memory for them
+  if (std::getenv("OPENBLAS_NUM_THREADS") == nullptr) options.environment.emplace_back("OPENBLAS_NUM_THREADS", "1");
   if (const char* nodes = std::getenv("SHARDBOOK_NODES")) pretend_nodes(nodes, options);
   std::vector<std::string> arguments{"train", "--config", file.string()};
   // What a stored config leaves out
@@ -173,6 +176,7 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
 }
 
 Equipment equipment_on_host(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RankOutcome& mine) {
+  if (const base::Status room = kernels::make_room_for_gemms(1); !room) throw base::Failure(room.error());
   auto device = std::make_unique<device::SharedHostDevice>(storage_of(config), world.rank(), config.drain_seed);
   if (options.with_device) options.with_device(*device);
   std::unique_ptr<comm::Backend> backend = comm::make_process_backend(world, *device, patience_of(config));

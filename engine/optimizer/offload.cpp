@@ -18,7 +18,9 @@ Tensor on_host(device::Device& device, std::int64_t elements, base::DType nomina
   const program::BufferId buffer = device.recorder().add_buffer({name + std::string(program::host_memory_mark), kind, elements * base::size_of(nominal)});
   const base::Bytes bytes = elements * base::size_of(storage);
   try {
-    return {device.pinned(bytes), {elements}, nominal, storage, buffer, 0};
+    void* data = device.pinned(bytes);
+    device.note_place(buffer, data, nominal);
+    return {data, {elements}, nominal, storage, buffer, 0};
   } catch (const std::exception& problem) {
     throw base::Failure(base::text("rank ", device.recorder().rank(), ": no page-locked memory for '", name, "' (", bytes >> 20, " MiB): ", problem.what(),
                                    "; share it among more ranks, or keep it on the device (--set fsdp.offload=none)"));

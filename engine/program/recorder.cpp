@@ -54,7 +54,7 @@ void Recorder::begin_step(std::int64_t step) {
   times_.window.start = host_now();
 }
 
-StepTimes& Recorder::end_step() {
+StepTimes& Recorder::end_step(bool needed) {
   SHARDBOOK_CHECK(in_step_, "end_step without begin_step");
   in_step_ = false;
   times_.window.end = host_now();
@@ -63,11 +63,14 @@ StepTimes& Recorder::end_step() {
   const std::uint64_t this_hash = hash(current_, catalogue_);
   std::size_t index = 0;
   while (index < hashes_.size() && hashes_[index] != this_hash) ++index;
-  if (index == hashes_.size()) {
-    programs_.push_back(std::make_unique<Program>(current_));
-    hashes_.push_back(this_hash);
-  }
   times_.program = static_cast<std::uint32_t>(index);
+  if (index < hashes_.size()) return times_;
+  if (!needed && index >= most_unneeded) {
+    times_.program = no_program;
+    return times_;
+  }
+  programs_.push_back(std::make_unique<Program>(current_));
+  hashes_.push_back(this_hash);
   return times_;
 }
 

@@ -39,8 +39,11 @@ class Recorder {
   // REQUIRES: not within a step.
   void begin_step(std::int64_t step);
   // Stores the program if it is new and returns the step's times, `issued` filled, `ran` sized and
-  // unknown. The reference is good until the next end_step.
-  StepTimes& end_step();
+  // unknown. The reference is good until the next end_step. Where nobody will ask for the program (`needed` is false) the
+  // first `most_unneeded` are stored and others not: their times name no_program. So a run whose every step is
+  // another grows only by what it traces.
+  static constexpr std::size_t most_unneeded = 16;
+  StepTimes& end_step(bool needed = true);
   bool in_step() const { return in_step_; }
   std::int64_t step() const { return times_.step; }
 
@@ -52,6 +55,9 @@ class Recorder {
   void host_wait(EventId event, SourceLine where);
   void read_back(StreamId stream, SourceLine where);
   void issued() { times_.issued.back().end = host_now(); }
+
+  // How many ops the step has so far: the next one's index.
+  OpIndex ops_issued() const { return static_cast<OpIndex>(current_.ops.size()); }
 
   // The scope that the next op is issued in.
   const OpKey& key() const { return key_; }

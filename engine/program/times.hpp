@@ -16,9 +16,11 @@ struct TimeSpan {
   base::Nanoseconds end = -1;
 };
 
+inline constexpr std::uint32_t no_program = ~std::uint32_t{0};
+
 struct StepTimes {
   std::int64_t step = 0;
-  std::uint32_t program = 0;        // index into Recorder::programs()
+  std::uint32_t program = 0;        // index into Recorder::programs(), or no_program (Recorder::end_step)
   TimeSpan window;                  // host: from begin_step to end_step
   std::vector<TimeSpan> issued;     // per command: the host entered and left the call
   std::vector<TimeSpan> ran;        // per op: on the device's clock, mapped to the host's

@@ -90,6 +90,7 @@ std::string_view decode(RawString string, std::string& scratch) {
 }
 
 bool JsonCursor::scaled(std::int64_t& value, int decimals) {
+  too_large_ = false;
   skip_blanks();
   const bool quoted = at_ != end_ && *at_ == '"';
   if (quoted) ++at_;
@@ -135,13 +136,12 @@ bool JsonCursor::scaled(std::int64_t& value, int decimals) {
   constexpr auto largest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   for (; power < 0 && digits != 0; ++power) digits /= 10;
   for (; power > 0 && digits != 0; --power) {
-    if (digits > largest / 10) {
-      at_ = first;
-      return false;
-    }
+    too_large_ = digits > largest / 10;
+    if (too_large_) break;
     digits *= 10;
   }
-  if (digits > largest) {
+  too_large_ = too_large_ || digits > largest;
+  if (too_large_) {
     at_ = first;
     return false;
   }

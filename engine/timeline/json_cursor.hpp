@@ -31,6 +31,8 @@ class JsonCursor {
   // All of the text, from its first byte.
   std::string_view text() const { return {begin_, static_cast<std::size_t>(end_ - begin_)}; }
   std::int64_t offset() const { return at_ - begin_; }
+  // Whether what failed was a number at offset() that no 64 bits hold.
+  bool too_large() const { return too_large_; }
   bool at_end() const { return at_ == end_; }
   void move_to(std::int64_t offset) { at_ = begin_ + offset; }
 
@@ -68,6 +70,7 @@ class JsonCursor {
   const char* begin_;
   const char* at_;
   const char* end_;
+  bool too_large_ = false;
 };
 
 // --- Strings, inline because they are most of the work ---------------------------------------------

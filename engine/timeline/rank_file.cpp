@@ -167,7 +167,7 @@ base::Status RankFile::finish(Outcome outcome) {
   if (stopped_) return base::Error{base::text("reading ", name_, " was stopped")};
   if (outcome == Outcome::failed) {
     if (!cursor_.at_end()) {
-      return base::Error{base::text(name_, ": malformed JSON at byte ", cursor_.offset(),
+      return base::Error{base::text(name_, cursor_.too_large() ? ": a number that is larger than any time or size at byte " : ": malformed JSON at byte ", cursor_.offset(),
                                     events_ > 0 ? base::text(", in event ", events_ + 1) : "")};
     }
     if (events_ == 0) {

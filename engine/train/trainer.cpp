@@ -103,6 +103,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   dp_group_ = backend.communicator_or_alone(device, mesh.group(rank, "dp_replicate"));
   if (choices.store.near > 0 && config.fsdp > 1) near_group_ = backend.communicator(device, mesh::near_group(mesh.group(rank, "dp_shard"), choices.store.near));
   take_machine(choices.machine);
+  if (config.check_finite) device.check_finite();
   device.leave_out_waits(mistakes.unawaited);
 
   // The model, its pieces cut over tp, and its units, sharded over fsdp; nothing is allocated yet.

@@ -106,7 +106,7 @@ bool hear(int pipe, std::string& said) {
   }
 }
 
-// Between fork and exec only calls that are safe after a fork of a program with threads.
+// Between vfork and exec only calls that are safe after a fork of a program with threads; nothing of the parent's is written.
 [[noreturn]] void become(const char* program, char* const* words, char* const* variables, const ChildOptions& options, int output, int complaint) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -133,6 +133,13 @@ bool hear(int pipe, std::string& said) {
   const int failure = errno;
   [[maybe_unused]] const ssize_t told = ::write(complaint, &failure, sizeof failure);
   ::_exit(127);
+}
+
+// Not fork, whose handlers end the threads of OpenBLAS: those that ask for memory in vain never end.
+pid_t start(const char* program, char* const* words, char* const* variables, const ChildOptions& options, int output, int complaint) {
+  const pid_t child = ::vfork();
+  if (child == 0) become(program, words, variables, options, output, complaint);
+  return child;
 }
 
 // Waits for the child within its limits; ends it where it passes them.
@@ -197,8 +204,7 @@ base::Result<ChildEnd> run_child(const std::vector<std::string>& given, const Ch
     ::close(output[1]);
     return Error{text("cannot start ", program, ": ", std::strerror(failure))};
   }
-  const pid_t child = ::fork();
-  if (child == 0) become(program.c_str(), argv.data(), envp.data(), options, output[1], complaint[1]);
+  const pid_t child = start(program.c_str(), argv.data(), envp.data(), options, output[1], complaint[1]);
   if (child > 0) ::setpgid(child, child);
   ::close(output[1]);
   ::close(complaint[1]);

@@ -1,4 +1,4 @@
-// world/spawn: fork, exec, forward, wait.
+// world/spawn: vfork, exec, forward, wait.
 #include "engine/world/spawn.hpp"
 
 #include <fcntl.h>
@@ -49,7 +49,7 @@ struct Pipe {
 
 Pipe make_pipe() {
   int ends[2];
-  SHARDBOOK_CHECK(pipe2(ends, O_CLOEXEC) == 0, "pipe: ", std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) throw base::Failure(base::text("no pipe can be made (", std::strerror(errno), "): raise the limit of open files (ulimit -n)"));
   return {ends[0], ends[1]};
 }
 
@@ -111,8 +111,8 @@ class SignalPipe {
 
 // --- Children ------------------------------------------------------------------------------------
 
-// Everything that a child needs, made before fork: between fork and exec only calls that are safe
-// in a signal handler are made.
+// Everything that a child needs, made before vfork: between vfork and exec only calls that are safe
+// in a signal handler are made, and nothing of the parent's is written.
 struct Plan {
   std::vector<std::string> arguments;
   std::vector<std::string> variables;
@@ -156,6 +156,14 @@ Plan make_plan(const std::string& program, const std::vector<std::string>& args,
   }
   execvpe(plan.argv[0], plan.argv.data(), plan.envp.data());
   _exit(127);
+}
+
+// Not fork, whose handlers end the threads of OpenBLAS: those that ask for memory in vain never end.
+pid_t start_child(const Plan& plan, int output, int error, std::initializer_list<int> inherited) {
+  const pid_t parent = getpid();
+  const pid_t child = vfork();
+  if (child == 0) become_child(plan, parent, output, error, inherited);
+  return child;
 }
 
 // The children, and what runs between them and us.
@@ -203,7 +211,6 @@ class Family {
 void Family::start(const std::string& program, const std::vector<std::string>& args, int size, Listener listener) {
   const std::vector<int> nodes = options_.node_sizes.empty() ? std::vector<int>{size} : options_.node_sizes;
   const std::string run_id = hex_of(random_bytes32()).substr(0, 16), secret = hex_of(random_bytes32());
-  const pid_t parent = getpid();
   int rank = 0;
   for (std::size_t node = 0; node < nodes.size(); ++node) {
     for (int local_rank = 0; local_rank < nodes[node]; ++local_rank, ++rank) {
@@ -226,12 +233,8 @@ void Family::start(const std::string& program, const std::vector<std::string>& a
 
       Pipe output = rank == 0 ? make_pipe() : Pipe{};
       Pipe error = make_pipe();
-      const pid_t pid = fork();
-      SHARDBOOK_CHECK(pid >= 0, "fork: ", std::strerror(errno));
-      if (pid == 0) {
-        become_child(plan, parent, output.write_end, error.write_end,
-                     {report_.write_end, rank == 0 ? listener.fd : -1});
-      }
+      const pid_t pid = start_child(plan, output.write_end, error.write_end, {report_.write_end, rank == 0 ? listener.fd : -1});
+      if (pid < 0) throw base::Failure(base::text("no process can be made (", std::strerror(errno), "): raise the limit of processes (ulimit -u) or of memory"));
       if (output.write_end >= 0) close(output.write_end);
       close(error.write_end);
       children_.push_back(Child{pid, output.read_end, error.read_end});

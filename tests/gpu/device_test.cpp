@@ -1,5 +1,8 @@
 // The cuda device keeps the contract of every device: order, memory, and times that mean something.
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "tests/gpu/gpu_test.hpp"
 
@@ -47,6 +50,50 @@ TEST_F(CudaDevice, RefusesAGpuThatIsNotThereInOneSentence) {
   auto made = device::make_cuda_device(99, {DType::bf16, DType::f32}, 3);
   ASSERT_FALSE(made.ok());
   EXPECT_NE(made.error().find("rank 3 asks for GPU 99"), std::string::npos) << made.error();
+}
+
+// Ops 0 and 2 write, 1 and 3 look at what they wrote.
+TEST_F(CudaDevice, FindsTheFirstOpThatWritesWhatIsNotFinite) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  Stream& other = device->create_stream("other");
+  const Memory big = device->allocate(many, DType::f32, MemoryKind::activation, "big");
+  const Memory half = device->allocate(5, DType::bf16, MemoryKind::activation, "half");
+  auto* numbers = static_cast<std::uint16_t*>(device->pinned(5 * sizeof(std::uint16_t)));
+  device->check_finite();
+  device->seal();
+  const auto step = [&](std::int64_t number, float value, std::uint16_t last) {
+    std::fill_n(numbers, 4, std::uint16_t{0x3f80});
+    numbers[4] = last;
+    device->begin_step(number, false);
+    fill(stream, big, value);
+    device->upload(other, "upload", numbers, half);
+    device->end_step();
+    device->synchronize();
+    return device->first_not_finite(number);
+  };
+  EXPECT_FALSE(step(0, std::numeric_limits<float>::max(), 0x7f7f));
+  const auto in_bf16 = step(1, 1, 0x7f80);
+  ASSERT_TRUE(in_bf16);
+  EXPECT_EQ(in_bf16->op, 2u);
+  EXPECT_TRUE(in_bf16->written);
+  EXPECT_FALSE(step(2, std::numeric_limits<float>::infinity(), 0x7f80)) << "an earlier step's is the first";
+}
+
+TEST_F(CudaDevice, FindsItInFp32BeforeWhatCameOfIt) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  const Memory big = device->allocate(many, DType::f32, MemoryKind::activation, "big");
+  device->check_finite();
+  device->seal();
+  device->begin_step(7, true);
+  fill(stream, big, 1);
+  fill(stream, {static_cast<float*>(big.data) + many - 1, {big.use.buffer, (many - 1) * 4, many * 4, 0}, 4}, std::nanf(""));
+  fill(stream, big, std::nanf(""));
+  device->end_step();
+  const auto found = device->first_not_finite(7);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->op, 2u);
 }
 
 TEST_F(CudaDevice, MemoryIsZeroedAlignedAndApart) {

@@ -48,6 +48,9 @@ Problems false_arrows(const Tree& tree);
 Problems upward_includes(const Tree& tree);
 // Libraries that only some rooms know: Dear ImGui, GLFW, OpenGL and EGL, md4c, Graphviz.
 Problems stray_libraries(const Tree& tree);
+// A clock that is set, by hand or by the network, names files and days and measures nothing: whoever waits, measures or
+// gives up goes by one that only runs.
+Problems clocks_that_jump(const Tree& tree);
 // Switches are known to their table, to the command that prints it, and to train/seams.cpp, which says what a value
 // does. All other rooms get numbers, functions and pieces.
 Problems strangers_to_switches(const Tree& tree);

@@ -223,6 +223,21 @@ TEST(TreeOfTheProject, LeavesOutWhatGitIgnores) {
   std::filesystem::remove_all(root);
 }
 
+TEST(Clocks, ThatJumpNameDaysAndMeasureNothing) {
+  EXPECT_EQ(listed(clocks_that_jump(project())), "");
+
+  auto problems = [](const std::string& path, const std::string& line) {
+    Tree tree;
+    tree.add(path, line + "\n");
+    return clocks_that_jump(tree).size();
+  };
+  EXPECT_EQ(problems("engine/world/processes.cpp", "const auto until = std::chrono::steady_clock::now() + grace;"), 0u);
+  EXPECT_EQ(problems("engine/launch/run_folder.cpp", "const std::time_t now = std::time(nullptr);"), 0u);
+  EXPECT_EQ(problems("engine/world/processes.cpp", "const auto until = std::chrono::system_clock::now() + grace;"), 1u);
+  EXPECT_EQ(problems("engine/comm/loopback/hall.cpp", "clock_gettime(CLOCK_REALTIME, &until);"), 1u);
+  EXPECT_EQ(problems("viewer/app/frame.cpp", "const std::time_t begin = time(NULL);"), 1u);
+}
+
 TEST(Switches, AreKnownToTheirTableAndToTheSeamsAlone) {
   EXPECT_EQ(listed(strangers_to_switches(project())), "");
 

@@ -159,6 +159,23 @@ Problems stray_libraries(const Tree& tree) {
   return problems;
 }
 
+Problems clocks_that_jump(const Tree& tree) {
+  static const std::regex jumps(R"(system_clock|CLOCK_REALTIME|gettimeofday|\btime\((nullptr|NULL|0)\))");
+  // A day or a name that no other has
+  static const std::vector<std::string> may{"engine/launch/run_folder.cpp", "engine/launch/checkpoints.cpp", "engine/workbook/progress.cpp", "engine/cli/calibrate_command.cpp"};
+  Problems problems;
+  for (const auto& [path, content] : tree.texts) {
+    const bool ours = path.starts_with("engine/") || path.starts_with("viewer/") || path.starts_with("labs/");
+    if (!ours || !(path.ends_with(".cpp") || path.ends_with(".hpp") || path.ends_with(".cu")) || std::find(may.begin(), may.end(), path) != may.end()) continue;
+    int number = 0;
+    for (const std::string& line : lines_of(content)) {
+      ++number;
+      if (std::regex_search(line, jumps)) problems.push_back(text(path, ":", number, ": this clock jumps when somebody sets it; std::chrono::steady_clock does not"));
+    }
+  }
+  return problems;
+}
+
 Problems strangers_to_switches(const Tree& tree) {
   Problems problems;
   for_each_include(tree, [&](const std::string& path, int line, const std::string& included) {

@@ -1,14 +1,21 @@
 #include "tests/launch/faulty_rank.hpp"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <new>
 #include <iterator>
+#include <limits>
 #include <sstream>
+#include <string_view>
+#include <thread>
 
 #include "engine/launch/launch.hpp"
 
@@ -22,18 +29,19 @@ using program::Phase;
 
 enum class What { killed, stopped, throws, exits, memory };
 
-struct Fault {
-  base::Rank rank = -1;
-  std::int64_t step = 0;
-  std::string where, what;
-};
-
 constexpr const char* names[] = {"killed", "stopped", "throws", "exits", "memory"};
 What what_of(const std::string& name) {
   const auto found = std::find(std::begin(names), std::end(names), name);
   SHARDBOOK_CHECK(found != std::end(names), "there is no fault '", name, "'");
   return static_cast<What>(found - std::begin(names));
 }
+
+// What an op reads becomes no number, where nothing has written it.
+struct Spoil {
+  float* numbers;
+  std::int64_t count;
+};
+void spoil(const Spoil& args) { std::fill_n(args.numbers, args.count, std::numeric_limits<float>::quiet_NaN()); }
 
 void go_wrong(const What& what) {
   switch (what) {
@@ -46,6 +54,7 @@ void go_wrong(const What& what) {
 }
 
 bool is_there(const std::string& where, Phase phase, const program::OpDesc& desc) {
+  if (std::string_view(desc.name) == "check_finite") return false;
   if (where == "reduction") return desc.kind == OpKind::reduce_scatter;
   if (program::class_of(desc.kind) != OpClass::compute) return false;
   if (where == "forward") return phase == Phase::forward;
@@ -53,9 +62,63 @@ bool is_there(const std::string& where, Phase phase, const program::OpDesc& desc
   return phase == Phase::update;
 }
 
+template <class Args>
+void issue(device::Lane lane, const Args& args, void (*form)(const Args&)) {
+  lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), args, form, static_cast<void (*)(const Args&, const device::CudaQueue&)>(nullptr));
+}
+
 }  // namespace
 
+void plant(device::Device& device, const Fault& fault) {
+  // What spoils is an op in the record, and all ranks have the same ops: of the others it spoils nothing.
+  const bool mine = device.recorder().rank() == fault.rank;
+  if (!mine && fault.what != "spoils") return;
+  if (fault.where == "setup") return go_wrong(what_of(fault.what));
+  // Issued before the op, it goes wrong when the device runs it: what was issued earlier has run, nothing later has.
+  device.set_before_op([fault, mine, done = false](device::Lane lane, const program::OpDesc& desc) mutable {
+    const bool now = !done && lane.recorder().step() == fault.step && is_there(fault.where, lane.recorder().key().phase, desc);
+    if (!now) return;
+    done = true;
+    if (fault.what != "spoils") return issue(lane, what_of(fault.what), &go_wrong);
+    for (int use = 0; use < desc.use_count; ++use) {
+      const program::BufferUse& range = desc.uses[static_cast<std::size_t>(use)];
+      const auto numbers = (desc.written_mask >> use & 1) == 0 ? lane.device().numbers_in(range) : std::nullopt;
+      if (numbers) issue(lane, Spoil{static_cast<float*>(numbers->data), mine ? numbers->elements : 0}, &spoil);
+    }
+  });
+}
+
+// Goes wrong when a checkpoint is being written and one is there already. It ends with its process.
+static void watch_for_saving(const std::string& folder, const std::string& what) {
+  std::thread([folder, what] {
+    while (true) {
+      bool is_written = false, is_there = false;
+      std::error_code none;
+      for (std::filesystem::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
+        const std::string name = entry->path().filename().string();
+        is_written = is_written || name.starts_with(".step-");
+        is_there = is_there || name.starts_with("step-");
+      }
+      if (is_written && is_there) return go_wrong(what_of(what));
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  }).detach();
+}
+
+// From here on this process may have so much more memory for data than its libraries took.
+static void keep_to_spare_memory(const char* mebibytes) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("VmData:")) continue;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur = static_cast<rlim_t>(std::stoull(line.substr(7))) * 1024 + static_cast<rlim_t>(std::stoull(mebibytes)) * 1024 * 1024;
+    ::setrlimit(RLIMIT_DATA, &limit);
+  }
+}
+
 int train_rank_of_test(const std::string& config_file) {
+  if (const char* spare = std::getenv(spare_variable)) keep_to_spare_memory(spare);
   config::RunConfig asked;
   if (const base::Status read = config::read_file(asked, config_file); !read) return std::fprintf(stderr, "%s\n", read.error().c_str()), 2;
   // Of a run that no parent made the folder of
@@ -65,20 +128,13 @@ int train_rank_of_test(const std::string& config_file) {
 
   Fault fault;
   if (const char* said = std::getenv(fault_variable)) std::istringstream(said) >> fault.rank >> fault.step >> fault.where >> fault.what;
-  bool done = false;
+  if (fault.where == "saving") {
+    const char* rank = std::getenv("SHARDBOOK_RANK");
+    if (rank != nullptr && rank == std::to_string(fault.rank)) watch_for_saving(config.value().checkpoint, fault.what);
+    fault.rank = -1;
+  }
   LaunchOptions options;
-  options.with_device = [&](device::Device& device) {
-    if (device.recorder().rank() != fault.rank) return;
-    if (fault.where == "setup") return go_wrong(what_of(fault.what));
-    // Issued before the op, it goes wrong when the device runs it: what was issued earlier has run, nothing later has.
-    device.set_before_op([&](device::Lane lane, const program::OpDesc& desc) {
-      const bool now = !done && lane.recorder().step() == fault.step && is_there(fault.where, lane.recorder().key().phase, desc);
-      if (!now) return;
-      done = true;
-      lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), what_of(fault.what), &go_wrong,
-                           static_cast<void (*)(const What&, const device::CudaQueue&)>(nullptr));
-    });
-  };
+  options.with_device = [&](device::Device& device) { plant(device, fault); };
   const base::Result<Outcome> outcome = run(config.value(), options);
   if (outcome) return outcome.value().stopped_early ? stopped_rank_code : 0;
   // Without a parent nobody else says it.

@@ -27,6 +27,23 @@ TEST(Recorder, StoresAnotherProgramBesideTheFirstAndFindsTheFirstAgain) {
   EXPECT_EQ(recorder.programs().size(), 2u);
 }
 
+TEST(Recorder, OfARunWhoseEveryStepIsAnotherStoresAFewAndThoseThatAreNeeded) {
+  Recorder recorder(0);
+  SmallStep step(recorder);
+  const auto issue = [&](std::int64_t number, bool needed) -> const StepTimes& {
+    recorder.begin_step(number);
+    step.issue(true, 2048 - number);
+    return recorder.end_step(needed);
+  };
+  for (std::int64_t number = 0; number < 1000; ++number) {
+    const bool kept = number < static_cast<std::int64_t>(Recorder::most_unneeded);
+    EXPECT_EQ(issue(number, false).program, kept ? static_cast<std::uint32_t>(number) : no_program);
+  }
+  EXPECT_EQ(recorder.programs().size(), Recorder::most_unneeded);
+  EXPECT_EQ(issue(2000, true).program, Recorder::most_unneeded) << "a traced step's is there";
+  EXPECT_EQ(issue(3, false).program, 3u) << "one of those that are stored is found again";
+}
+
 TEST(Recorder, AllocatesNothingInAStepLikeTheOneBefore) {
   Recorder recorder(0);
   SmallStep step(recorder);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +212,20 @@ TEST(Spawn, WhatCannotRunIsOneSentence) {
   SpawnOptions options;
   options.node_sizes = {2, 2};
   EXPECT_EQ(spawn_processes(own_program(), {}, 3, options).error(), "the nodes hold 4 ranks together, but 3 are asked for");
+}
+
+TEST(Spawn, TooFewFilesAreOneSentence) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int next = dup(0);
+  close(next);
+  // For the port that ranks call and one pipe
+  const rlimit few{static_cast<rlim_t>(next) + 3, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);
+  const auto outcome = spawn_processes(own_program(), {"rank", "steps"}, 2);
+  setrlimit(RLIMIT_NOFILE, &before);
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_EQ(outcome.error(), "cannot start 2 ranks: no pipe can be made (Too many open files): raise the limit of open files (ulimit -n)");
 }
 
 TEST(Spawn, CtrlCIsPassedOnAndAllStopAfterTheSameStep) {

@@ -151,8 +151,14 @@ void HostBackend::check_patience() {
     culprits += base::text(culprits.empty() ? "" : " and ", hall_.name_of(rank), ends[static_cast<int>(condition)]);
   }
   if (culprits.empty()) return;
+  // Who does not come may itself wait, and not here, for one that is stopped
+  std::string stopped;
+  for (base::Rank rank = 0; rank < hall_.roll().ranks(); ++rank) {
+    const bool named = std::find(longest.missing.begin(), longest.missing.end(), rank) != longest.missing.end();
+    if (!named && hall_.condition_of(rank) == Condition::stopped) stopped += base::text("; ", hall_.name_of(rank), " is stopped");
+  }
   throw base::Failure(base::text("waited ", seconds_text(waited), " in ", longest.call, " for ", culprits, " (", longest.site, "; --comm-timeout ",
-                                 static_cast<double>(patience_.timeout.count()) / 1000, ")"));
+                                 static_cast<double>(patience_.timeout.count()) / 1000, ")", stopped));
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ RollSheet::Row& Roll::row_of(base::Rank rank) const {
   return sheet_->rows[static_cast<std::size_t>(rank)];
 }
 
+int Roll::ranks() const { return static_cast<int>(Number(sheet_->ranks).load()); }
+
 void Roll::expect(base::Rank rank) {
   std::uint32_t unknown = static_cast<std::uint32_t>(Presence::unknown);
   Number(row_of(rank).presence).compare_exchange_strong(unknown, static_cast<std::uint32_t>(Presence::expected));

@@ -53,6 +53,7 @@ class Roll {
 
   Presence presence(base::Rank rank) const;
   bool waits(base::Rank rank) const;
+  int ranks() const;   // that are known so far
 
  private:
   RollSheet::Row& row_of(base::Rank rank) const;

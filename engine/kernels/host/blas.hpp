@@ -7,6 +7,8 @@
 
 #include <cstdint>
 
+#include "engine/base/result.hpp"
+
 namespace shardbook::kernels::host {
 
 // c[m,n] = alpha · op(a)[m,k] · op(b)[k,n] + beta · c, row-major; T is float or double. A transposed a is stored
@@ -15,6 +17,10 @@ namespace shardbook::kernels::host {
 template <class T>
 void blas_gemm(bool a_transposed, bool b_transposed, std::int64_t m, std::int64_t n, std::int64_t k, T alpha,
                const T* a, std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc);
+
+// Makes sure that so many threads may be in blas_gemm at once. No product may be under way. Errors: there is no memory for
+// the library's buffers.
+base::Status blas_make_room(int threads);
 
 // A name for people: "OpenBLAS 0.3.21 (SkylakeX)" or "the reference twin (AVX-512)".
 const char* blas_name();

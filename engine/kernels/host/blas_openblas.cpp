@@ -3,13 +3,27 @@
 // OpenBLAS has a thread pool of its own, which would make every rank wait for the others' products; it is
 // told once, before the first product, to use the calling thread alone. Its buffers are locked by itself,
 // so several ranks may multiply at once.
+//
+// A product without a free buffer makes one, of 128 MiB; where it gets none it asks again, for ever, without a word
+// (OpenBLAS 0.3.21, driver/others/memory.c: blas_memory_alloc). So the buffers of all threads are made before the first
+// product, when who lacks memory can still be told.
 #include <cblas.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <limits>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "engine/base/check.hpp"
 #include "engine/kernels/host/blas.hpp"
+
+// OpenBLAS's own; where a build of it hides them, its buffers are only known to fit.
+extern "C" {
+[[gnu::weak]] void* blas_memory_alloc(int position);
+[[gnu::weak]] void blas_memory_free(void* buffer);
+}
 
 namespace shardbook::kernels::host {
 namespace {
@@ -50,6 +64,35 @@ template void blas_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, fl
                         const float*, std::int64_t, float, float*, std::int64_t);
 template void blas_gemm(bool, bool, std::int64_t, std::int64_t, std::int64_t, double, const double*, std::int64_t,
                         const double*, std::int64_t, double, double*, std::int64_t);
+
+base::Status blas_make_room(int threads) {
+  // What it asks for on x86-64; on others less. It keeps a table of 50 buffers or more.
+  constexpr std::size_t buffer_bytes = (std::size_t{128} << 20) + 4096;
+  constexpr int most = 48;
+  static std::mutex making;
+  static int made = 0;
+  const std::lock_guard lock(making);
+  const int wanted = std::min(threads, most);
+  if (wanted <= made) return base::Done{};
+
+  // Is there room for those that are not there yet?
+  const std::size_t bytes = buffer_bytes * static_cast<std::size_t>(wanted - made);
+  void* room = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) {
+    return base::Error{base::text("OpenBLAS needs a buffer of ", buffer_bytes >> 20, " MiB for each rank of this process, ", wanted,
+                                  " in all, and there is no memory for them: raise the limit (ulimit -v, -d), or start fewer ranks")};
+  }
+  ::munmap(room, bytes);
+
+  // All at once, so that none is given out twice.
+  if (blas_memory_alloc != nullptr && blas_memory_free != nullptr) {
+    std::vector<void*> buffers;
+    for (int buffer = 0; buffer < wanted; ++buffer) buffers.push_back(blas_memory_alloc(0));
+    for (void* buffer : buffers) blas_memory_free(buffer);
+  }
+  made = wanted;
+  return base::Done{};
+}
 
 const char* blas_name() {
   // openblas_get_config() reads "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...": name and release are enough.

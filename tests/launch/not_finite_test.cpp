@@ -1,0 +1,94 @@
+// A number that is not finite is named by its rank and by the op that made it, wherever in a step it came.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "engine/launch/launch.hpp"
+#include "engine/timeline/reader.hpp"
+#include "tests/launch/faulty_rank.hpp"
+
+namespace shardbook::launch {
+namespace {
+
+namespace fs = std::filesystem;
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("shardbook-finite-test-" + std::to_string(::getpid()));
+  Folder() { fs::remove_all(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string run() const { return (path / "run").string(); }
+};
+
+config::RunConfig small(const Options& asked) {
+  config::RunConfig config;
+  Options all{{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "8"}, {"steps", "6"}, {"check-finite", "true"}};
+  all.insert(all.end(), asked.begin(), asked.end());
+  for (const auto& [option, value] : all) {
+    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
+    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
+  }
+  base::Result<config::RunConfig> valid = config::validate(config, 0);
+  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
+  return valid.value();
+}
+
+struct Spoilt {
+  std::string where, said;
+};
+
+TEST(NotFinite, IsNamedByTheRankAndTheOpThatMadeItWhereverItCame) {
+  for (const Spoilt& spoilt : {Spoilt{"forward", "written by embedding_forward, op "}, Spoilt{"backward", "written by "}, Spoilt{"reduction", "brought by reduce_scatter, op "},
+                               Spoilt{"optimizer", "written by "}}) {
+    SCOPED_TRACE(spoilt.where);
+    const Folder folder;
+    LaunchOptions options;
+    options.with_device = [&](device::Device& device) { test::plant(device, {3, 3, spoilt.where, "spoils"}); };
+    const base::Result<Outcome> outcome = run(small({{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "1:3"}, {"steps", "12"}, {"out", folder.run()}}), options);
+    ASSERT_TRUE(outcome) << outcome.error();
+    const std::string& failure = outcome.value().failure;
+    EXPECT_EQ(failure.find("rank 3: the first number that is not finite was " + spoilt.said), 0u) << failure;
+    EXPECT_NE(failure.find(" of step 3 ("), std::string::npos) << failure;
+    EXPECT_NE(failure.find("; engine/"), std::string::npos) << failure;
+
+    // The run ends, and what it recorded opens and says why.
+    EXPECT_LT(outcome.value().results.size(), 12u);
+    const auto read = timeline::read(folder.run());
+    ASSERT_TRUE(read) << read.error();
+    EXPECT_EQ(read.value().steps.size(), 8u) << "two steps of four ranks";
+    ASSERT_EQ(read.value().banners.size(), 1u);
+    EXPECT_NE(read.value().banners[0].find(failure), std::string::npos) << read.value().banners[0];
+  }
+}
+
+TEST(NotFinite, IsNothingThatARunOfAnyFormWrites) {
+  for (const Options& form : {Options{{"tp", "2"}, {"fsdp", "2"}}, Options{{"dp", "2"}, {"micro-batches", "2"}}, Options{{"tp", "2"}, {"host-dtype", "f64"}, {"set", "tensor_parallel.sequence=cut"}},
+                              Options{{"fsdp", "2"}, {"set", "attention.kernel=flash"}}, Options{{"fsdp", "2"}, {"set", "fsdp.offload=optimizer"}},
+                              Options{{"fsdp", "2"}, {"set", "fsdp.offload=parameters"}, {"drain-seed", "7"}}, Options{{"hidden-dropout", "0.1"}, {"attention-dropout", "0.1"}}}) {
+    LaunchOptions options;
+    options.write_run = false;
+    const base::Result<Outcome> with = run(small(form), options);
+    Options off = form;
+    off.emplace_back("check-finite", "false");
+    const base::Result<Outcome> without = run(small(off), options);
+    ASSERT_TRUE(with) << with.error();
+    ASSERT_TRUE(without) << without.error();
+    EXPECT_EQ(with.value().failure, "") << form.back().first << "=" << form.back().second;
+    ASSERT_EQ(with.value().results.size(), 6u);
+    for (std::size_t step = 0; step < 6; ++step) EXPECT_EQ(with.value().results[step].loss, without.value().results[step].loss) << "the look at it changes no number";
+  }
+}
+
+TEST(NotFinite, WithoutTheOptionIsNamedByStepAndSaysHowToFindTheOp) {
+  LaunchOptions options;
+  options.write_run = false;
+  options.with_device = [&](device::Device& device) { test::plant(device, {1, 3, "backward", "spoils"}); };
+  const base::Result<Outcome> outcome = run(small({{"fsdp", "2"}, {"check-finite", "false"}}), options);
+  ASSERT_TRUE(outcome) << outcome.error();
+  EXPECT_EQ(outcome.value().failure.find("rank 0: the gradient norm of step 3 is nan, on all ranks"), 0u) << outcome.value().failure;
+  EXPECT_NE(outcome.value().failure.find("--check-finite names the op"), std::string::npos) << outcome.value().failure;
+}
+
+}  // namespace
+}  // namespace shardbook::launch
