@@ -1,5 +1,6 @@
 // What a run has recorded is there, whatever ends it.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,6 +64,8 @@ pid_t train_in_child(const std::string& out) {
   const config::RunConfig config = small(out, {{"steps", "1000000"}, {"trace-steps", "2:4"}});
   const pid_t child = fork();
   if (child == 0) {
+    const rlimit no_core{0, 0};   // SIGQUIT would leave one
+    ::setrlimit(RLIMIT_CORE, &no_core);
     (void)run(config, {});
     _exit(0);
   }
@@ -75,7 +78,10 @@ pid_t train_in_child(const std::string& out) {
   return child;
 }
 
-TEST(NothingLost, AKilledRunIsMadeWholeFromWhatItsRanksRecorded) {
+class EndedRun : public ::testing::TestWithParam<int> {};
+
+// By a signal that leaves it no last word.
+TEST_P(EndedRun, IsMadeWholeFromWhatItsRanksRecorded) {
   const Folder folder;
   const pid_t child = train_in_child(folder.run());
 
@@ -88,8 +94,10 @@ TEST(NothingLost, AKilledRunIsMadeWholeFromWhatItsRanksRecorded) {
   const auto same_folder = run(small(folder.run(), {{"steps", "1"}}), {});
   EXPECT_FALSE(same_folder.ok());
 
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
+  int status = 0;
+  kill(child, GetParam());
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == GetParam()) << status;
   EXPECT_TRUE(is_unfinished(folder.run()));
   const auto outcome = recover(folder.run());
   ASSERT_TRUE(outcome.ok()) << outcome.error();
@@ -111,6 +119,8 @@ TEST(NothingLost, AKilledRunIsMadeWholeFromWhatItsRanksRecorded) {
   EXPECT_EQ(read.value().steps.size(), 4u) << "two steps of two ranks";
   EXPECT_TRUE(has_banner(read.value(), "it ended without a word (killed?)"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Signals, EndedRun, ::testing::Values(SIGKILL, SIGQUIT));
 
 TEST(NothingLost, ARankThatFailsLeavesTheStepsOfAll) {
   const Folder folder;
