@@ -45,6 +45,11 @@ void go_wrong(const What& what) {
   }
 }
 
+// For who times what comes of it.
+void say_fault() {
+  if (std::getenv("SHARDBOOK_TEST_SAY_FAULT") != nullptr) std::fprintf(stderr, "FAULT %.6f\n", 1e-9 * static_cast<double>(program::host_now()));
+}
+
 bool is_there(const std::string& where, Phase phase, const program::OpDesc& desc) {
   if (where == "reduction") return desc.kind == OpKind::reduce_scatter;
   if (program::class_of(desc.kind) != OpClass::compute) return false;
@@ -60,7 +65,7 @@ int train_rank_of_test(const std::string& config_file) {
   if (const base::Status read = config::read_file(asked, config_file); !read) return std::fprintf(stderr, "%s\n", read.error().c_str()), 2;
   // Of a run that no parent made the folder of
   if (const char* out = std::getenv(out_variable)) asked.out = out;
-  const base::Result<config::RunConfig> config = config::validate(asked, 0);
+  const base::Result<config::RunConfig> config = config::validate(asked, asked.device == config::DeviceKind::cuda ? gpus_available() : 0);
   if (!config) return std::fprintf(stderr, "%s\n", config.error().c_str()), 2;
 
   Fault fault;
@@ -75,8 +80,10 @@ int train_rank_of_test(const std::string& config_file) {
       const bool now = !done && lane.recorder().step() == fault.step && is_there(fault.where, lane.recorder().key().phase, desc);
       if (!now) return;
       done = true;
+      say_fault();
+      // A GPU runs no such thing: there it goes wrong as it is issued.
       lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), what_of(fault.what), &go_wrong,
-                           static_cast<void (*)(const What&, const device::CudaQueue&)>(nullptr));
+                           +[](const What& what, const device::CudaQueue&) { go_wrong(what); });
     });
   };
   const base::Result<Outcome> outcome = run(config.value(), options);
