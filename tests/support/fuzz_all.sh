@@ -22,7 +22,7 @@ markdown:viewer_page/fuzz/corpus/markdown diagram:viewer_page/fuzz/corpus/diagra
 manifest:checkpoint/fuzz/corpus/manifest safetensors:checkpoint/fuzz/corpus/safetensors
 config:config/fuzz/corpus profile:simulate/fuzz/corpus indexed:data/fuzz/corpus control:comm/fuzz/corpus"
 wanted=${*:-$(for one in $targets; do echo "${one%%:*}"; done)}
-asked() { for one in $wanted; do [ "$one" = "$1" ] && return 0; done; return 1; }
+asked() { for named in $wanted; do [ "$named" = "$1" ] && return 0; done; return 1; }
 
 # build TARGET ROOM "sources without .cpp"
 build() {
@@ -39,7 +39,7 @@ build() {
   $CLANG $flags -fsanitize=fuzzer "tests/$2/fuzz/fuzz_$1.cpp" $objects -lpthread -o "$out/fuzz_$1"
 }
 all_of() { for source in "$@"; do [ -f "$source" ] && echo "${source%.cpp}"; done; }
-build_room() { for one in $2; do asked "$one" && { "tests/$1/fuzz/build.sh" "$out"; return; }; done; return 0; }
+build_room() { for part in $2; do asked "$part" && { "tests/$1/fuzz/build.sh" "$out"; return; }; done; return 0; }
 
 mkdir -p "$out/new"
 build_room timeline "trace columns pack run_info"
@@ -56,7 +56,7 @@ build_profile() {
 }
 build_profile
 build indexed data "engine/base/base engine/base/printable engine/data/indexed_stream engine/data/mapped_file"
-build control comm "engine/base/base engine/base/printable engine/program/program engine/program/recorder engine/check/flight engine/check/ledger engine/check/words engine/comm/flight engine/world/wire engine/world/world engine/world/rendezvous"
+build control comm "engine/base/base engine/base/printable engine/program/program engine/program/recorder engine/check/flight engine/check/ledger engine/check/words engine/comm/flight engine/world/wire engine/world/world engine/device/device engine/device/crew engine/device/cuda/no_host_function engine/device/cuda/no_copy"
 
 # A share each
 count=$(echo $wanted | wc -w)
