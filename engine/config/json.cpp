@@ -100,6 +100,10 @@ std::vector<std::string> lines_of(std::string_view value) {
 }  // namespace
 
 Status read_json(RunConfig& config, std::string_view json, std::string_view name) {
+  // To the parser a zero byte is the end of the text.
+  if (const std::size_t zero = json.find('\0'); zero != std::string_view::npos) {
+    return Error{text(place_of(json, zero, name), ": byte ", zero, " is zero, and a config is text")};
+  }
   // Copying and writing JSON recurse, so what nests deeper than any option is refused before it is kept.
   Json document;
   constexpr int deepest = 8;
