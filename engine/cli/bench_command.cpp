@@ -20,6 +20,7 @@
 #include "engine/cli/train_config.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/launch/launch.hpp"
+#include "engine/launch/speed.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/run_info.hpp"
 #include "engine/workbook/child.hpp"
@@ -52,6 +53,7 @@ struct Side {
   std::vector<double> steps;
   double least = 0, most = 0;     // of any step
   double peak_bytes = 0;
+  double mfu = -1;                // of its step; −1: the peak of this GPU is not known
   double exposed_share = -1;      // of the last turn's traced steps; −1: not known
   double overlap = -1;
   std::string failure;            // the sentence; then nothing else counts
@@ -192,6 +194,12 @@ base::Status foretell(const Asked& asked, const simulate::Profile& profile, std:
   return base::Done{};
 }
 
+// What the tokens of its step need over what the GPUs could do in it.
+void put_mfu(const Asked& asked, const Row& row, const std::string& gpu, Side& side) {
+  const double peak = launch::peak_flops(gpu);
+  if (peak > 0 && !side.steps.empty()) side.mfu = static_cast<double>(row.tokens) * config::flops_per_token(row.sizes) / (side.step_ns() / 1e9) / (asked.gpus * peak);
+}
+
 std::string fixed(double value, int decimals) {
   std::ostringstream out;
   out << std::fixed << std::setprecision(decimals) << value;
@@ -215,7 +223,7 @@ void print_side(Console& console, const std::string& label, const Row& row, cons
   const double step = side.step_ns();
   const std::string spread = side.most > side.least ? text(ms(side.least), "-", ms(side.most)) : "";
   console.out << pad_left(ms(step), 7) << pad_left(spread, 13) << pad_left(short_number(static_cast<double>(row.tokens) / step * 1e9, " "), 9)
-              << pad_left(share(side.exposed_share), 9) << pad_left(side.peak_bytes > 0 ? fixed(side.peak_bytes / 1073741824.0, 1) : "", 7)
+              << pad_left(share(side.mfu), 8) << pad_left(share(side.exposed_share), 9) << pad_left(side.peak_bytes > 0 ? fixed(side.peak_bytes / 1073741824.0, 1) : "", 7)
               << pad_left(last, 10) << "\n";
 }
 
@@ -235,6 +243,7 @@ nlohmann::json json_of(const Side& side) {
   nlohmann::json json = {{"step_ns", side.step_ns()}, {"step_min_ns", side.least}, {"step_max_ns", side.most}, {"turns_ns", side.steps},
                          {"peak_bytes", side.peak_bytes}, {"failure", side.failure}, {"versions", side.versions}};
   if (!side.name.empty()) json["name"] = side.name;
+  if (side.mfu >= 0) json["mfu"] = side.mfu;
   if (side.exposed_share >= 0) json["exposed_share"] = side.exposed_share;
   if (side.overlap >= 0) json["overlap"] = side.overlap;
   return json;
@@ -357,7 +366,7 @@ int bench(const Line& line, Console& console) {
   if (!json) {
     console.out << asked.gpus << " × " << (asked.on_meta ? "MODELLED " + asked.profile : device::cuda_device_name(0)) << " · bf16 · step: median of untraced steps, ms · floor and model: "
                 << asked.profile << " (" << profile.value().device.name << ")\n\n"
-                << pad_right("", 22) << pad_left("step", 7) << pad_left("least-most", 13) << pad_left("tokens/s", 9) << pad_left("exposed", 9) << pad_left("GiB", 7)
+                << pad_right("", 22) << pad_left("step", 7) << pad_left("least-most", 13) << pad_left("tokens/s", 9) << pad_left("MFU", 8) << pad_left("exposed", 9) << pad_left("GiB", 7)
                 << pad_left("of floor", 10) << "\n" << std::flush;
   }
   bool failed = false;
@@ -370,6 +379,10 @@ int bench(const Line& line, Console& console) {
       }
       failed = failed || !row.ours.failure.empty() || std::any_of(row.peers.begin(), row.peers.end(), [](const Side& peer) { return !peer.failure.empty(); });
     }
+    const std::string gpu = asked.on_meta ? profile.value().device.name : device::cuda_device_name(0);
+    put_mfu(asked, row, profile.value().device.name, row.model);
+    put_mfu(asked, row, gpu, row.ours);
+    for (Side& peer : row.peers) put_mfu(asked, row, gpu, peer);
     if (json) out["rows"].push_back(json_of(row, asked.on_meta));
     else print_row(console, asked, row);
   }

@@ -1,6 +1,8 @@
 // launch/speed: how fast was it, by the clock of the run?
 #pragma once
 
+#include <string_view>
+
 #include "engine/launch/rank.hpp"
 
 namespace shardbook::launch {
@@ -8,5 +10,9 @@ namespace shardbook::launch {
 // From rank 0's step ends (measured) or the resolved steps (modelled, wall; `traced_step_ns` is 0 where none is known).
 // The first two measured steps, in which kernels and plans are made, do not count.
 Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns, double traced_step_ns);
+
+
+// Dense bf16 flops a second that the data sheet gives a GPU of this name ("NVIDIA H200"); 0: not known here.
+double peak_flops(std::string_view device);
 
 }  // namespace shardbook::launch
