@@ -34,6 +34,13 @@ double peak_flops(std::string_view device) {
   return 0;
 }
 
+base::Nanoseconds took_alone(const program::StepTimes& times) {
+  const base::Nanoseconds begin = times.issued.empty() ? times.window.start : times.issued.front().start;
+  base::Nanoseconds end = begin;
+  for (const program::TimeSpan& ran : times.ran) end = std::max(end, ran.end);
+  return end - begin;
+}
+
 Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns,
                double traced_step_ns) {
   Speed speed;
@@ -44,10 +51,13 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
     // A traced step stands alone, so the plain one after it has nothing before it to hide its issue behind, and
     // the last one nothing after it: neither counts.
     std::vector<double> plain, traced;
-    for (std::size_t step = 2; step + 1 < rank.step_done.size(); ++step) {
-      const double took = static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]);
-      if (rank.step_timed[step]) traced.push_back(took);
-      else if (!rank.step_timed[step - 1]) plain.push_back(took);
+    std::size_t traces = 0;
+    for (std::size_t step = 0; step < rank.step_done.size(); ++step) {
+      const bool timed = rank.step_timed[step], is_steady = step >= 2 && step + 1 < rank.step_done.size();
+      const base::Nanoseconds alone = timed && traces < rank.traced_took.size() ? rank.traced_took[traces++] : 0;
+      if (!is_steady) continue;
+      if (alone > 0) traced.push_back(static_cast<double>(alone));
+      else if (!timed && !rank.step_timed[step - 1]) plain.push_back(static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]));
     }
     const std::vector<double>& counted = plain.empty() ? traced : plain;
     speed.step_ns = median(counted);

@@ -20,6 +20,8 @@ def read_seen(path):
     """CUPTI's stream -> its kernels in order: (start, end, name), ns."""
     streams = collections.defaultdict(list)
     for line in path.read_text().splitlines():
+        if line.count(" ") < 4:   # the last, of a process that was ended
+            continue
         kind, stream, start, end, name = line.split(" ", 4)
         streams[int(stream)].append((int(start), int(end), name))
     return {stream: sorted(seen) for stream, seen in streams.items()}

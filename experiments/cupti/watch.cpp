@@ -36,6 +36,7 @@ void completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std:
     }
   }
   std::free(buffer);
+  if (out != nullptr) std::fflush(out);   // whoever watches may be ended without a word
 }
 
 void finish() {
@@ -52,6 +53,7 @@ extern "C" int InitializeInjection() {
   if (out == nullptr) return 0;
   cuptiActivityRegisterCallbacks(request, completed);
   for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) cuptiActivityEnable(kind);
+  cuptiActivityFlushPeriod(100);   // ms
   std::atexit(finish);
   return 1;
 }

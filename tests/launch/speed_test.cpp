@@ -39,6 +39,32 @@ TEST(Utilisation, IsTheFlopsOfTheTokensOverThoseOfTheGpus) {
   EXPECT_EQ(speed_of(config, steady("NVIDIA X999", 1'000'000), 0, 0).mfu, -1) << "of what peak?";
 }
 
+// Reading the marks of a traced step, 40 units here, is between it and the next, and belongs to neither.
+TEST(Tracing, CostsWhatATracedStepTakesLongerAndNotWhatIsDoneAfterIt) {
+  config::RunConfig config;
+  config.device = config::DeviceKind::cuda;
+  config.clock = config::Clock::measured;
+  RankOutcome rank;
+  rank.device = "NVIDIA H200";
+  rank.step_done = {100, 200, 300, 400, 542, 684, 800, 900, 1000};
+  rank.step_timed = {0, 0, 0, 0, 1, 1, 0, 0, 0};
+  rank.traced_took = {102, 102};
+  const Speed speed = speed_of(config, rank, 0, 0);
+  EXPECT_EQ(speed.step_ns, 100);
+  EXPECT_EQ(speed.steps_counted, 3) << "steps 2, 3 and 7: neither the first two, the last, nor what follows a traced one";
+  EXPECT_EQ(speed.traced_step_ns, 102);
+  EXPECT_NEAR(speed.tracing_cost, 0.02, 1e-12);
+}
+
+TEST(Tracing, AStepIsFromItsFirstCallToTheEndOfItsLastOp) {
+  program::StepTimes times;
+  times.window = {0, 90};
+  times.issued = {{10, 12}, {12, 15}};
+  times.ran = {{11, 70}, {14, 60}};
+  EXPECT_EQ(took_alone(times), 60);
+  EXPECT_EQ(took_alone({}), 0);
+}
+
 // The linears of a step issue what is counted: nothing twice, and the head once.
 TEST(Utilisation, CountsTheMatmulsThatAStepIssues) {
   for (const char* model : {"gpt-124m", "gpt-1.3b", "llama-tutor"}) {
