@@ -6,6 +6,7 @@
 
 #include "engine/base/nearest.hpp"
 #include "engine/cli/built_with.hpp"
+#include "engine/cli/bench_command.hpp"
 #include "engine/cli/calibrate_command.hpp"
 #include "engine/cli/check_command.hpp"
 #include "engine/cli/checkpoint_command.hpp"
@@ -232,6 +233,14 @@ std::vector<Command> make_commands() {
        "  ./shardbook calibrate --name mynode --out mynode.json\n"
        "  ./shardbook train --device host --tp 2 --fsdp 2 --profile mynode.json\n",
        calibrate_switches(), calibrate},
+      {"bench", "[SHAPE...]", 0, -1, "How fast is the engine on these GPUs, and beside PyTorch?",
+       "Trains the shapes that other engines are compared with, each over all GPUs, and prints a table: step, tokens a\n"
+       "second, exposed communication, memory; beside them what the model foretells, and the floor of the step, its\n"
+       "flops and bytes at measured rates. SHAPE is a name, or the beginning of one: gpt-1.3b-fsdp, gpt-6.9b, llama-8b.\n\n"
+       "  ./shardbook bench --device meta --gpus 8         what the model foretells, without a GPU\n"
+       "  ./shardbook bench gpt-1.3b --vs torch            the same shapes in PyTorch, in turn\n"
+       "  ./shardbook bench gpt-1.3b-fsdp --set attention.kernel=unfused\n",
+       bench_switches(), bench},
       {view, "[RUN|TRACE|LAB...]", 0, -1, "Open the viewer on runs, traces and labs.",
        "Timelines beside notes, diagrams and source. Opens folders of runs, packed runs, traces of torch.profiler\n"
        "(.json, .json.gz) and labs by number; without a name, it shows what can be opened. F1 lists all keys.\n"

@@ -91,7 +91,7 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   if (measured) {
     rate += text(" (median of ", speed.steps_counted, ", ", duration(speed.step_min_ns), " to ", duration(speed.step_max_ns), ")");
   }
-  if (speed.mfu >= 0) rate += text(" · MFU ", percent(speed.mfu), " of 989 TFLOP/s a GPU");
+  if (speed.mfu >= 0) rate += text(" · MFU ", percent(speed.mfu), " of ", std::round(speed.peak_flops / 1e12), " TFLOP/s a GPU");
   out += field("speed", rate);
   if (totals.window_ns > 0) {
     out += field("overlap", text(percent(totals.overlap()), " of communication ran under compute · exposed communication was ",

@@ -78,6 +78,12 @@ const std::vector<ModelConfig>& presets();
 // + 2 d, which is layers * (12 d^2 + 13 d) + ... when ffn = 4 d; biases and both norms included. Of llama: layers *
 // (2 d^2 + 2 d kv + 3 d ffn + 2 d) + V d (twice when untied) + d, with kv the width of k and of v.
 std::int64_t parameter_count(const ModelConfig& model);
+// Of them those that each token is multiplied with: the matrices of the linears and of the head, tied or not. A look into a
+// table is no matmul.
+std::int64_t matmul_parameter_count(const ModelConfig& model);
+// What one token of training needs, forward and backward: 6 a number of a matmul and 6 L S d for causal attention. Nothing that
+// is computed again counts, nor what the mask takes away (MFU, after the PaLM paper, arXiv:2204.02311, appendix B).
+double flops_per_token(const ModelConfig& model);
 
 // Steps begin <= step < end, counted from 0.
 struct StepRange {

@@ -91,6 +91,19 @@ std::int64_t parameter_count(const ModelConfig& model) {
   return model.layers * (attention + 2 * d * ffn + biases + 4 * d) + tables + model.sequence * d + 2 * d;
 }
 
+std::int64_t matmul_parameter_count(const ModelConfig& model) {
+  const std::int64_t d = model.width;
+  const std::int64_t queries = std::int64_t{model.heads} * model.head_dim, keys = std::int64_t{model.kv_heads()} * model.head_dim;
+  const std::int64_t mlp = (model.architecture == Architecture::llama ? 3 : 2) * d * model.ffn_width;
+  return model.layers * (d * (queries + 2 * keys) + queries * d + mlp) + model.vocab * d;
+}
+
+double flops_per_token(const ModelConfig& model) {
+  // Forward once, and backward for inputs and weights, 2 flops each; of attention's pairs a causal mask leaves half.
+  const double queries = static_cast<double>(model.heads) * model.head_dim;
+  return 6.0 * static_cast<double>(matmul_parameter_count(model)) + 6.0 * model.layers * model.sequence * queries;
+}
+
 int followed_ffn_width(const ModelConfig& model) {
   const ModelConfig& preset = find_preset(model.preset)->model;
   return static_cast<int>(std::int64_t{preset.ffn_width} * model.width / preset.width);

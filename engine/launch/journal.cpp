@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "engine/launch/speed.hpp"
 #include "engine/world/wire.hpp"
 
 namespace shardbook::launch {
@@ -181,6 +182,7 @@ base::Result<Remains> read_journal(const std::string& path) {
     remains.outcome.step_timed.push_back(std::any_of(remains.traced.begin(), remains.traced.end(),
                                                      [&](const program::StepTimes& times) { return times.step == result.step; }));
   }
+  for (const program::StepTimes& times : remains.traced) remains.outcome.traced_took.push_back(took_alone(times));
   return remains;
 }
 

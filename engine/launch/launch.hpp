@@ -47,7 +47,8 @@ struct Speed {
   double step_min_ns = 0, step_max_ns = 0;
   int steps_counted = 0;
   double tokens_per_second = 0;
-  double mfu = -1;                 // of 989 TFLOP/s dense bf16 a GPU, counting 6·N + 6·L·S·d a token; −1: not on cuda
+  double mfu = -1;                 // config::flops_per_token over peak_flops; −1: not on cuda, or the peak is not known
+  double peak_flops = 0;           // a second, of one GPU: dense bf16, by its data sheet
   double traced_step_ns = 0;       // the same of the traced steps, which the timeline shows; 0: not known, or wall clock
   double tracing_cost = 0;         // by how much of step_ns a traced step is longer; 0: not known, or wall clock
   double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0 on host and meta

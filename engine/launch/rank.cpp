@@ -2,11 +2,13 @@
 
 #include "engine/comm/meta/meta.hpp"
 #include "engine/config/in_force.hpp"
+#include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/meta/meta_device.hpp"
 #include "engine/launch/checkpoints.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/not_finite.hpp"
 #include "engine/launch/resolve.hpp"
+#include "engine/launch/speed.hpp"
 
 namespace shardbook::launch {
 
@@ -40,6 +42,14 @@ void compare_orders(world::World& world, program::Recorder& recorder) {
 
 std::string encode(program::Recorder& recorder, int world_size, const std::vector<program::StepTimes>& steps) {
   return program::encode(recorder.rank(), world_size, recorder.catalogue(), recorder.programs(), steps);
+}
+
+// What marks of a GPU cost is known once its device is sealed, and how exact they are once a step was traced.
+void note_timing(const device::Device& device, RankOutcome& outcome) {
+  if (device.kind() != device::Kind::cuda) return;
+  const device::CudaTiming timing = device::cuda_timing(device);
+  outcome.device_clock_error = timing.clock_error;
+  outcome.tracing_pair_ns = static_cast<double>(timing.device_cost_of_op);
 }
 
 // Says how a step went, every so many steps and at the end.
@@ -90,6 +100,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   Checkpoints checkpoints(world, config, trainer);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
   outcome.clock = world.measure_clock();
+  note_timing(device, outcome);
   journal.head(outcome, backend.version());
   world.barrier();
 
@@ -122,7 +133,10 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     program::StepTimes& times = trainer.issue(issued, timed);
     watched.issued(times);
     outcome.step_timed.push_back(timed);
-    if (timed) traced.push_back(times);
+    if (timed) {
+      traced.push_back(times);
+      outcome.traced_took.push_back(took_alone(times));
+    }
     if (timed || issued == begin) journal.programs(device.recorder(), world.size());
     if (timed) journal.traced(times);
     if (issued == begin) {
@@ -146,6 +160,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   checkpoints.end(issued, outcome.not_finite.empty());
   if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
   outcome.saves = checkpoints.saves();
+  note_timing(device, outcome);
   outcome.record = encode(device.recorder(), world.size(), traced);
 }
 

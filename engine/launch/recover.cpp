@@ -68,6 +68,7 @@ base::Result<Outcome> finish(RunFolder& folder, const std::string& cause, std::v
   outcomes[0].results = farthest.outcome.results;
   outcomes[0].step_done = farthest.outcome.step_done;
   outcomes[0].step_timed = farthest.outcome.step_timed;
+  outcomes[0].traced_took = farthest.outcome.traced_took;
 
   LaunchOptions options;
   options.command = claim.value().command;

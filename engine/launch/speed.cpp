@@ -15,6 +15,32 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
+double peak_flops(std::string_view device) {
+  // Data sheets: dense bf16 with f32 sums. The longer name first where one holds another.
+  struct Sheet {
+    std::string_view name;
+    double teraflops;
+  };
+  static constexpr Sheet sheets[] = {{"GB200", 2500}, {"B200", 2250}, {"H200", 989.4}, {"H100 NVL", 835}, {"H100 PCIe", 756}, {"H100", 989.4}, {"GH200", 989.4},
+                                     {"A100", 312},   {"A30", 165},   {"L40S", 362}, {"L4", 121}, {"RTX 4090", 165.2}, {"RTX 3090", 71}};
+  for (const Sheet& sheet : sheets) {
+    const std::size_t at = device.find(sheet.name);
+    if (at == std::string_view::npos) continue;
+    // "L4" is not "L40"
+    const std::size_t behind = at + sheet.name.size();
+    if (behind < device.size() && device[behind] >= '0' && device[behind] <= '9') continue;
+    return sheet.teraflops * 1e12;
+  }
+  return 0;
+}
+
+base::Nanoseconds took_alone(const program::StepTimes& times) {
+  const base::Nanoseconds begin = times.issued.empty() ? times.window.start : times.issued.front().start;
+  base::Nanoseconds end = begin;
+  for (const program::TimeSpan& ran : times.ran) end = std::max(end, ran.end);
+  return end - begin;
+}
+
 Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double resolved_step_ns,
                double traced_step_ns) {
   Speed speed;
@@ -25,10 +51,13 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
     // A traced step stands alone, so the plain one after it has nothing before it to hide its issue behind, and
     // the last one nothing after it: neither counts.
     std::vector<double> plain, traced;
-    for (std::size_t step = 2; step + 1 < rank.step_done.size(); ++step) {
-      const double took = static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]);
-      if (rank.step_timed[step]) traced.push_back(took);
-      else if (!rank.step_timed[step - 1]) plain.push_back(took);
+    std::size_t traces = 0;
+    for (std::size_t step = 0; step < rank.step_done.size(); ++step) {
+      const bool timed = rank.step_timed[step], is_steady = step >= 2 && step + 1 < rank.step_done.size();
+      const base::Nanoseconds alone = timed && traces < rank.traced_took.size() ? rank.traced_took[traces++] : 0;
+      if (!is_steady) continue;
+      if (alone > 0) traced.push_back(static_cast<double>(alone));
+      else if (!timed && !rank.step_timed[step - 1]) plain.push_back(static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]));
     }
     const std::vector<double>& counted = plain.empty() ? traced : plain;
     speed.step_ns = median(counted);
@@ -47,13 +76,8 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
   if (speed.traced_step_ns > 0) speed.tracing_cost = speed.traced_step_ns / speed.step_ns - 1;
   speed.tokens_per_second = static_cast<double>(config.global_tokens()) / speed.step_ns * 1e9;
 
-  // Model flops, causal: 6 N + 6 L S d a token, of the data sheet's 989 TFLOP/s dense bf16 a GPU.
-  if (config.device == config::DeviceKind::cuda) {
-    const config::ModelConfig& model = config.model;
-    const double flops_per_token = 6.0 * static_cast<double>(config::parameter_count(model)) +
-                                   6.0 * model.layers * static_cast<double>(model.sequence) * model.width;
-    speed.mfu = speed.tokens_per_second * flops_per_token / (config.ranks * 989e12);
-  }
+  speed.peak_flops = config.device == config::DeviceKind::cuda ? peak_flops(rank.device) : 0;
+  if (speed.peak_flops > 0) speed.mfu = speed.tokens_per_second * config::flops_per_token(config.model) / (config.ranks * speed.peak_flops);
   return speed;
 }
 

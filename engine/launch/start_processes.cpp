@@ -169,9 +169,6 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   if (options.with_device) options.with_device(*made.device);
   made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = train::choices_of(config).machine.max_ctas});
   mine.device = device::cuda_device_name(gpu);
-  const device::CudaTiming timing = device::cuda_timing(*made.device);
-  mine.device_clock_error = timing.clock_error;
-  mine.tracing_pair_ns = static_cast<double>(timing.device_cost_of_op);
   return made;
 }
 

@@ -17,6 +17,8 @@ std::string to_bytes(const RankOutcome& outcome) {
   writer.integer(static_cast<std::int64_t>(outcome.step_done.size()));
   for (const base::Nanoseconds time : outcome.step_done) writer.integer(time);
   writer.string({outcome.step_timed.data(), outcome.step_timed.size()});
+  writer.integer(static_cast<std::int64_t>(outcome.traced_took.size()));
+  for (const base::Nanoseconds time : outcome.traced_took) writer.integer(time);
   writer.string(outcome.record);
   return writer.bytes();
 }
@@ -47,6 +49,8 @@ RankOutcome from_bytes(std::string_view bytes) {
   for (base::Nanoseconds& time : outcome.step_done) time = reader.integer();
   const std::string timed = reader.string();
   outcome.step_timed.assign(timed.begin(), timed.end());
+  outcome.traced_took.resize(reader.count());
+  for (base::Nanoseconds& time : outcome.traced_took) time = reader.integer();
   outcome.record = reader.string();
   SHARDBOOK_CHECK(reader.ended(), "a rank's outcome came damaged");
   return outcome;

@@ -34,6 +34,18 @@ TEST(Presets, HaveTheSizesAndParametersOfTheirNames) {
   }
 }
 
+TEST(Presets, NeedTheFlopsOfTheirMatmulsATokenAndNoneForTables) {
+  const ModelConfig& gpt = presets()[2];   // untied: 24 blocks of 12 d^2, and the head
+  const std::int64_t d = 2048;
+  EXPECT_EQ(matmul_parameter_count(gpt), 24 * 12 * d * d + 50304 * d);
+  EXPECT_EQ(flops_per_token(gpt), 6.0 * (24 * 12 * d * d + 50304 * d) + 6.0 * 24 * 1024 * d);
+  ModelConfig tied = gpt;
+  tied.tied = true;
+  EXPECT_EQ(matmul_parameter_count(tied), matmul_parameter_count(gpt));   // the head is a matmul whoever's table it uses
+  const ModelConfig& llama = presets()[5];
+  EXPECT_EQ(parameter_count(llama) - matmul_parameter_count(llama), 128256 * 4096 + 32 * 2 * 4096 + 4096);   // table and norms
+}
+
 TEST(RunConfig, IsTheGrammarTutorWhenNothingWasAskedFor) {
   const RunConfig config;
   EXPECT_EQ(config.model, presets()[0]);

@@ -223,9 +223,11 @@ TEST_F(CudaDevice, SpansLieInTheStepInOrderAndAreAsLongAsTheWork) {
   const device::CudaTiming timing = device::cuda_timing(*device);
   EXPECT_LT(timing.host_cost_of_op, 100'000);
   EXPECT_LT(timing.device_cost_of_op, 100'000);
-  std::printf("clock error %lld ns; a pair of marks costs the host %lld ns and its stream %lld ns\n",
+  EXPECT_GT(timing.lead_of_op, 0) << "no kernel begins with its mark";
+  EXPECT_LT(timing.lead_of_op, 20'000);
+  std::printf("clock error %lld ns; a pair of marks costs the host %lld ns and its stream %lld ns; a kernel begins %lld ns behind its mark\n",
               static_cast<long long>(timing.clock_error), static_cast<long long>(timing.host_cost_of_op),
-              static_cast<long long>(timing.device_cost_of_op));
+              static_cast<long long>(timing.device_cost_of_op), static_cast<long long>(timing.lead_of_op));
 }
 
 TEST_F(CudaDevice, AnOpLaunchedLateStartsAtItsLaunch) {

@@ -171,6 +171,7 @@ TEST(NotFinite, NumbersTravelBetweenRanksAsTheyAre) {
   outcome.results = {{0, 5.5, INFINITY, 1e-3}, {1, NAN, -0.0, 1e-4}};
   outcome.step_done = {7, 8};
   outcome.step_timed = {0, 1};
+  outcome.traced_took = {5};
   outcome.not_finite = "the loss of step 1 is nan";
   outcome.record = std::string("\0\n\xff", 3);
   const RankOutcome back = from_bytes(to_bytes(outcome));
@@ -180,6 +181,7 @@ TEST(NotFinite, NumbersTravelBetweenRanksAsTheyAre) {
   EXPECT_TRUE(std::signbit(back.results[1].gradient_norm));
   EXPECT_EQ(back.step_done, outcome.step_done);
   EXPECT_EQ(back.step_timed, outcome.step_timed);
+  EXPECT_EQ(back.traced_took, outcome.traced_took);
   EXPECT_EQ(back.not_finite, outcome.not_finite);
   EXPECT_EQ(back.record, outcome.record);
   const std::string bytes = to_bytes(outcome);

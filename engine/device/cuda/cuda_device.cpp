@@ -109,7 +109,7 @@ class CudaDevice final : public Device {
 
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
-    return {quality.clock_error, quality.host_cost, quality.device_cost};
+    return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead};
   }
 
  protected:

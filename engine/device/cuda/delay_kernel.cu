@@ -15,7 +15,19 @@ __global__ void delay_kernel(unsigned long long ns) {
   }
 }
 
+__global__ void timed_kernel(unsigned long long ns, unsigned long long* took) {
+  const unsigned long long begin = now_ns();
+  while (now_ns() - begin < ns) {
+  }
+  *took = now_ns() - begin;
+}
+
 }  // namespace
+
+void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took) {
+  static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
+  timed_kernel<<<1, 1, 0, stream>>>(static_cast<unsigned long long>(ns), reinterpret_cast<unsigned long long*>(took));
+}
 
 void launch_delay_kernel(cudaStream_t stream, base::Nanoseconds ns) { delay_kernel<<<1, 1, 0, stream>>>(static_cast<unsigned long long>(ns)); }
 

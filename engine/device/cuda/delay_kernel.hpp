@@ -3,11 +3,16 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstdint>
+
 #include "engine/base/types.hpp"
 
 namespace shardbook::device::cuda {
 
 // One thread looks at the GPU's clock until `ns` have passed; the other multiprocessors stay free.
 void launch_delay_kernel(cudaStream_t stream, base::Nanoseconds ns);
+
+// The same, and says by the GPU's own clock how long it took, in memory of the device or page-locked memory.
+void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took);
 
 }  // namespace shardbook::device::cuda

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/empty_kernel.hpp"
 #include "engine/program/recorder.hpp"
 
@@ -118,8 +119,11 @@ void SpanTimer::end_step(program::StepTimes& times) {
   for (const Span& span : spans_) {
     program::TimeSpan& ran = times.ran[span.op];
     ran.end = std::max<Nanoseconds>(on_host(at[span.last]), stream_end[span.stream]);
+    // What copies little is there sooner than a kernel: at least half of a span stays.
+    const Nanoseconds first = on_host(at[span.first]);
+    const Nanoseconds marked = first + std::min(quality_.lead, (ran.end - first) / 2);
     // A short op may have ended before its launch call had returned.
-    ran.start = std::min(std::max({static_cast<Nanoseconds>(on_host(at[span.first])), span.launched, stream_end[span.stream]}), ran.end);
+    ran.start = std::min(std::max({marked, span.launched, stream_end[span.stream]}), ran.end);
     stream_end[span.stream] = ran.end;
   }
 }
@@ -154,6 +158,32 @@ void SpanTimer::measure_cost(cudaStream_t stream) {
   SHARDBOOK_CUDA(cudaGetLastError(), context_);
   quality_.host_cost = std::max<Nanoseconds>(marked_host - plain_host, 0);
   quality_.device_cost = std::max<Nanoseconds>(marked_device - plain_device, 0);
+  measure_lead(stream);
+}
+
+void SpanTimer::measure_lead(cudaStream_t stream) {
+  // Long enough that the host is ahead; some GPUs' clocks go in steps of a microsecond, so it takes many.
+  constexpr int ops = 64;
+  constexpr Nanoseconds each = 20'000;
+  reserve(ops);
+  const OwnedPinned memory = make_pinned(ops * sizeof(std::uint64_t), context_);
+  auto* const took = static_cast<std::uint64_t*>(memory.get());
+  begin_step();
+  for (int i = 0; i < ops; ++i) {
+    begin_op(static_cast<program::OpIndex>(i), 0, stream);
+    launch_timed_kernel(stream, each, took + i);
+    end_op(0, stream);
+  }
+  SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
+  SHARDBOOK_CUDA(cudaGetLastError(), context_);
+  // The first ones, before which the host was not ahead, do not count.
+  Nanoseconds sum = 0;
+  int counted = 0;
+  for (int i = ops / 4; i < ops; ++i, ++counted) {
+    const Span& span = spans_[static_cast<std::size_t>(i)];
+    sum += nanoseconds_between(pool_[span.first].get(), pool_[span.last].get()) - static_cast<Nanoseconds>(took[i]);
+  }
+  quality_.lead = std::max<Nanoseconds>(sum / counted, 0);
 }
 
 }  // namespace shardbook::device::cuda

@@ -12,6 +12,9 @@
 //
 // A span starts at its first mark or when its launch call returned, whichever is later: a stream that ran
 // dry passes the mark as soon as the host records it, and stands still until the launch has come through.
+// Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the stream does nothing:
+// they belong to no op. A kernel that says itself how long it took tells how many (quality().lead), and every span that
+// begins with a mark begins so much later.
 //
 // Invariants: spans of a stream do not overlap; a mark recorded within a step is not reused within it.
 #pragma once
@@ -33,6 +36,7 @@ class SpanTimer {
     base::Nanoseconds clock_error = 0;  // of the last timed step: device times against the host's clock
     base::Nanoseconds host_cost = 0;    // of one op's pair of marks, on the host that issues it
     base::Nanoseconds device_cost = 0;  // of one op's pair of marks, on the stream
+    base::Nanoseconds lead = 0;         // from a mark to the start of the kernel behind it
   };
 
   explicit SpanTimer(std::string context);
@@ -49,7 +53,8 @@ class SpanTimer {
   // REQUIRES: the device is idle. Fills times.ran for the ops of this step.
   void end_step(program::StepTimes& times);
 
-  // Measures both costs on `stream` with empty kernels: the least of a few tries. REQUIRES: idle. Set-up.
+  // Measures both costs on `stream` with empty kernels, the least of a few tries, and the lead with kernels that time
+  // themselves, the mean of many. REQUIRES: idle. Set-up.
   void measure_cost(cudaStream_t stream);
   const Quality& quality() const { return quality_; }
 
@@ -67,6 +72,7 @@ class SpanTimer {
   static constexpr std::uint32_t no_mark = ~0u;
 
   std::uint32_t mark(cudaStream_t stream);
+  void measure_lead(cudaStream_t stream);
   void set_anchor(Anchor& anchor);
   // Nanoseconds of GPU time after the first anchor: of all marks, and of the second anchor.
   std::vector<base::Nanoseconds> read_marks();

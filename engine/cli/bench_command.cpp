@@ -1,0 +1,398 @@
+#include "engine/cli/bench_command.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <iomanip>
+#include <ostream>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/base/printable.hpp"
+#include "engine/base/signals.hpp"
+#include "engine/book/project.hpp"
+#include "engine/cli/bench_suite.hpp"
+#include "engine/cli/report.hpp"
+#include "engine/cli/train_config.hpp"
+#include "engine/device/cuda/cuda_device.hpp"
+#include "engine/launch/launch.hpp"
+#include "engine/launch/speed.hpp"
+#include "engine/timeline/reader.hpp"
+#include "engine/timeline/run_info.hpp"
+#include "engine/workbook/child.hpp"
+
+namespace shardbook::cli {
+
+namespace fs = std::filesystem;
+using base::Result;
+using base::text;
+
+namespace {
+
+constexpr double most_seconds = 600;   // of one run
+
+struct Asked {
+  std::vector<Shape> shapes;
+  int gpus = 1;
+  int turns = 2;
+  int steps = 0;                  // 0: as the suite has it
+  bool on_meta = false;
+  bool beside_torch = false;
+  std::vector<std::string> set;
+  std::string profile;
+  fs::path folder;                // of the runs
+};
+
+// What one side did, over its turns. Times in ns; of a turn the median of its untraced steps.
+struct Side {
+  std::string name;
+  std::vector<double> steps;
+  double least = 0, most = 0;     // of any step
+  double peak_bytes = 0;
+  double mfu = -1;                // of its step; −1: the peak of this GPU is not known
+  double exposed_share = -1;      // of the last turn's traced steps; −1: not known
+  double overlap = -1;
+  std::string failure;            // the sentence; then nothing else counts
+  nlohmann::json versions = nlohmann::json::object();
+
+  double step_ns() const {
+    std::vector<double> sorted = steps;
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t middle = sorted.size() / 2;
+    return sorted.empty() ? 0 : sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  }
+  void add(double step, double from, double to) {
+    least = steps.empty() ? from : std::min(least, from);
+    most = std::max(most, to);
+    steps.push_back(step);
+  }
+};
+
+struct Row {
+  Shape shape{};
+  config::ModelConfig sizes;
+  std::int64_t tokens = 0;        // of a step
+  Side ours, model;
+  Floor floor;
+  std::vector<Side> peers;
+};
+
+std::string own_program() {
+  std::error_code failed;
+  const fs::path path = fs::read_symlink("/proc/self/exe", failed);
+  return failed ? "shardbook" : path.string();
+}
+
+// What a child says of its end: the last line that names an error, else the last that is not empty.
+std::string last_line(const std::string& said) {
+  std::istringstream lines(said);
+  std::string line, last, error;
+  while (std::getline(lines, line)) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) last = line;
+    if (line.starts_with("shardbook: ") || line.find("Error: ") != std::string::npos) error = line;
+  }
+  return base::printable(error.empty() ? last : error);
+}
+
+// "" if it went well, else why not.
+std::string ended(const workbook::ChildEnd& end) {
+  using Why = workbook::ChildEnd::Why;
+  if (end.why == Why::out_of_time) return text("it was not done after ", most_seconds, " s");
+  if (end.why == Why::exited && end.code == 0) return std::string();
+  std::string said = last_line(end.said);
+  if (said.starts_with("shardbook: ")) said = said.substr(11);
+  if (end.why == Why::signalled) return text("it was ended by signal ", end.code, said.empty() ? "" : ": " + said);
+  return said.empty() ? text("it ended with code ", end.code) : said;
+}
+
+base::Status train_ours(const Asked& asked, const Shape& shape, const std::vector<std::string>& options, int turn, Side& side) {
+  const int steps = asked.steps > 0 ? asked.steps : shape.steps;
+  const fs::path folder = asked.folder / text(shape.name, "-", turn + 1);
+  std::vector<std::string> words = {own_program(), "train", "--device", "cuda"};
+  words.insert(words.end(), options.begin(), options.end());
+  // The traced steps are the last but two, when the clock of the GPUs has settled.
+  words.insert(words.end(), {"--steps", text(steps), "--warmup-steps", "2", "--trace-steps", text(steps - 4, ":", steps - 2), "--progress", "0", "--out", folder.string()});
+  const Result<workbook::ChildEnd> end = workbook::run_child(words, {.seconds = most_seconds});
+  if (!end) return end.as_error();
+  side.failure = ended(end.value());
+  if (!side.failure.empty()) return base::Done{};
+  const Result<timeline::RunInfo> info = timeline::read_run_info((folder / "run.json").string());
+  if (!info) return info.as_error();
+  const nlohmann::json& results = info.value().results;
+  side.add(results.value("step_ns", 0.0), results.value("step_min_ns", 0.0), results.value("step_max_ns", 0.0));
+  side.peak_bytes = results.value("allocated_bytes", 0.0);
+  side.versions = info.value().versions;
+  side.versions["hardware"] = info.value().hardware;
+  const Result<timeline::Timeline> timeline = timeline::read({folder.string()});
+  if (!timeline) return timeline.as_error();
+  const Totals totals = totals_of(timeline.value());
+  side.exposed_share = totals.exposed_share();
+  side.overlap = totals.overlap();
+  return base::Done{};
+}
+
+// The figures that a peer's script ends with: the last line that is an object with a step.
+nlohmann::json figures_in(const std::string& said) {
+  nlohmann::json last;
+  std::istringstream lines(said);
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json read = nlohmann::json::parse(line, nullptr, false);
+    if (read.is_object() && read.contains("step_ns")) last = std::move(read);
+  }
+  return last;
+}
+
+base::Status train_torch(const Asked& asked, const Row& row, Side& side) {
+  const char* python = std::getenv("SHARDBOOK_PYTHON");
+  const config::ModelConfig& model = row.sizes;
+  const int steps = std::min(40, asked.steps > 0 ? asked.steps : row.shape.steps);
+  std::vector<std::string> words = {
+      python != nullptr ? python : "python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", text(asked.gpus),
+      (fs::path(book::project_root()) / "experiments/speed/torch_peer.py").string(),
+      "--cut", row.shape.cut == Shape::Cut::tp ? "tp" : "fsdp", "--architecture", config::name_of(model.architecture),
+      "--sequences", text(row.shape.sequences), "--steps", text(std::max(steps, 16)), "--layers", text(model.layers), "--width", text(model.width),
+      "--heads", text(model.heads), "--kv-heads", text(model.kv_heads()), "--ffn-width", text(model.ffn_width),
+      "--sequence", text(model.sequence), "--vocab", text(model.vocab)};
+  if (model.tied) words.push_back("--tied");
+  const Result<workbook::ChildEnd> end = workbook::run_child(words, {.seconds = most_seconds});
+  if (!end) return end.as_error();
+  side.failure = ended(end.value());
+  if (!side.failure.empty()) return base::Done{};
+  const nlohmann::json figures = figures_in(end.value().said);
+  if (figures.is_null()) {
+    side.failure = "torch_peer.py gave no figures: " + last_line(end.value().said);
+    return base::Done{};
+  }
+  side.name = figures.value("name", side.name);
+  side.add(figures.value("step_ns", 0.0), figures.value("step_min_ns", 0.0), figures.value("step_max_ns", 0.0));
+  side.peak_bytes = figures.value("peak_bytes", 0.0);
+  side.versions = figures.value("versions", nlohmann::json::object());
+  return base::Done{};
+}
+
+// The model's word on the same options, and the floor, from the program that would be issued.
+base::Status foretell(const Asked& asked, const simulate::Profile& profile, std::vector<std::string> words, Row& row) {
+  words.insert(words.end(), {"--device", "meta", "--profile", asked.profile});
+  const Result<config::RunConfig> config = config_on_meta(words);
+  if (!config) return config.as_error();
+  row.sizes = config.value().model;
+  const Result<launch::Outcome> outcome = run_on_meta(words);
+  if (!outcome) return outcome.as_error();
+  const launch::Outcome& run = outcome.value();
+  row.model.add(run.speed.step_ns, run.speed.step_ns, run.speed.step_ns);
+  row.model.peak_bytes = run.speed.peak_memory_bytes;
+  const Totals totals = totals_of(run.timeline);
+  row.model.exposed_share = totals.exposed_share();
+  row.model.overlap = totals.overlap();
+  row.tokens = static_cast<std::int64_t>(std::llround(run.speed.tokens_per_second * run.speed.step_ns / 1e9));
+  const program::Record& record = run.records.front();
+  row.floor = floor_of(*record.programs.at(record.steps.back().program), profile);
+  return base::Done{};
+}
+
+// What the tokens of its step need over what the GPUs could do in it.
+void put_mfu(const Asked& asked, const Row& row, const std::string& gpu, Side& side) {
+  const double peak = launch::peak_flops(gpu);
+  if (peak > 0 && !side.steps.empty()) side.mfu = static_cast<double>(row.tokens) * config::flops_per_token(row.sizes) / (side.step_ns() / 1e9) / (asked.gpus * peak);
+}
+
+std::string fixed(double value, int decimals) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(decimals) << value;
+  return out.str();
+}
+
+// Three digits that count: "9.87", "98.7", "987".
+std::string ms(double ns) {
+  const double value = ns / 1e6;
+  return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
+}
+
+std::string share(double value) { return value < 0 ? "" : fixed(100 * value, 1) + " %"; }
+
+void print_side(Console& console, const std::string& label, const Row& row, const Side& side, const std::string& last) {
+  console.out << pad_right(label, 22);
+  if (!side.failure.empty()) {
+    console.out << wrapped("failed: ", side.failure, console.text_columns() - 22);
+    return;
+  }
+  const double step = side.step_ns();
+  const std::string spread = side.most > side.least ? text(ms(side.least), "-", ms(side.most)) : "";
+  console.out << pad_left(ms(step), 7) << pad_left(spread, 13) << pad_left(short_number(static_cast<double>(row.tokens) / step * 1e9, " "), 9)
+              << pad_left(share(side.mfu), 8) << pad_left(share(side.exposed_share), 9) << pad_left(side.peak_bytes > 0 ? fixed(side.peak_bytes / 1073741824.0, 1) : "", 7)
+              << pad_left(last, 10) << "\n";
+}
+
+void print_row(Console& console, const Asked& asked, const Row& row) {
+  const auto times = [&](double step) { return fixed(step / row.floor.ns(), 2) + " ×"; };
+  if (!asked.on_meta) print_side(console, row.shape.name, row, row.ours, row.ours.steps.empty() ? "" : times(row.ours.step_ns()));
+  print_side(console, asked.on_meta ? row.shape.name : "  modelled", row, row.model, times(row.model.step_ns()));
+  for (const Side& peer : row.peers) {
+    const bool both = !peer.steps.empty() && !row.ours.steps.empty();
+    print_side(console, "  " + peer.name, row, peer, peer.steps.empty() ? "" : times(peer.step_ns()));
+    if (both) console.out << "    tokens/s: ours are " << fixed(peer.step_ns() / row.ours.step_ns(), 2) << " × its own\n";
+  }
+  console.out << "  floor " << ms(row.floor.ns()) << " ms: matmuls " << ms(row.floor.matmul_ns) << ", memory " << ms(row.floor.memory_ns) << "\n" << std::flush;
+}
+
+nlohmann::json json_of(const Side& side) {
+  nlohmann::json json = {{"step_ns", side.step_ns()}, {"step_min_ns", side.least}, {"step_max_ns", side.most}, {"turns_ns", side.steps},
+                         {"peak_bytes", side.peak_bytes}, {"failure", side.failure}, {"versions", side.versions}};
+  if (!side.name.empty()) json["name"] = side.name;
+  if (side.mfu >= 0) json["mfu"] = side.mfu;
+  if (side.exposed_share >= 0) json["exposed_share"] = side.exposed_share;
+  if (side.overlap >= 0) json["overlap"] = side.overlap;
+  return json;
+}
+
+nlohmann::json json_of(const Row& row, bool on_meta) {
+  nlohmann::json json = {{"shape", row.shape.name}, {"tokens", row.tokens}, {"modelled", json_of(row.model)},
+                         {"floor", {{"matmul_ns", row.floor.matmul_ns}, {"memory_ns", row.floor.memory_ns}}}, {"peers", nlohmann::json::array()}};
+  if (!on_meta) json["ours"] = json_of(row.ours);
+  for (const Side& peer : row.peers) json["peers"].push_back(json_of(peer));
+  return json;
+}
+
+Result<Asked> asked_of(const Line& line) {
+  Asked asked;
+  const std::string device = line.has("device") ? line.value("device") : "cuda";
+  if (device != "cuda" && device != "meta") return base::Error{text("bench measures GPUs, or asks the model (--device meta); it knows no device \"", device, "\"")};
+  asked.on_meta = device == "meta";
+  const int here = launch::gpus_available();
+  if (!asked.on_meta && here == 0) {
+    return base::Error{text("bench measures GPUs, and there is none: ", device::cuda_problem(), "; what the model foretells of them: `shardbook bench --device meta`")};
+  }
+  asked.gpus = asked.on_meta ? 2 : here;
+  if (line.has("gpus")) {
+    const Result<int> gpus = whole_number("gpus", line.value("gpus"), 1);
+    if (!gpus) return gpus.as_error();
+    if (!asked.on_meta && gpus.value() > here) return base::Error{text("--gpus asks for ", gpus.value(), ", and ", here == 1 ? "1 is" : text(here, " are"), " here")};
+    asked.gpus = gpus.value();
+  }
+  for (const auto& [name, into, least] : {std::tuple{"turns", &asked.turns, 1}, {"steps", &asked.steps, 12}}) {
+    if (!line.has(name)) continue;
+    const Result<int> number = whole_number(name, line.value(name), least);
+    if (!number) return number.as_error();
+    *into = number.value();
+  }
+  if (line.has("vs")) {
+    if (line.value("vs") != "torch") return base::Error{text("bench can be beside PyTorch (--vs torch); it knows no \"", line.value("vs"), "\"")};
+    if (asked.on_meta) return base::Error{"--vs torch measures, and --device meta does not: leave one of them out"};
+    asked.beside_torch = true;
+  }
+  if (line.has("set")) asked.set = line.switches.at("set");
+  asked.profile = line.has("profile") ? line.value("profile") : "h200x8";
+  Result<std::vector<Shape>> shapes = shapes_named(line.places);
+  if (!shapes) return shapes.as_error();
+  asked.shapes = std::move(shapes).value();
+  if (line.places.empty() && asked.gpus == 1) {
+    // Cut over one GPU both are the same.
+    std::erase_if(asked.shapes, [](const Shape& shape) { return shape.cut == Shape::Cut::tp && std::string_view(shape.model) != "grammar-tutor"; });
+  }
+  return asked;
+}
+
+// Errors: it cannot be made, or holds runs already.
+Result<fs::path> folder_for(const Line& line) {
+  const fs::path folder = line.has("out") ? fs::path(line.value("out")) : fs::path("experiments/bench");
+  std::error_code failed;
+  if (fs::exists(folder, failed) && (!fs::is_directory(folder, failed) || !fs::is_empty(folder, failed))) {
+    return base::Error{text(folder.string(), " is there already: name a new folder for the runs with --out")};
+  }
+  if (!fs::create_directories(folder, failed) && failed) return base::Error{text(folder.string(), " cannot be made: ", failed.message())};
+  return folder;
+}
+
+base::Status measure(const Asked& asked, const std::vector<std::string>& words, Row& row, Console& console) {
+  if (asked.beside_torch) row.peers.push_back({.name = "PyTorch"});
+  for (int turn = 0; turn < asked.turns; ++turn) {
+    if (base::stop_signal() != 0) return base::Error{"asked to stop"};
+    if (row.ours.failure.empty()) {
+      console.err << row.shape.name << ": ours, turn " << turn + 1 << " of " << asked.turns << "\n" << std::flush;
+      if (base::Status status = train_ours(asked, row.shape, words, turn, row.ours); !status) return status;
+    }
+    for (Side& peer : row.peers) {
+      if (!peer.failure.empty()) continue;
+      console.err << row.shape.name << ": PyTorch, turn " << turn + 1 << " of " << asked.turns << "\n" << std::flush;
+      if (base::Status status = train_torch(asked, row, peer); !status) return status;
+    }
+  }
+  return base::Done{};
+}
+
+}  // namespace
+
+std::vector<Switch> bench_switches() {
+  return {{"device", "cuda|meta", "Measure GPUs, or say what the model foretells.", "cuda"},
+          {"gpus", "N", "Over how many GPUs each shape is cut.", "all; 2 on meta"},
+          {"vs", "torch", "Beside it the same shapes in PyTorch: FSDP2, or DTensor with sequence parallel, a block compiled.", ""},
+          {"turns", "N", "How often each side runs, in turn; the step is the median of the turns' medians.", "2"},
+          {"steps", "N", "Steps of a run, 12 at least.", "by shape"},
+          {"set", "KEY=VALUE...", "Design choices of ours, as train takes them.", "", true},
+          {"profile", "NAME|FILE", "The machine profile of floor and model.", "h200x8"},
+          {"out", "DIR", "Folder for the runs, a new one.", "experiments/bench"},
+          {"json", "", "Figures as JSON on standard output.", ""}};
+}
+
+int bench(const Line& line, Console& console) {
+  Result<Asked> made = asked_of(line);
+  if (!made) return refuse(console, made.error());
+  Asked asked = std::move(made).value();
+  const Result<simulate::Profile> profile = simulate::find_profile(asked.profile);
+  if (!profile) return refuse(console, profile.error());
+
+  // Everything is foretold first: what cannot be asked for is refused before a run.
+  std::vector<Row> rows;
+  for (const Shape& shape : asked.shapes) {
+    Row row{.shape = shape};
+    if (base::Status status = foretell(asked, profile.value(), words_of(shape, asked.gpus, asked.set), row); !status) {
+      return refuse(console, text(shape.name, ": ", status.error()));
+    }
+    rows.push_back(std::move(row));
+  }
+  if (!asked.on_meta) {
+    Result<fs::path> folder = folder_for(line);
+    if (!folder) return refuse(console, folder.error());
+    asked.folder = std::move(folder).value();
+  }
+
+  const base::SignalGuard signals;
+  const bool json = line.has("json");
+  nlohmann::json out = {{"gpus", asked.gpus}, {"device", asked.on_meta ? "meta" : "cuda"}, {"profile", asked.profile}, {"rows", nlohmann::json::array()}};
+  if (!json) {
+    console.out << asked.gpus << " × " << (asked.on_meta ? "MODELLED " + asked.profile : device::cuda_device_name(0)) << " · bf16 · step: median of untraced steps, ms · floor and model: "
+                << asked.profile << " (" << profile.value().device.name << ")\n\n"
+                << pad_right("", 22) << pad_left("step", 7) << pad_left("least-most", 13) << pad_left("tokens/s", 9) << pad_left("MFU", 8) << pad_left("exposed", 9) << pad_left("GiB", 7)
+                << pad_left("of floor", 10) << "\n" << std::flush;
+  }
+  bool failed = false;
+  for (Row& row : rows) {
+    if (!asked.on_meta) {
+      if (base::Status status = measure(asked, words_of(row.shape, asked.gpus, asked.set), row, console); !status) {
+        if (json) console.out << out.dump(2) << "\n";
+        console.err << "shardbook: bench ended at " << row.shape.name << ": " << status.error() << "\n";
+        return base::stop_signal() != 0 ? exit_stopped : exit_failed;
+      }
+      failed = failed || !row.ours.failure.empty() || std::any_of(row.peers.begin(), row.peers.end(), [](const Side& peer) { return !peer.failure.empty(); });
+    }
+    const std::string gpu = asked.on_meta ? profile.value().device.name : device::cuda_device_name(0);
+    put_mfu(asked, row, profile.value().device.name, row.model);
+    put_mfu(asked, row, gpu, row.ours);
+    for (Side& peer : row.peers) put_mfu(asked, row, gpu, peer);
+    if (json) out["rows"].push_back(json_of(row, asked.on_meta));
+    else print_row(console, asked, row);
+  }
+  if (json) {
+    console.out << out.dump(2) << "\n";
+  } else {
+    if (!asked.on_meta) console.out << "\nruns     " << asked.folder.string() << "\nversions " << rows.front().ours.versions.dump() << "\n";
+    for (const Side& peer : asked.on_meta ? std::vector<Side>{} : rows.front().peers) console.out << "         " << peer.versions.dump() << "\n";
+  }
+  return failed ? exit_failed : exit_ok;
+}
+
+}  // namespace shardbook::cli

@@ -1,0 +1,77 @@
+#include "engine/cli/bench_suite.hpp"
+
+#include <algorithm>
+#include <sstream>
+
+#include "engine/simulate/cost.hpp"
+
+namespace shardbook::cli {
+
+using base::text;
+
+const std::vector<Shape>& bench_suite() {
+  using enum Shape::Cut;
+  static const std::vector<Shape> suite = {
+      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1", 60},
+      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", 36},
+      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1", 60},
+      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", 30},
+      {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", 60},
+      {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", 40},
+      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "", 300},
+  };
+  return suite;
+}
+
+base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& names) {
+  if (names.empty()) return bench_suite();
+  std::vector<bool> wanted(bench_suite().size());
+  for (const std::string& name : names) {
+    bool found = false;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (!std::string_view(bench_suite()[i].name).starts_with(name)) continue;
+      wanted[i] = found = true;
+    }
+    if (found) continue;
+    std::string all;
+    for (const Shape& shape : bench_suite()) all += text(all.empty() ? "" : ", ", shape.name);
+    return base::Error{text("bench has no shape \"", name, "\": it has ", all)};
+  }
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i]) shapes.push_back(bench_suite()[i]);
+  }
+  return shapes;
+}
+
+std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set) {
+  const bool is_tp = shape.cut == Shape::Cut::tp;
+  std::vector<std::string> words = {"--model", shape.model, "--tp", text(is_tp ? gpus : 1), "--fsdp", text(is_tp ? 1 : gpus),
+                                    "--sequences", text(shape.global_sequences(gpus)), "--data", shape.data};
+  // Attention's kernel is an option and a switch: one of both
+  const bool attention_is_set = std::any_of(set.begin(), set.end(), [](const std::string& one) { return one.starts_with("attention.kernel="); });
+  std::istringstream fastest(shape.fastest);
+  for (std::string option, value; fastest >> option >> value;) {
+    if (option == "--attention" && attention_is_set) continue;
+    words.insert(words.end(), {option, value});
+  }
+  for (const std::string& one : set) words.insert(words.end(), {"--set", one});
+  return words;
+}
+
+Floor floor_of(const program::Program& step, const simulate::Profile& profile) {
+  Floor floor;
+  const auto table = profile.gemm.find(base::DType::bf16);
+  const double flops_per_ns = table == profile.gemm.end() ? 0 : table->second.peak_flops_per_ns;
+  const double bytes_per_ns = profile.device.memory_bytes_per_ns;
+  for (const program::Op& op : step.ops) {
+    const program::OpClass what = program::class_of(op.desc.kind);
+    if (what == program::OpClass::communication || what == program::OpClass::host || simulate::crosses_to_host(op.desc)) continue;
+    const bool is_matmul = op.desc.kind == program::OpKind::gemm || op.desc.kind == program::OpKind::attention;
+    if (is_matmul && flops_per_ns > 0) floor.matmul_ns += static_cast<double>(op.desc.flop_count) / flops_per_ns;
+    if (!is_matmul && bytes_per_ns > 0) floor.memory_ns += static_cast<double>(op.desc.bytes_read + op.desc.bytes_written) / bytes_per_ns;
+  }
+  return floor;
+}
+
+}  // namespace shardbook::cli

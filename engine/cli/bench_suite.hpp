@@ -1,0 +1,51 @@
+// cli/bench_suite: which runs say how fast the engine is, and how fast could they be?
+//
+// The shapes are those that PyTorch, Megatron-LM and llm.c are compared with: two sizes of GPT-2's blocks, its small
+// form, Llama 3's 8 billion, and a model so small that its step is the host's. One cut over all GPUs each.
+//
+// The floor of a step is what its own work would take with nothing lost: the flops of its matmuls at the rate that large
+// ones sustain, and the bytes of all else that computes at the memory's rate, both measured (simulate/profile). There is no
+// communication in it, and no host.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/base/result.hpp"
+#include "engine/program/program.hpp"
+#include "engine/simulate/profile.hpp"
+
+namespace shardbook::cli {
+
+struct Shape {
+  enum class Cut { fsdp, tp };
+  const char* name;      // "gpt-1.3b-fsdp"
+  const char* model;     // of train --model
+  Cut cut;               // over all GPUs
+  int sequences;         // a step: of each GPU (fsdp), or of all together (tp)
+  const char* data;      // of train --data
+  const char* fastest;   // more options of train, blanks between them: what is fastest of what all GPUs have
+  int steps;             // of one run: enough for the clock of a GPU at its limit of power to settle
+
+  // Of all GPUs in one step.
+  int global_sequences(int gpus) const { return cut == Cut::fsdp ? sequences * gpus : sequences; }
+};
+
+const std::vector<Shape>& bench_suite();
+// Those that are named, in the suite's order; all without names. A name may be the beginning of several: "gpt-1.3b".
+// Errors: a name that none begins with.
+base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& names);
+
+// The options of `train` for a shape on so many GPUs, but for device, steps and folder. `set`: KEY=VALUE of --set, in place
+// of what is fastest where they say the same.
+std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set);
+
+struct Floor {
+  double matmul_ns = 0;   // flops of matmuls and fused attention
+  double memory_ns = 0;   // bytes of all other kernels, copies and fills
+  double ns() const { return matmul_ns + memory_ns; }
+};
+// Of one rank's step. 0 where the profile does not know the rate. Copies to and from host memory are left out.
+Floor floor_of(const program::Program& step, const simulate::Profile& profile);
+
+}  // namespace shardbook::cli

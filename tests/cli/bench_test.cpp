@@ -1,0 +1,100 @@
+// `bench`: its shapes, the floor of a step, what it foretells and what it refuses. Measured ones need GPUs (tests/gpu).
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "engine/cli/bench_suite.hpp"
+#include "engine/cli/train_config.hpp"
+#include "tests/cli/spoken.hpp"
+
+namespace shardbook::cli {
+namespace {
+
+using base::DType;
+using program::OpDesc;
+using program::OpKind;
+
+TEST(BenchSuite, EachShapeIsOneThatTrainsOnTwoGpus) {
+  for (const Shape& shape : bench_suite()) {
+    const base::Result<config::RunConfig> config = config_on_meta(words_of(shape, 2, {}));
+    ASSERT_TRUE(config.ok()) << shape.name << ": " << config.error();
+    EXPECT_EQ(config.value().ranks, 2) << shape.name;
+    EXPECT_EQ(config.value().tp, shape.cut == Shape::Cut::tp ? 2 : 1) << shape.name;
+    EXPECT_EQ(config.value().model.preset, shape.model);
+  }
+}
+
+TEST(BenchSuite, TheSequencesOfFsdpAreThoseOfEachGpu) {
+  const base::Result<std::vector<Shape>> shapes = shapes_named({"gpt-1.3b"});
+  ASSERT_TRUE(shapes.ok());
+  ASSERT_EQ(shapes.value().size(), 2u);
+  EXPECT_EQ(shapes.value()[0].global_sequences(8), 64);
+  EXPECT_EQ(shapes.value()[1].global_sequences(8), 8);
+}
+
+TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
+  const Shape& shape = bench_suite().front();
+  const auto kernel = [&](const std::vector<std::string>& set) { return config_on_meta(words_of(shape, 2, set)).value().attention; };
+  EXPECT_NE(kernel({}), kernel({"attention.kernel=unfused"}));
+}
+
+// Rates of 2 flops and 4 bytes a ns: each op of the sum is known by hand.
+TEST(Floor, IsTheFlopsOfMatmulsAndTheBytesOfAllElseThatComputes) {
+  simulate::Profile profile;
+  profile.gemm[DType::bf16].peak_flops_per_ns = 2;
+  profile.device.memory_bytes_per_ns = 4;
+  program::Program step;
+  const auto add = [&](OpDesc desc) { step.ops.push_back({.desc = desc}); };
+  const auto bytes = [](std::int64_t count) { return program::BufferUse{.buffer = 0, .begin = 0, .end = count}; };
+  add(OpDesc("linear_forward", OpKind::gemm, DType::bf16).size({.m = 10, .n = 10, .k = 10, .batch = 1}).reads(bytes(999)));   // 2000 flops
+  add(OpDesc("flash_attention_forward", OpKind::attention, DType::bf16).flops(500));
+  add(OpDesc("gelu_forward", OpKind::pointwise, DType::bf16).flops(77).reads(bytes(100)).writes(bytes(300)));
+  add(OpDesc("all_gather", OpKind::all_gather, DType::bf16).writes(bytes(5000)));
+  EXPECT_DOUBLE_EQ(floor_of(step, profile).matmul_ns, 1250);
+  EXPECT_DOUBLE_EQ(floor_of(step, profile).memory_ns, 100);
+  EXPECT_DOUBLE_EQ(floor_of(step, profile).ns(), 1350);
+}
+
+TEST(Bench, SaysWhatTheModelForetellsWhereThereIsNoGpu) {
+  const Spoken spoken = shardbook({"bench", "--device", "meta", "--gpus", "4", "--json"});
+  ASSERT_EQ(spoken.code, 0) << spoken.err;
+  const nlohmann::json out = nlohmann::json::parse(spoken.out);
+  ASSERT_EQ(out["rows"].size(), bench_suite().size());
+  for (const nlohmann::json& row : out["rows"]) {
+    const double floor = row["floor"]["matmul_ns"].get<double>() + row["floor"]["memory_ns"].get<double>();
+    EXPECT_GT(floor, 0) << row["shape"];
+    EXPECT_GT(row["modelled"]["step_ns"], floor) << row["shape"] << ": no step is faster than its floor";
+    EXPECT_FALSE(row.contains("ours")) << "nothing was measured";
+  }
+}
+
+TEST(Bench, TheModelsStepIsThatOfTheSameRun) {
+  const nlohmann::json row = nlohmann::json::parse(shardbook({"bench", "gpt-124m", "--device", "meta", "--json"}).out)["rows"][0];
+  const base::Result<launch::Outcome> run = run_on_meta(words_of(shapes_named({"gpt-124m"}).value()[0], 2, {}));
+  ASSERT_TRUE(run.ok()) << run.error();
+  EXPECT_EQ(row["modelled"]["step_ns"], run.value().speed.step_ns);
+  EXPECT_EQ(row["tokens"], 2 * 64 * 1024);
+}
+
+TEST(Bench, APlainTableHasARowAShapeAndItsFloor) {
+  const Spoken spoken = shardbook({"bench", "gpt-1.3b", "--device", "meta"});
+  EXPECT_EQ(spoken.code, 0) << spoken.err;
+  for (const char* word : {"MODELLED h200x8", "gpt-1.3b-fsdp", "gpt-1.3b-tp", "floor", "matmuls", "of floor"}) {
+    EXPECT_NE(spoken.out.find(word), std::string::npos) << word << "\n" << spoken.out;
+  }
+}
+
+TEST(Bench, RefusesInOneSentence) {
+  const Folder folder;
+  expect_refused({"bench", "gpt-13b", "--device", "meta"}, "bench has no shape \"gpt-13b\": it has gpt-1.3b-fsdp", folder);
+  expect_refused({"bench", "--device", "host"}, "it knows no device \"host\"", folder);
+  expect_refused({"bench", "--device", "meta", "--vs", "torch"}, "leave one of them out", folder);
+  expect_refused({"bench", "--device", "meta", "--steps", "3"}, "--steps", folder);
+  expect_refused({"bench", "--device", "meta", "--profile", "none"}, "none", folder);
+  expect_refused({"bench", "--device", "meta", "--set", "fsdp.prefetch=many"}, "fsdp.prefetch", folder);
+  expect_refused({"bench", "grammar", "--device", "meta", "--gpus", "3"}, "grammar-tutor-tp: ", folder);
+  if (launch::gpus_available() == 0) expect_refused({"bench"}, "there is none", folder);
+}
+
+}  // namespace
+}  // namespace shardbook::cli

@@ -1,0 +1,91 @@
+// How fast a run was: the peak that a utilisation is of, and what is counted.
+#include <gtest/gtest.h>
+
+#include "engine/launch/speed.hpp"
+
+namespace shardbook::launch {
+namespace {
+
+TEST(PeakFlops, IsThatOfTheDataSheetAndNoneWhereItIsNotKnown) {
+  EXPECT_EQ(peak_flops("NVIDIA H200"), 989.4e12);
+  EXPECT_EQ(peak_flops("NVIDIA H100 80GB HBM3"), 989.4e12);
+  EXPECT_EQ(peak_flops("NVIDIA H100 NVL"), 835e12);
+  EXPECT_EQ(peak_flops("NVIDIA A100-SXM4-80GB"), 312e12);
+  EXPECT_EQ(peak_flops("NVIDIA L40S"), 362e12);
+  EXPECT_EQ(peak_flops("NVIDIA L4"), 121e12);
+  EXPECT_EQ(peak_flops("NVIDIA L40"), 0) << "an L40 is no L4";
+  EXPECT_EQ(peak_flops("NVIDIA GB200"), 2500e12);
+  EXPECT_EQ(peak_flops("NVIDIA X999"), 0);
+}
+
+RankOutcome steady(const char* device, base::Nanoseconds step) {
+  RankOutcome rank;
+  rank.device = device;
+  for (int i = 0; i < 8; ++i) {
+    rank.step_done.push_back(i * step);
+    rank.step_timed.push_back(false);
+  }
+  return rank;
+}
+
+TEST(Utilisation, IsTheFlopsOfTheTokensOverThoseOfTheGpus) {
+  config::RunConfig config;
+  config.device = config::DeviceKind::cuda;
+  config.clock = config::Clock::measured;
+  config.ranks = 2;
+  const Speed speed = speed_of(config, steady("NVIDIA H200", 1'000'000), 0, 0);
+  EXPECT_EQ(speed.step_ns, 1e6);
+  EXPECT_DOUBLE_EQ(speed.mfu, static_cast<double>(config.global_tokens()) * config::flops_per_token(config.model) / 1e-3 / (2 * 989.4e12));
+  EXPECT_EQ(speed_of(config, steady("NVIDIA X999", 1'000'000), 0, 0).mfu, -1) << "of what peak?";
+}
+
+// Reading the marks of a traced step, 40 units here, is between it and the next, and belongs to neither.
+TEST(Tracing, CostsWhatATracedStepTakesLongerAndNotWhatIsDoneAfterIt) {
+  config::RunConfig config;
+  config.device = config::DeviceKind::cuda;
+  config.clock = config::Clock::measured;
+  RankOutcome rank;
+  rank.device = "NVIDIA H200";
+  rank.step_done = {100, 200, 300, 400, 542, 684, 800, 900, 1000};
+  rank.step_timed = {0, 0, 0, 0, 1, 1, 0, 0, 0};
+  rank.traced_took = {102, 102};
+  const Speed speed = speed_of(config, rank, 0, 0);
+  EXPECT_EQ(speed.step_ns, 100);
+  EXPECT_EQ(speed.steps_counted, 3) << "steps 2, 3 and 7: neither the first two, the last, nor what follows a traced one";
+  EXPECT_EQ(speed.traced_step_ns, 102);
+  EXPECT_NEAR(speed.tracing_cost, 0.02, 1e-12);
+}
+
+TEST(Tracing, AStepIsFromItsFirstCallToTheEndOfItsLastOp) {
+  program::StepTimes times;
+  times.window = {0, 90};
+  times.issued = {{10, 12}, {12, 15}};
+  times.ran = {{11, 70}, {14, 60}};
+  EXPECT_EQ(took_alone(times), 60);
+  EXPECT_EQ(took_alone({}), 0);
+}
+
+// The linears of a step issue what is counted: nothing twice, and the head once.
+TEST(Utilisation, CountsTheMatmulsThatAStepIssues) {
+  for (const char* model : {"gpt-124m", "gpt-1.3b", "llama-tutor"}) {
+    config::RunConfig config;
+    for (const auto& [option, value] : {std::pair{"device", "meta"}, {"model", model}, {"data", "synthetic"}, {"attention", "flash"}, {"layers", "2"}, {"sequences", "2"}, {"steps", "1"}}) {
+      ASSERT_TRUE(config::ask(config, option, std::vector<std::string>{value}).ok()) << option;
+    }
+    const base::Result<config::RunConfig> valid = config::validate(config, 0);
+    ASSERT_TRUE(valid.ok()) << valid.error();
+    LaunchOptions quiet;
+    quiet.write_run = false;
+    const base::Result<Outcome> run = launch::run(valid.value(), quiet);
+    ASSERT_TRUE(run.ok()) << run.error();
+    const program::Record& record = run.value().records.front();
+    double flops = 0;
+    for (const program::Op& op : record.programs.at(record.steps.back().program)->ops) {
+      if (op.desc.kind == program::OpKind::gemm) flops += static_cast<double>(op.desc.flop_count);
+    }
+    EXPECT_EQ(flops, 6.0 * static_cast<double>(config::matmul_parameter_count(valid.value().model) * valid.value().global_tokens())) << model;
+  }
+}
+
+}  // namespace
+}  // namespace shardbook::launch
