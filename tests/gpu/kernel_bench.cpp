@@ -173,7 +173,7 @@ void products(Bench& bench) {
   time("context gradient pT dy", S, K, S, B * H, true, false, false, 0, DType::bf16);
 }
 
-// Workspace of cuDNN's kernels lies behind what is measured.
+// The workspace of cuDNN's kernels lies in the pool's second half, behind what is measured.
 template <class Section>
 void cudnn_attention(Bench& bench, const FlashAttentionSizes& s, double product, const std::string& name, float* stats, Section section) {
   const std::string forward_name = "cudnn forward" + name, backward_name = "cudnn backward" + name;
@@ -181,8 +181,8 @@ void cudnn_attention(Bench& bench, const FlashAttentionSizes& s, double product,
   const Bytes out = s.sequences * s.positions * s.heads * s.head_dim * 2, rows = s.sequences * s.positions * s.row_stride * 2;
   const std::int64_t at_once = cudnn_sequences_at_once({s.sequences, s.heads, s.key_value_heads, s.positions, s.head_dim});
   const std::int64_t needs = cuda::cudnn_attention_needs(s, at_once);
-  char* const workspace = bench.pool() + pool_bytes - 2 * part_bytes;
-  SHARDBOOK_CHECK(needs <= part_bytes + part_bytes / 2, "the bench has no room for a workspace of ", needs, " bytes");
+  char* const workspace = bench.pool() + pool_bytes / 2;
+  SHARDBOOK_CHECK(needs <= 4 * part_bytes, "the bench has no room for a workspace of ", needs, " bytes");
   const float scale = 0.088f;
   const auto forward = [=](char* p) { return FlashAttentionForwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, stats, s, scale, DType::bf16}; };
   bench.time<CudnnAttentionForwardArgs>(forward_name.c_str(), rows + out, static_cast<double>(rows + out), 2 * product,
