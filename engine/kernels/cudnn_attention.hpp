@@ -25,8 +25,9 @@ bool cudnn_attention_on_cuda(base::DType activation, std::int64_t head_dim);
 
 // Of how many sequences backward has the square at once: a divisor of all, so that they take 1 GiB at most; or one.
 std::int64_t cudnn_sequences_at_once(const GroupedHeads& heads);
-// What it writes while it runs, on GPUs of Hopper's kind (cuDNN 9.19): the square of those sequences, rows and columns up to
-// multiples of 64 and 128; where heads share keys, dk and dv of each head; and some.
+// What it writes while it runs: the square of those sequences, rows and columns up to multiples of 64 and 128; where heads
+// share keys, dk and dv of each head; and some. So cuDNN 9.14 and 9.19 have it on Hopper; on GPUs of compute capability 8.0,
+// 8.6, 8.9, 10.0 and 12.0 they ask for a little less (as 9.19 says of their properties; none was tried).
 base::Bytes cudnn_workspace_bytes(const GroupedHeads& heads);
 
 // Set-up: a workspace for all layers of these sizes. On a GPU it finds and compiles the kernels, for the calling thread, and

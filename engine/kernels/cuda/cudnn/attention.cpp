@@ -48,6 +48,7 @@ Plan attention_forward_plan(const FlashAttentionSizes& sizes, const Target& targ
   const auto out = g.in_memory(id_out, l.q, l.out_rows);
   const auto logsumexp = g.in_memory(id_logsumexp, l.statistic, dense(l.statistic), CUDNN_DATA_FLOAT);
 
+  //@ kernels.cudnn.forward: Attention, told to cuDNN operation by operation: what lies between two of them is never in memory.
   const auto score = causal(g, g.pointwise(CUDNN_POINTWISE_MUL, g.matmul(q, kT), g.number(id_scale)));
   const auto most = g.reduce(CUDNN_REDUCE_TENSOR_MAX, score);
   const auto weight = g.pointwise(CUDNN_POINTWISE_EXP, g.pointwise(CUDNN_POINTWISE_SUB, score, most));
@@ -55,6 +56,7 @@ Plan attention_forward_plan(const FlashAttentionSizes& sizes, const Target& targ
   g.pointwise(CUDNN_POINTWISE_ADD, most, g.pointwise(CUDNN_POINTWISE_LOG, sum), logsumexp);
   const auto p = g.as(CUDNN_DATA_BFLOAT16, g.pointwise(CUDNN_POINTWISE_DIV, weight, sum));
   g.matmul(p, v, out);
+  //@end
   return g.plan(target);
 }
 
