@@ -141,8 +141,8 @@ void* at(const void* pointer) { return const_cast<void*>(pointer); }
 // Where sequence `first`'s part of a tensor begins, of which each sequence has so many bytes.
 void* at(const void* pointer, std::int64_t first, std::int64_t bytes) { return static_cast<char*>(at(pointer)) + first * bytes; }
 
-float minus_infinity = -std::numeric_limits<float>::infinity();
-float one = 1.0f;
+constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+constexpr float one = 1.0f;
 
 }  // namespace
 
@@ -165,11 +165,10 @@ std::int64_t cudnn_attention_needs(const FlashAttentionSizes& sizes, std::int64_
 void cudnn_attention_forward(const CudnnAttentionForwardArgs& args, const device::CudaQueue& queue) {
   using namespace cudnn;
   const FlashAttentionForwardArgs& of = args.of;
-  float scale = of.scale;
   Here& here = Here::of_this_thread();
   here.run(here.forward(of.sizes),
            {{id_q, at(of.q)}, {id_k, at(of.k)}, {id_v, at(of.v)}, {id_out, of.out_NHK}, {id_logsumexp, of.logsumexp_BHS},
-            {id_scale, &scale}, {id_minus_infinity, &minus_infinity}},
+            {id_scale, at(&of.scale)}, {id_minus_infinity, at(&minus_infinity)}},
            args.workspace, args.workspace_bytes, queue);
 }
 
@@ -178,7 +177,6 @@ void cudnn_attention_backward(const CudnnAttentionBackwardArgs& args, const devi
   const FlashAttentionBackwardArgs& of = args.of;
   const FlashAttentionSizes& s = of.sizes;
   const std::int64_t rows = 2 * s.positions * s.row_stride, out_rows = 2 * s.positions * s.heads * s.head_dim, statistics = 4 * s.positions * s.heads;
-  float scale = of.scale;
   Here& here = Here::of_this_thread();
   FlashAttentionSizes part = s;
   part.sequences = args.sequences_at_once;
@@ -189,7 +187,7 @@ void cudnn_attention_backward(const CudnnAttentionBackwardArgs& args, const devi
               {id_out, at(of.out_NHK, first, out_rows)}, {id_dout, at(of.dout_NHK, first, out_rows)},
               {id_logsumexp, at(of.logsumexp_BHS, first, statistics)}, {id_delta, at(of.delta_BHS, first, statistics)},
               {id_dq, at(of.dq, first, rows)}, {id_dk, at(of.dk, first, rows)}, {id_dv, at(of.dv, first, rows)},
-              {id_scale, &scale}, {id_minus_infinity, &minus_infinity}, {id_one, &one}},
+              {id_scale, at(&of.scale)}, {id_minus_infinity, at(&minus_infinity)}, {id_one, at(&one)}},
              args.workspace, args.workspace_bytes, queue);
   }
 }
