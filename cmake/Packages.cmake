@@ -1,6 +1,6 @@
 # What the project stands on, and what it does where a package is missing.
 #
-# Required: nlohmann/json and CLI11 (header-only). Optional: CUDA Toolkit with cuBLASLt, NCCL,
+# Required: nlohmann/json and CLI11 (header-only). Optional: CUDA Toolkit with cuBLASLt, NCCL, cuDNN,
 # OpenBLAS, and the viewer's packages. Each optional one sets SHARDBOOK_HAS_<NAME>.
 
 find_path(NLOHMANN_JSON_INCLUDE nlohmann/json.hpp HINTS ${PROJECT_SOURCE_DIR}/third_party/include)
@@ -55,6 +55,32 @@ if(SHARDBOOK_HAS_CUDA AND NOT SHARDBOOK_NCCL STREQUAL "OFF")
     message(FATAL_ERROR "SHARDBOOK_NCCL=ON, but nccl.h or libnccl was not found; set NCCL_HOME")
   else()
     shardbook_say(NCCL OFF "no nccl.h or libnccl")
+  endif()
+endif()
+
+# cuDNN: its headers, 9.11 or newer. The library is loaded at run time, if it is there.
+shardbook_say(CUDNN OFF "switched off, or no CUDA")
+if(SHARDBOOK_HAS_CUDA AND NOT SHARDBOOK_CUDNN STREQUAL "OFF")
+  find_path(CUDNN_INCLUDE cudnn_graph.h HINTS $ENV{CUDNN_HOME}/include ${CUDAToolkit_INCLUDE_DIRS})
+  find_library(CUDNN_LIBRARY NAMES libcudnn.so.9 HINTS $ENV{CUDNN_HOME}/lib ${CUDAToolkit_LIBRARY_DIR} /usr/local/cuda/lib)
+  if(NOT CUDNN_LIBRARY)
+    set(CUDNN_LIBRARY "" CACHE FILEPATH "Where libcudnn.so.9 is, if the loader does not find it" FORCE)
+  endif()
+  set(found "")
+  if(CUDNN_INCLUDE)
+    foreach(part MAJOR MINOR PATCHLEVEL)
+      file(STRINGS ${CUDNN_INCLUDE}/cudnn_version.h line REGEX "^#define CUDNN_${part} ")
+      string(REGEX REPLACE "[^0-9]" "" number "${line}")
+      list(APPEND found "${number}")
+    endforeach()
+    string(REPLACE ";" "." found "${found}")
+  endif()
+  if(found VERSION_GREATER_EQUAL 9.11)
+    shardbook_say(CUDNN ON "${CUDNN_INCLUDE}, cuDNN ${found}")
+  elseif(SHARDBOOK_CUDNN STREQUAL "ON")
+    message(FATAL_ERROR "SHARDBOOK_CUDNN=ON, but the headers of cuDNN 9.11 or newer were not found (found: '${found}'); set CUDNN_HOME")
+  else()
+    shardbook_say(CUDNN OFF "no headers of cuDNN 9.11 or newer")
   endif()
 endif()
 

@@ -5,9 +5,9 @@
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/cross_entropy.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/kernels/dropout.hpp"
 #include "engine/kernels/embedding.hpp"
-#include "engine/kernels/flash_attention.hpp"
 #include "engine/kernels/gemm.hpp"
 #include "engine/kernels/initialize.hpp"
 #include "engine/kernels/layer_norm.hpp"
@@ -27,6 +27,8 @@ namespace {
 
 constexpr std::int64_t most_tokens = std::int64_t{1} << 19;
 constexpr std::int64_t table_width = 1024;
+// The largest attention that is measured.
+constexpr kernels::GroupedHeads most_heads{16, 16, 16, 1024, 128};
 
 }  // namespace
 
@@ -54,6 +56,7 @@ Benches::Benches(device::Device& device, device::Stream& stream, const simulate:
     slabs32_.push_back(tensor::allocate(device, {elements32}, DType::f32, program::MemoryKind::workspace, name));
   }
   tokens_ = tensor::allocate(device, {most_tokens}, DType::i32, program::MemoryKind::input, "calibrate.tokens");
+  if (device.kind() == device::Kind::cuda && kernels::cudnn_problem().empty()) cudnn_ = kernels::set_up_cudnn_attention(device, most_heads, "calibrate.cudnn");
   pinned_tokens_ = device.pinned(tokens_.storage_bytes());
   pinned_ = device.pinned(std::max<Bytes>(largest_copy_, 4096) * 2);   // the host stores two bytes in four
 }
@@ -168,15 +171,13 @@ std::vector<KernelCase> Benches::of_attention(std::int64_t sequences, std::int64
   };
 }
 
-std::vector<KernelCase> Benches::of_flash_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions,
-                                                    std::int64_t head_dim) const {
-  const kernels::GroupedHeads sizes{sequences, heads, heads, positions, head_dim};
-  const std::int64_t statistics = sizes.tokens() * heads, width = sizes.query_width();
+std::vector<KernelCase> Benches::of_fused_attention(const kernels::GroupedHeads& sizes) const {
+  const std::int64_t statistics = sizes.tokens() * sizes.heads, width = sizes.query_width();
   if (!fits16(sizes.tokens() * (sizes.width() + width)) || !fits32(statistics)) return {};
   const Shape rows{sizes.tokens(), sizes.width()}, row{sizes.tokens(), width};
   const Tensor qkv = view16(0, rows), out = slabs16_[0].slice(sizes.tokens() * sizes.width(), row), dout = view16(1, row), dqkv = view16(2, rows);
   const Tensor logsumexp = view32(0, {statistics}), delta = view32(1, {statistics});
-  const std::int64_t square = heads * positions * positions;
+  const std::int64_t square = sizes.heads * sizes.positions * sizes.positions;
   const kernels::DropoutMask tenth = kernels::dropout_mask(0.1, 1, 0, square, square);
   const float scale = 0.1f;
   device::Stream& s = stream_;
@@ -184,6 +185,11 @@ std::vector<KernelCase> Benches::of_flash_attention(std::int64_t sequences, std:
   for (const kernels::DropoutMask& mask : {kernels::no_dropout, tenth}) {
     cases.push_back({"", [=, &s] { kernels::flash_attention_forward(s, sizes, scale, qkv, out, logsumexp, mask); }});
     cases.push_back({"", [=, &s] { kernels::flash_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, mask); }});
+  }
+  if (cudnn_.exists()) {
+    const Tensor workspace = cudnn_;
+    cases.push_back({"", [=, &s] { kernels::cudnn_attention_forward(s, sizes, scale, qkv, out, logsumexp, workspace); }});
+    cases.push_back({"", [=, &s] { kernels::cudnn_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, workspace); }});
   }
   return cases;
 }
@@ -216,9 +222,11 @@ std::vector<KernelCase> Benches::by_name(Bytes most) {
   for (std::int64_t tokens : {128, 1024, 4096, 8192}) {
     if (tokens * 50304 * 2 <= most) add(of_vocabulary(tokens, 50304));
   }
-  for (std::int64_t sequences : {1, 4, 16}) {
-    if (sequences * 16 * 1024 * 1024 * 2 <= most) add(of_attention(sequences, 16, 1024, 128));
-    if (sequences * 16 * 1024 * 1024 * 2 <= most) add(of_flash_attention(sequences, 16, 1024, 128));
+  for (std::int64_t sequences : {std::int64_t{1}, std::int64_t{4}, most_heads.sequences}) {
+    const auto [B, H, G, S, K] = most_heads;
+    if (sequences * H * S * S * 2 > most) continue;
+    add(of_attention(sequences, H, S, K));
+    add(of_fused_attention({sequences, H, G, S, K}));
   }
   for (std::int64_t elements = 1 << 16; elements <= 1 << 26; elements *= 8) {
     if (elements * 16 <= most) add(of_shards(elements));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/device/device.hpp"
+#include "engine/kernels/flash_attention.hpp"
 #include "engine/simulate/calibrate.hpp"
 #include "engine/tensor/tensor.hpp"
 
@@ -46,13 +47,14 @@ class Benches {
   std::vector<KernelCase> of_tokens(std::int64_t tokens, std::int64_t width) const;
   std::vector<KernelCase> of_vocabulary(std::int64_t tokens, std::int64_t vocab) const;
   std::vector<KernelCase> of_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
-  std::vector<KernelCase> of_flash_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
+  std::vector<KernelCase> of_fused_attention(const kernels::GroupedHeads& sizes) const;   // by tiles, and by cuDNN
   std::vector<KernelCase> of_shards(std::int64_t elements) const;
 
   device::Device& device_;
   device::Stream& stream_;
   std::vector<tensor::Tensor> slabs16_, slabs32_;   // three and four of equal size
   tensor::Tensor tokens_;
+  tensor::Tensor cudnn_;   // workspace, where there is cuDNN
   void* pinned_ = nullptr;
   void* pinned_tokens_ = nullptr;
   base::Bytes largest_copy_ = 0;

@@ -12,6 +12,7 @@
 #include "engine/cli/built_with.hpp"
 #include "engine/cli/viewer.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/kernels/gemm.hpp"
 #include "engine/timeline/file_bytes.hpp"
 
@@ -97,6 +98,12 @@ Finding nccl() {
           new_enough ? "" : "install NCCL 2.26 or newer"};
 }
 
+Finding cudnn() {
+  const std::string problem = kernels::cudnn_problem();
+  if (problem.empty()) return {"cuDNN", kernels::cudnn_version(), State::works, "--attention cudnn can be used on GPUs", ""};
+  return {"cuDNN", "none", State::missing, "--attention cudnn is refused on GPUs; flash and unfused work", problem};
+}
+
 Finding blas() {
   const std::string twin = kernels::gemm_twin();
   const bool reference = twin.find("reference") != std::string::npos;
@@ -167,6 +174,7 @@ std::vector<Finding> examine() {
   findings.push_back(gpus());
   findings.push_back(links());
   findings.push_back(nccl());
+  findings.push_back(cudnn());
   findings.push_back(blas());
   findings.push_back(gzip());
   findings.push_back(display());

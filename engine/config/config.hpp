@@ -38,7 +38,7 @@ enum class HostDtype { f32, f64 };
 // positions, no biases, query heads that share key-value heads).
 enum class Architecture { gpt, llama };
 // How attention is computed: with the whole square of probabilities in memory, or by tiles without it.
-enum class AttentionKind { unfused, flash };
+enum class AttentionKind { unfused, flash, cudnn };
 // Who tells the time: events on the GPUs; a machine profile; or this CPU.
 enum class Clock { measured, modelled, wall };
 // What a rank is: a thread of this process, or a process of its own.

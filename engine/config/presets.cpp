@@ -30,7 +30,14 @@ const char* name_of(Launch launch) { return launch == Launch::threads ? "threads
 
 const char* name_of(Architecture architecture) { return architecture == Architecture::gpt ? "gpt" : "llama"; }
 
-const char* name_of(AttentionKind attention) { return attention == AttentionKind::unfused ? "unfused" : "flash"; }
+const char* name_of(AttentionKind attention) {
+  switch (attention) {
+    case AttentionKind::unfused: return "unfused";
+    case AttentionKind::flash: return "flash";
+    case AttentionKind::cudnn: return "cudnn";
+  }
+  return "?";
+}
 
 namespace {
 

@@ -46,8 +46,8 @@ std::vector<Switch> make_table() {
 
   row({.key = "activations.recompute", .values = {"none", "selective", "full"}, .default_value = "none",
        .sentence = "What a block computes again in its backward: nothing, attention's probabilities (the square of positions, from q and k), or all, from its input.",
-       // With flash attention there is no square to save
-       .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {"selective: attention = flash"},
+       // With fused attention there is no square to save
+       .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {"selective: attention = flash", "selective: attention = cudnn"},
        .originals = {in_megatron("transformer/attention.py", 446, 497, "_checkpointed_attention_forward (selective)"),
                      in_megatron("transformer/transformer_config.py", 1983, 1989, "core_attn of fused attention needs no recompute"),
                      in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction")},
@@ -57,13 +57,15 @@ std::vector<Switch> make_table() {
        // not: 0.54 % is the least that was found (gpt-6.9b, --fsdp 2, 64 tokens), for it delays the last of them
        .still = {"--model gpt-1.3b --fsdp 2 --sequences 16 --sequence 64", "selective", 0.5}});
 
-  row({.key = "attention.kernel", .values = {"unfused", "flash"}, .default_value = "unfused", .option = "attention",
-       .sentence = "Whether attention is six matmuls and a softmax with the square of positions in memory, or one kernel each way that goes over it by tiles and keeps a number a query.",
-       .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {},
+  row({.key = "attention.kernel", .values = {"unfused", "flash", "cudnn"}, .default_value = "unfused", .option = "attention",
+       .sentence = "Whether attention is six matmuls and a softmax with the square of positions in memory, or one kernel each way that goes over it by tiles and keeps a number a query: the engine's own, or cuDNN's where that is installed.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {"cudnn: attention-dropout > 0"},
        .originals = {in_megatron("transformer/enums.py", 51, 58, "AttnBackend"),
                      in_megatron("models/common/language_module/language_module.py", 108, 148, "_set_attention_backend"),
-                     in_megatron("transformer/dot_product_attention.py", 26, 41, "DotProductAttention: the unfused form")},
-       .megatron = "--attention-backend flash; --use-flash-attn", .pytorch = "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)", .note = "05_flash_attention#measured",
+                     in_megatron("transformer/dot_product_attention.py", 26, 41, "DotProductAttention: the unfused form"),
+                     {"karpathy/llm.c", "f1e2ace651495b74ae22d45d1723443fd00ecd3a", "llmc/cudnn_att.cpp", 137, 220, "lookup_cache_or_build_graph_bwd: cuDNN, its sums in one order"},
+                     {"NVIDIA/cudnn-frontend", "3929da2ef4c1dba1bb8acb68727b9134f26f40c0", "include/cudnn_frontend/node/scaled_dot_product_flash_attention.h", 1482, 1487, "use_dp_workspace: what one order of sums asks for"}},
+       .megatron = "--attention-backend flash (or fused: cuDNN's); --use-flash-attn", .pytorch = "torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True), with sdpa_kernel(SDPBackend.FLASH_ATTENTION) or (SDPBackend.CUDNN_ATTENTION)", .note = "05_flash_attention#measured",
        .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16", "flash", 5},
        .still = {"--model gpt-6.9b --fsdp 8 --sequences 8 --sequence 256", "flash", 0.5}});
 

@@ -82,9 +82,13 @@ Status check_model(const RunConfig& config) {
     return Error{text("rotary positions turn pairs, and heads of ", model.head_dim, " numbers have one over: change --heads")};
   }
   const bool tiles_fit = config.precision == Precision::bf16 && (model.head_dim == 32 || model.head_dim == 64 || model.head_dim == 128);
-  if (config.device == DeviceKind::cuda && config.attention == AttentionKind::flash && !tiles_fit) {
-    return Error{text("--attention flash on --device cuda is for --precision bf16 and heads of 32, 64 or 128 numbers, not ",
+  if (config.device == DeviceKind::cuda && config.attention != AttentionKind::unfused && !tiles_fit) {
+    return Error{text("--attention ", name_of(config.attention), " on --device cuda is for --precision bf16 and heads of 32, 64 or 128 numbers, not ",
                       name_of(config.precision), " and ", model.head_dim, ": choose --attention unfused")};
+  }
+  if (config.attention == AttentionKind::cudnn && config.attention_dropout > 0) {
+    return Error{text("--attention cudnn drops nothing, for cuDNN would draw by a stream of its own, and --attention-dropout is ", config.attention_dropout,
+                      ": choose --attention flash, or leave the dropout out")};
   }
   return Done{};
 }

@@ -177,6 +177,11 @@ struct FlashAttentionBackwardArgs {
   FlashAttentionSizes sizes; float scale; DType dtype; DropoutMask mask = no_dropout;
 };
 
+// The same by cuDNN, without a mask. `workspace` is device memory of so many bytes; backward takes `sequences_at_once` of
+// them, a divisor of all, after one another. The host needs neither.
+struct CudnnAttentionForwardArgs { FlashAttentionForwardArgs of; void* workspace; std::int64_t workspace_bytes; };
+struct CudnnAttentionBackwardArgs { FlashAttentionBackwardArgs of; void* workspace; std::int64_t workspace_bytes, sequences_at_once; };
+
 // Cross entropy over a vocabulary that is cut in [vocab_begin, vocab_end) a rank (V local columns).
 // 1. row_max_N[n] = max over local columns.
 struct CrossEntropyMaxArgs { const void* logit_NV; void* row_max_N; std::int64_t tokens, vocab; DType dtype; };

@@ -4,6 +4,7 @@
 #include <iomanip>
 
 #include "engine/config/in_force.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/launch/checkpoints.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/launch/run_folder.hpp"
@@ -33,6 +34,10 @@ std::string progress_text(const Progress& progress) {
 
 namespace {
 
+bool on_cudnn(const config::RunConfig& config) {
+  return config.device == config::DeviceKind::cuda && config.attention == config::AttentionKind::cudnn;
+}
+
 // run.json: what repeats the run, on what it ran, and what came of it.
 timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions& options, const RunFolder& folder,
                            const Outcome& outcome, const std::vector<RankOutcome>& ranks, const std::string& backend) {
@@ -47,6 +52,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   info.hardware["ranks"] = static_cast<int>(ranks.size());
   info.versions["communication"] = backend;
   for (const auto& [name, version] : versions()) info.versions[name] = version;
+  if (on_cudnn(config)) info.versions["cuDNN"] = kernels::cudnn_version();
   info.clock = config::name_of(config.clock);
   if (config.clock == config::Clock::modelled) info.profile = config.profile;
   for (const RankOutcome& rank : ranks) {
@@ -131,6 +137,9 @@ base::Result<Outcome> run(const config::RunConfig& config, const LaunchOptions& 
   if (!settled) return settled.as_error();
   if (const base::Result<std::int64_t> possible = check_checkpoints(settled.value()); !possible) return possible.as_error();
   if (config.device == config::DeviceKind::meta) return run_meta(settled.value(), options);
+  if (on_cudnn(config)) {
+    if (const std::string problem = kernels::cudnn_problem(); !problem.empty()) return base::Error{"--attention cudnn: " + problem};
+  }
   return settled.value().launch == config::Launch::processes ? run_processes(settled.value(), options) : run_threads(settled.value(), options);
 }
 

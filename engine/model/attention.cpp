@@ -10,6 +10,17 @@ namespace {
 
 float scale_of(const AttentionConfig& config) { return 1.0f / std::sqrt(static_cast<float>(config.head_dim)); }
 
+// The heads of this rank, as a fused kernel takes them.
+kernels::GroupedHeads heads_of(const AttentionConfig& config, const Context& ctx) {
+  return {ctx.batch.sequences, config.heads, config.key_value_heads, ctx.batch.positions, config.head_dim};
+}
+
+// What backward of a fused kernel needs: the projection's rows, and a number a query and head.
+Kept keep_rows(Context& ctx, const kernels::GroupedHeads& heads, const std::string& name) {
+  return {{allocate_activation(ctx, {heads.tokens(), heads.width()}, name + ".qkv"),
+           allocate_statistic(ctx, {heads.tokens() * heads.heads}, name + ".logsumexp")}};
+}
+
 }  // namespace
 
 void WholeValues::forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor&, const Tensor& out_BHSK) {
@@ -147,15 +158,7 @@ void RecomputedAttention::backward(Context& ctx, const Tensor& dout_NI, const Te
 
 FlashAttention::FlashAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
 
-kernels::GroupedHeads FlashAttention::heads(const Context& ctx) const {
-  return {ctx.batch.sequences, config_.heads, config_.key_value_heads, ctx.batch.positions, config_.head_dim};
-}
-
-Kept FlashAttention::keep(Context& ctx, const std::string& name) {
-  const kernels::GroupedHeads sizes = heads(ctx);
-  return {{allocate_activation(ctx, {sizes.tokens(), sizes.width()}, name + ".qkv"),
-           allocate_statistic(ctx, {sizes.tokens() * sizes.heads}, name + ".logsumexp")}};
-}
+Kept FlashAttention::keep(Context& ctx, const std::string& name) { return keep_rows(ctx, heads_of(config_, ctx), name); }
 
 void FlashAttention::allocate_workspace(Context& ctx) {
   delta_BHS_ = allocate_statistic(ctx, {ctx.batch.tokens() * config_.heads}, "workspace.delta");
@@ -165,13 +168,39 @@ void FlashAttention::share_workspace(const Attention& other) { delta_BHS_ = of_s
 
 void FlashAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  kernels::flash_attention_forward(ctx.compute, heads(ctx), scale_, qkv_NE, out_NI, kept.tensors[1], mask_(ctx));
+  kernels::flash_attention_forward(ctx.compute, heads_of(config_, ctx), scale_, qkv_NE, out_NI, kept.tensors[1], mask_(ctx));
 }
 
 void FlashAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) {
   program::Part part(ctx.device.recorder(), "attention");
-  kernels::flash_attention_backward(ctx.compute, heads(ctx), scale_, kept.tensors[0], out_NI, dout_NI, kept.tensors[1], delta_BHS_,
+  kernels::flash_attention_backward(ctx.compute, heads_of(config_, ctx), scale_, kept.tensors[0], out_NI, dout_NI, kept.tensors[1], delta_BHS_,
                                     dqkv_NE, mask_(ctx));
+}
+
+CudnnAttention::CudnnAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
+
+Kept CudnnAttention::keep(Context& ctx, const std::string& name) { return keep_rows(ctx, heads_of(config_, ctx), name); }
+
+void CudnnAttention::allocate_workspace(Context& ctx) {
+  delta_BHS_ = allocate_statistic(ctx, {ctx.batch.tokens() * config_.heads}, "workspace.delta");
+  workspace_ = kernels::set_up_cudnn_attention(ctx.device, heads_of(config_, ctx), "workspace.cudnn");
+}
+
+void CudnnAttention::share_workspace(const Attention& other) {
+  const auto& owner = of_same_kind<CudnnAttention>(other);
+  delta_BHS_ = owner.delta_BHS_;
+  workspace_ = owner.workspace_;
+}
+
+void CudnnAttention::forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) {
+  program::Part part(ctx.device.recorder(), "attention");
+  kernels::cudnn_attention_forward(ctx.compute, heads_of(config_, ctx), scale_, qkv_NE, out_NI, kept.tensors[1], workspace_);
+}
+
+void CudnnAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) {
+  program::Part part(ctx.device.recorder(), "attention");
+  kernels::cudnn_attention_backward(ctx.compute, heads_of(config_, ctx), scale_, kept.tensors[0], out_NI, dout_NI, kept.tensors[1], delta_BHS_,
+                                    dqkv_NE, workspace_);
 }
 
 }  // namespace shardbook::model

@@ -1,4 +1,4 @@
-// model/attention: causal softmax attention, in three forms behind one contract.
+// model/attention: causal softmax attention, in four forms behind one contract.
 //
 // CausalAttention, the plain form: one matmul for all heads of all sequences. The projection makes tokens-first
 // rows (q of all heads, then k, then v); heads-first copies let each product be one batched matmul. The
@@ -7,6 +7,7 @@
 // (Korthikanti et al. 2022, arXiv:2205.05198, §5; Megatron-LM's selective recompute of the core attention).
 // FlashAttention: one op each way, which reads the projection's rows as they are and keeps one number a query and
 // head (kernels/flash_attention.hpp). Memory linear in S.
+// CudnnAttention: the same by cuDNN's kernels (kernels/cudnn_attention.hpp), with a workspace for all layers.
 // With positions as rotations, any of them stands in a RotaryAttention (rotary.hpp).
 //
 // Query heads may share key-value heads (grouped-query): H / G neighbours look at one. In the plain form their
@@ -17,6 +18,7 @@
 #include <functional>
 
 #include "engine/kernels/attention.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/kernels/flash_attention.hpp"
 #include "engine/model/spec.hpp"
 
@@ -109,12 +111,28 @@ class FlashAttention final : public Attention {
   void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
 
  private:
-  kernels::GroupedHeads heads(const Context& ctx) const;
-
   AttentionConfig config_;
   float scale_;
   std::function<kernels::DropoutMask(const Context&)> mask_ = [](const Context&) { return kernels::no_dropout; };
   Tensor delta_BHS_;  // scratch of backward, shared by all layers
+};
+
+class CudnnAttention final : public Attention {
+ public:
+  explicit CudnnAttention(const AttentionConfig& config);
+  Kept keep(Context& ctx, const std::string& name) override;  // qkv_NE, logsumexp_BHS
+  void allocate_workspace(Context& ctx) override;
+  void share_workspace(const Attention& other) override;
+  Tensor qkv_NE(const Kept& kept, const Tensor&) const override { return kept.tensors[0]; }
+  void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
+  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
+
+ private:
+  AttentionConfig config_;
+  float scale_;
+  // Shared by all layers
+  Tensor delta_BHS_;
+  Tensor workspace_;
 };
 
 }  // namespace shardbook::model

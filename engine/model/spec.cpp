@@ -41,6 +41,11 @@ ModelSpec with_flash_attention(ModelSpec spec) {
   return spec;
 }
 
+ModelSpec with_cudnn_attention(ModelSpec spec) {
+  spec.attention = [](const AttentionConfig& config) { return std::make_unique<CudnnAttention>(config); };
+  return spec;
+}
+
 //@ model.llama: Llama is the same model with other pieces in the same places.
 ModelSpec with_llama_pieces(ModelSpec spec, float theta) {
   spec.norm = [](const std::string& name, std::int64_t width, float epsilon) {

@@ -70,6 +70,8 @@ ModelSpec dense_spec();
 ModelSpec with_recomputed_attention(ModelSpec spec);
 // The same with attention that never has them as a whole.
 ModelSpec with_flash_attention(ModelSpec spec);
+// The same of cuDNN's kernels; nothing can be dropped in it.
+ModelSpec with_cudnn_attention(ModelSpec spec);
 // The same with Llama's pieces: norms by RMS, SwiGLU, and positions as rotations of q and k with base `theta`. Heads of
 // k and v, and linears without biases, are Sizes.
 ModelSpec with_llama_pieces(ModelSpec spec, float theta);

@@ -198,12 +198,27 @@ class Writer {
     holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + N * V_ * a);
     holds(Held::loss, kind, 4 * (N * four));
     // Between kernels, shared by all blocks
-    holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
+    if (s_.cudnn) holds(Held::attention_workspace, kind, N * H * four + cudnn_workspace());
+    else holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear
     holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }
   //@end
+
+  // cuDNN's backward has dscore whole, of as many sequences at once as 1 GiB holds (kernels/cudnn_attention.hpp); and, where
+  // heads share keys, dk and dv of each head.
+  Q cudnn_workspace() {
+    const auto up = [this](std::int64_t multiple) { return (s_.positions + multiple - 1) / multiple * multiple; };
+    const std::int64_t square = 2 * H_.value() * up(64) * up(128);
+    std::int64_t at_once = s_.sequences;
+    while (at_once > 1 && (s_.sequences % at_once != 0 || at_once * square > std::int64_t{1} << 30)) --at_once;
+    const Q c = letter("c", at_once, "sequences that attention's backward takes at once: their squares are at most 1 GiB");
+    const Q rows = up(64) == s_.positions ? S_ : letter("S_q", up(64), "S up to a multiple of 64");
+    const Q columns = up(128) == s_.positions ? S_ : letter("S_k", up(128), "S up to a multiple of 128");
+    const Q of_heads = s_.heads == s_.key_value_heads ? Q{0} : 2 * (c * S_ * I_ * bytes(2));
+    return c * H_ * rows * columns * bytes(2) + of_heads + bytes(256);
+  }
 
   void rest() {
     const Q r = letter("r", std::min<std::int64_t>(128, (N_.value() + 31) / 32), "parts of a sum over tokens: N / 32, at most 128");

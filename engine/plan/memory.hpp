@@ -26,6 +26,7 @@ struct Shapes {
   bool tied = false;
   bool llama = false;              // RMS norms, a gated MLP, no biases, no table of positions; else GPT-2's
   bool flash = false;              // attention that keeps no square
+  bool cudnn = false;              // ... and is cuDNN's, whose backward has the square of some sequences for a while
   // A micro-batch of a rank, and how many there are in a step
   std::int64_t sequences = 0;      // of `positions` tokens
   std::int64_t micro_batches = 1;

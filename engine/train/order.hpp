@@ -48,6 +48,7 @@ struct Choices {
   int limit = 0;                        // freed units in use before the host waits; 0: any number
   bool recompute = false;               // blocks, from their inputs
   bool flash_attention = false;         // by tiles, without the square of probabilities
+  bool cudnn_attention = false;         // the same by cuDNN's kernels
   bool recompute_attention = false;     // its probabilities alone, from q and k
   bool gradients_apart = false;         // weight gradients are made apart, and another kernel adds them
   bool synchronize = false;             // the host waits after each layer

@@ -25,7 +25,8 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.positions = sizes.positions;
   shapes.tied = sizes.tied;
   shapes.llama = config.model.architecture == config::Architecture::llama;
-  shapes.flash = choices.flash_attention;
+  shapes.flash = choices.flash_attention || choices.cudnn_attention;
+  shapes.cudnn = choices.cudnn_attention;
   shapes.sequences = config.sequences_per_micro_batch();
   shapes.micro_batches = config.micro_batches;
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;
@@ -81,7 +82,7 @@ Held held_as(const program::BufferInfo& buffer) {
       if (of_block) return name.find(".attention.") != name.npos ? Held::attention_kept : Held::block_kept;
       if (begins("loss.")) return Held::loss;
       if (name == "workspace.dx" || name == "workspace.dfinal_norm" || name == "workspace.recomputed") return Held::between_layers;
-      if (name == "workspace.context" || name == "workspace.dqkv_heads" || name == "workspace.dprobability" || name == "workspace.probability" || name == "workspace.delta") return Held::attention_workspace;
+      if (name == "workspace.context" || name == "workspace.dqkv_heads" || name == "workspace.dprobability" || name == "workspace.probability" || name == "workspace.delta" || name == "workspace.cudnn") return Held::attention_workspace;
       return begins("workspace.") ? Held::block_workspace : Held::head_kept;
     case MemoryKind::workspace: return name == "scratch" ? Held::partial_sums : Held::optimizer_scratch;
     case MemoryKind::input: return Held::tokens;

@@ -35,7 +35,11 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          c.recompute = v == "full";
          c.recompute_attention = v == "selective";
        }},
-      {"attention.kernel", [](Choices& c, const std::string& v) { c.flash_attention = v == "flash"; }},
+      {"attention.kernel",
+       [](Choices& c, const std::string& v) {
+         c.flash_attention = v == "flash";
+         c.cudnn_attention = v == "cudnn";
+       }},
       {"data_parallel.bucket_mib", [](Choices& c, const std::string& v) { c.sums.bucket = base::Bytes{number_in(v)} << 20; }},
       {"data_parallel.reduce",
        [](Choices& c, const std::string& v) {

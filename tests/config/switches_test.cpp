@@ -18,11 +18,12 @@ class Rows : public testing::TestWithParam<Switch> {};
 
 TEST_P(Rows, NameTheLinesOfTheirOriginals) {
   for (const Original& original : GetParam().originals) {
-    EXPECT_TRUE(original.repository == "pytorch/pytorch" || original.repository == "NVIDIA/Megatron-LM") << original.repository;
+    const auto known = {"pytorch/pytorch", "NVIDIA/Megatron-LM", "NVIDIA/cudnn-frontend", "karpathy/llm.c"};
+    EXPECT_NE(std::find(known.begin(), known.end(), original.repository), known.end()) << original.repository;
     // A whole hash: a branch moves, and a short hash may one day mean two commits
     EXPECT_EQ(original.commit.size(), 40u) << original.commit;
     EXPECT_EQ(original.commit.find_first_not_of("0123456789abcdef"), std::string::npos) << original.commit;
-    EXPECT_TRUE(original.path.ends_with(".py") || original.path.ends_with(".hpp") || original.path.ends_with(".cpp")) << original.path;
+    EXPECT_TRUE(original.path.ends_with(".py") || original.path.ends_with(".h") || original.path.ends_with(".hpp") || original.path.ends_with(".cpp")) << original.path;
     EXPECT_GT(original.first_line, 0) << original.path;
     EXPECT_GE(original.last_line, original.first_line) << original.path;
     EXPECT_LE(original.last_line - original.first_line, 100) << original.path << ": a place to look at, not a file";
@@ -106,13 +107,15 @@ TEST(SwitchOfARank, TakesARankAndATimeAndRefusesARankThatIsNotThere) {
 // Of attention by tiles there is no square to compute again; a whole block is.
 TEST(SwitchesThatExclude, AValueRefuseThatValueAloneInOneSentence) {
   RunConfig config;
-  config.attention = AttentionKind::flash;
-  ASSERT_TRUE(set_switch(config, "activations.recompute=full"));
-  EXPECT_TRUE(validate(config, 0));
-  ASSERT_TRUE(set_switch(config, "activations.recompute=selective"));
-  const auto refused = validate(config, 0);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error(), "--set activations.recompute=selective cannot go with attention = flash: leave one of them out");
+  for (const AttentionKind fused : {AttentionKind::flash, AttentionKind::cudnn}) {
+    config.attention = fused;
+    ASSERT_TRUE(set_switch(config, "activations.recompute=full"));
+    EXPECT_TRUE(validate(config, 0));
+    ASSERT_TRUE(set_switch(config, "activations.recompute=selective"));
+    const auto refused = validate(config, 0);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), base::text("--set activations.recompute=selective cannot go with attention = ", name_of(fused), ": leave one of them out"));
+  }
   config.attention = AttentionKind::unfused;
   EXPECT_TRUE(validate(config, 0));
 }
@@ -173,7 +176,7 @@ TEST(ReshardGroup, CutsTheRanksThatShard) {
   EXPECT_EQ(said("2"), "--set fsdp.reshard_group=2 does nothing here: it needs fsdp > 2, and fsdp is 2");
 }
 
-TEST(AttentionDropout, GoesWithEitherKernel) {
+TEST(AttentionDropout, GoesWithEitherKernelOfTheEngineAndNotWithCudnns) {
   RunConfig config;
   ASSERT_TRUE(ask(config, "attention-dropout", {"0.1"}));
   for (const char* kernel : {"unfused", "flash"}) {
@@ -182,6 +185,17 @@ TEST(AttentionDropout, GoesWithEitherKernel) {
   }
   EXPECT_EQ(config.attention, AttentionKind::flash) << "the switch is another name of the option";
   EXPECT_FALSE(ask(config, "hidden-dropout", {"1"})) << "nothing would be left";
+  ASSERT_TRUE(set_switch(config, "attention.kernel=cudnn"));
+  for (const DeviceKind device : {DeviceKind::host, DeviceKind::meta, DeviceKind::cuda}) {
+    config.device = device;
+    const auto refused = validate(config, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), "--attention cudnn drops nothing, for cuDNN would draw by a stream of its own, and --attention-dropout is 0.1: choose --attention flash, or leave the dropout out");
+  }
+  config.device = DeviceKind::meta;
+  config.attention_dropout = 0;
+  config.hidden_dropout = 0.1;
+  EXPECT_TRUE(validate(config, 0)) << "what is dropped elsewhere is the engine's own";
 }
 
 TEST(SwitchesThatAreWrong, AreMadeOneAtATime) {

@@ -146,6 +146,10 @@ TEST(Validate, RefusesHeadsAndAttentionThatDoNotFit) {
             "--attention flash on --device cuda is for --precision bf16 and heads of 32, 64 or 128 numbers, not fp32 and 32: "
             "choose --attention unfused");
   EXPECT_EQ(error_of({{"device", "host"}, {"attention", "flash"}, {"precision", "fp32"}}), "");
+  EXPECT_EQ(error_of({{"device", "cuda"}, {"attention", "cudnn"}, {"model", "gpt-124m"}, {"heads", "8"}}, 1),
+            "--attention cudnn on --device cuda is for --precision bf16 and heads of 32, 64 or 128 numbers, not bf16 and 96: "
+            "choose --attention unfused");
+  EXPECT_EQ(error_of({{"device", "host"}, {"attention", "cudnn"}, {"precision", "fp32"}}), "");
 }
 
 TEST(Validate, GrowsABatchThatWasNotAskedForAndSaysSo) {

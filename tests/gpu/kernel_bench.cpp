@@ -4,7 +4,7 @@
 // multiplies zeros draws less power and runs faster. Each op is issued 20 times after 3, back to back,
 // over as many different places as make 512 MiB, so that the cache does not stand in for memory. Time is the whole
 // run's on the GPU divided by 20; "span" is the median of what the device's own timing says of one op.
-// `kernel_bench flash` times those whose names have that word.
+// `kernel_bench flash` times those whose names have that word; "cudnn" are attention's by cuDNN.
 // GB/s counts what must be moved once; "copy" is what the memory can do.
 // "on_host" is the CPU's update, in host memory, with the processors that this process may use but one, as a rank has it: with
 // so many of them at once as there are ranks (taskset -c), it gives the profile's curve "host".
@@ -18,6 +18,7 @@
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/kernels/dropout.hpp"
 #include "engine/kernels/host/references.hpp"
 
@@ -48,6 +49,9 @@ class Bench {
     randomise(pool_bytes - 2 * part_bytes);
   }
 
+  // Whether it is to be timed.
+  bool has(const std::string& name) const { return name.find(only_) != std::string::npos; }
+
   template <class Args>
   void launch(const Args& args, void (*host)(const Args&), void (*cuda)(const Args&, const device::CudaQueue&)) {
     device_->launch(*stream_, program::OpDesc("bench", program::OpKind::pointwise, DType::f32), args, host, cuda);
@@ -58,7 +62,7 @@ class Bench {
   template <class Args, class Make>
   void time(const char* name, Bytes footprint, double bytes, double flops, void (*host)(const Args&),
             void (*cuda)(const Args&, const device::CudaQueue&), Make make) {
-    if (std::string(name).find(only_) == std::string::npos) return;
+    if (!has(name)) return;
     const Bytes stride = (footprint + 255) / 256 * 256;
     const Bytes places = std::clamp<Bytes>((Bytes{512} << 20) / stride, 1, std::min<Bytes>(repeats, (pool_bytes - 2 * part_bytes) / stride));
     const auto run = [&](int count) {
@@ -169,6 +173,28 @@ void products(Bench& bench) {
   time("context gradient pT dy", S, K, S, B * H, true, false, false, 0, DType::bf16);
 }
 
+// The workspace of cuDNN's kernels lies in the pool's second half, behind what is measured.
+template <class Section>
+void cudnn_attention(Bench& bench, const FlashAttentionSizes& s, double product, const std::string& name, float* stats, Section section) {
+  const std::string forward_name = "cudnn forward" + name, backward_name = "cudnn backward" + name;
+  if ((!bench.has(forward_name) && !bench.has(backward_name)) || !cudnn_problem().empty()) return;
+  const Bytes out = s.sequences * s.positions * s.heads * s.head_dim * 2, rows = s.sequences * s.positions * s.row_stride * 2;
+  const std::int64_t at_once = cudnn_sequences_at_once({s.sequences, s.heads, s.key_value_heads, s.positions, s.head_dim});
+  const std::int64_t needs = cuda::cudnn_attention_needs(s, at_once);
+  char* const workspace = bench.pool() + pool_bytes / 2;
+  SHARDBOOK_CHECK(needs <= 4 * part_bytes, "the bench has no room for a workspace of ", needs, " bytes");
+  const float scale = 0.088f;
+  const auto forward = [=](char* p) { return FlashAttentionForwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, stats, s, scale, DType::bf16}; };
+  bench.time<CudnnAttentionForwardArgs>(forward_name.c_str(), rows + out, static_cast<double>(rows + out), 2 * product,
+      nullptr, &cuda::cudnn_attention_forward, [=](char* p) { return CudnnAttentionForwardArgs{forward(p), workspace, needs}; });
+  bench.time<CudnnAttentionBackwardArgs>(backward_name.c_str(), 2 * (rows + out), static_cast<double>(2 * (rows + out)), 5 * product,
+      nullptr, &cuda::cudnn_attention_backward, [=](char* p) {
+        char* const dqkv = p + rows + 2 * out;
+        const FlashAttentionBackwardArgs of{section(p, 0), section(p, 1), section(p, 2), p + rows, p + rows + out, stats, stats + (1 << 22),
+                                            section(dqkv, 0), section(dqkv, 1), section(dqkv, 2), s, scale, DType::bf16};
+        return CudnnAttentionBackwardArgs{of, workspace, needs, at_once}; });
+}
+
 void layers(Bench& bench) {
   constexpr Bytes act = N * D * 2, wide = N * F * 2;
   float* const stats = reinterpret_cast<float*>(bench.pool() + pool_bytes - (Bytes{1} << 28));
@@ -211,7 +237,10 @@ void layers(Bench& bench) {
     const auto shape = [&](std::int64_t sequences, std::int64_t longer) {
       return FlashAttentionSizes{sequences, longer * heads, longer * heads, longer * S, head_dim, 3 * longer * D};
     };
-    for (const FlashAttentionSizes& s : {shape(1, 1), shape(4, 1), sizes, shape(2, 2), grouped}) {
+    const FlashAttentionSizes small{8 * B, 12, 12, S, 64, 3 * 12 * 64};   // gpt-124m's
+    std::vector<FlashAttentionSizes> shapes{shape(1, 1), shape(4, 1), sizes, shape(2, 2), grouped};
+    if (head_dim == 64) shapes.push_back(small);
+    for (const FlashAttentionSizes& s : shapes) {
       const double product = 2.0 * static_cast<double>(s.sequences * s.heads * s.positions * (s.positions + 1) / 2 * s.head_dim);
       const Bytes out = s.sequences * s.positions * s.heads * s.head_dim * 2, rows = s.sequences * s.positions * s.row_stride * 2;
       const std::string name = " B " + std::to_string(s.sequences) + " S " + std::to_string(s.positions) + " H " + std::to_string(s.heads) + "/" + std::to_string(s.key_value_heads) +
@@ -230,9 +259,10 @@ void layers(Bench& bench) {
         bench.time<FlashAttentionBackwardArgs>((of + "backward" + name).c_str(), 2 * (rows + out), static_cast<double>(2 * (rows + out)), 5 * product,
             &host::flash_attention_backward, &cuda::flash_attention_backward, [=](char* p) {
               char* const dqkv = p + rows + 2 * out;
-              return FlashAttentionBackwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, p + rows + out, stats, stats + N * H * 4,
+              return FlashAttentionBackwardArgs{section(p, 0), section(p, 1), section(p, 2), p + rows, p + rows + out, stats, stats + (1 << 22),
                                                 section(dqkv, 0), section(dqkv, 1), section(dqkv, 2), s, scale, DType::bf16, dropped}; });
       }
+      cudnn_attention(bench, s, product, name, stats, section);
     }
   }
   // Half of the scores lie after the diagonal and are not read.

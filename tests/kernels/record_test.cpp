@@ -8,7 +8,7 @@
 #include "engine/kernels/cross_entropy.hpp"
 #include "engine/kernels/dropout.hpp"
 #include "engine/kernels/embedding.hpp"
-#include "engine/kernels/flash_attention.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/kernels/gemm.hpp"
 #include "engine/kernels/initialize.hpp"
 #include "engine/kernels/layer_norm.hpp"
@@ -84,6 +84,8 @@ class Record : public ::testing::Test {
     const GroupedHeads grouped{2, 2, 1, 3, 2};
     flash_attention_forward(s, grouped, 1, bf16({6, 8}), bf16({6, 4}), f32({12}));
     flash_attention_backward(s, grouped, 1, bf16({6, 8}), bf16({6, 4}), bf16({6, 4}), f32({12}), f32({12}), bf16({6, 8}));
+    cudnn_attention_forward(s, grouped, 1, bf16({6, 8}), bf16({6, 4}), f32({12}), i32({1 << 15}));
+    cudnn_attention_backward(s, grouped, 1, bf16({6, 8}), bf16({6, 4}), bf16({6, 4}), f32({12}), f32({12}), bf16({6, 8}), i32({1 << 15}));
     cross_entropy_max(s, x, stat);
     cross_entropy_sums(s, x, stat, index, 0, f32({2, 6}));
     cross_entropy_gradient(s, x, stat, f32({2, 6}), index, 0, 1, stat);
@@ -97,7 +99,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 48;
+  static constexpr std::size_t op_count = 50;
 
   device::MetaDevice device_;
   device::Stream& stream_;
@@ -136,6 +138,24 @@ TEST_F(Record, GradientsHaveTheFlopsOfTheirForward) {
   for (const program::Op& op : ops) EXPECT_EQ(op.desc.flop_count, 2 * 6 * 14 * 10) << op.desc.name;
   EXPECT_EQ(ops[1].desc.bytes_written, 4 * 14 * 10) << "gradients of weights are f32";
   EXPECT_EQ(ops[2].desc.bytes_read - ops[1].desc.bytes_read, 4 * 14 * 10) << "accumulating reads them too";
+}
+
+// The same flops as by tiles; and the workspace, which backward fills and forward hardly touches.
+TEST_F(Record, CudnnAttentionCountsWhatFlashAttentionDoesAndItsWorkspace) {
+  const GroupedHeads heads{2, 4, 2, 10, 8};
+  const Tensor qkv = bf16({20, 64}), out = bf16({20, 32}), logsumexp = f32({80}), workspace = i32({(cudnn_workspace_bytes(heads) + 3) / 4});
+  const auto ops = record([&](device::Stream& s) {
+    flash_attention_forward(s, heads, 1, qkv, out, logsumexp);
+    flash_attention_backward(s, heads, 1, qkv, out, out, logsumexp, f32({80}), bf16({20, 64}));
+    cudnn_attention_forward(s, heads, 1, qkv, out, logsumexp, workspace);
+    cudnn_attention_backward(s, heads, 1, qkv, out, out, logsumexp, f32({80}), bf16({20, 64}), workspace);
+  });
+  for (std::size_t way : {0, 1}) {
+    EXPECT_EQ(ops[way + 2].desc.flop_count, ops[way].desc.flop_count);
+    EXPECT_EQ(ops[way + 2].desc.bytes_read, ops[way].desc.bytes_read);
+    EXPECT_EQ(ops[way + 2].desc.bytes_written, ops[way].desc.bytes_written + (way == 0 ? 256 : cudnn_workspace_bytes(heads)));
+  }
+  EXPECT_THROW(record([&](device::Stream& s) { cudnn_attention_forward(s, heads, 1, qkv, out, logsumexp, i32({64})); }), base::Failure) << "too small a workspace";
 }
 
 TEST_F(Record, BatchedMatmulsCountEveryEntry) {

@@ -25,10 +25,11 @@ TEST(Attention, OfTwoKindsSharesNoWorkspace) {
   CausalAttention with_square(config);
   RecomputedAttention recomputed(config);
   FlashAttention by_tiles(config);
+  CudnnAttention by_cudnn(config);
   RotaryAttention turned(std::make_unique<FlashAttention>(config), config, 1e4f);
-  const std::vector<std::pair<Attention*, Attention*>> alike = {{&with_square, &with_square}, {&recomputed, &recomputed}, {&by_tiles, &by_tiles}, {&turned, &turned}};
+  const std::vector<std::pair<Attention*, Attention*>> alike = {{&with_square, &with_square}, {&recomputed, &recomputed}, {&by_tiles, &by_tiles}, {&by_cudnn, &by_cudnn}, {&turned, &turned}};
   for (const auto& [one, other] : alike) EXPECT_EQ(refused([&] { one->share_workspace(*other); }), "");
-  const std::vector<std::pair<Attention*, Attention*>> different = {{&with_square, &by_tiles}, {&recomputed, &with_square}, {&by_tiles, &with_square}, {&turned, &by_tiles}};
+  const std::vector<std::pair<Attention*, Attention*>> different = {{&with_square, &by_tiles}, {&recomputed, &with_square}, {&by_tiles, &with_square}, {&by_cudnn, &by_tiles}, {&by_tiles, &by_cudnn}, {&turned, &by_tiles}};
   for (const auto& [one, other] : different) {
     EXPECT_NE(refused([&] { one->share_workspace(*other); }).find("their attention is of different kinds"), std::string::npos);
   }
@@ -45,6 +46,8 @@ TEST(Dropout, OfProbabilitiesKnowsTheSquareAndTilesAndRefusesAnotherForm) {
   EXPECT_EQ(refused([&] { with_dropout(turned, {0.1, 0}).attention(config); }), "") << "nothing is dropped there";
   const std::string said = refused([&] { with_dropout(turned, {0, 0.1}).attention(config); });
   EXPECT_NE(said.find("blocks.0.attention is of a form whose probabilities no dropout finds"), std::string::npos) << said;
+  const std::string said_of_cudnn = refused([&] { with_dropout(with_cudnn_attention(dense_spec()), {0, 0.1}).attention(config); });
+  EXPECT_NE(said_of_cudnn.find("whose probabilities no dropout finds"), std::string::npos) << said_of_cudnn;
 }
 
 TEST(Linear, ThatIsCutSaysOverWhichAxis) {

@@ -260,6 +260,7 @@ TEST_P(TensorParallel, HeadsWithRotaryPositionsAreThoseOfTheWholeLayer) {
   run([](Bench& bench) {
     compare_attention(bench, model::with_llama_pieces(bench.dense, 10000), H);
     compare_attention(bench, model::with_llama_pieces(model::with_flash_attention(bench.dense), 10000), H);
+    compare_attention(bench, model::with_llama_pieces(model::with_cudnn_attention(bench.dense), 10000), H);
   });
 }
 

@@ -115,6 +115,12 @@ TEST(FlashAttention, GivesTheGradientsOfTheUnfused) {
   ASSERT_EQ(unfused.error + flash.error, "");
   EXPECT_LE(relative_error(flash.gradients, unfused.gradients), truth().bound());
   EXPECT_NE(flash.program_hashes, unfused.program_hashes);
+  // On the host cuDNN's are the same numbers, and another program
+  config.attention = AttentionKind::cudnn;
+  const HostRun cudnn = run(config, config::HostDtype::f64);
+  ASSERT_EQ(cudnn.error, "");
+  EXPECT_EQ(cudnn.gradients, flash.gradients);
+  EXPECT_NE(cudnn.program_hashes, flash.program_hashes);
 }
 
 TEST(FlashAttention, KeepsMemoryThatIsLinearInTheSequence) {

@@ -29,9 +29,9 @@ base::Bytes kept_bytes(const config::RunConfig& config) {
 // divided by t.
 TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
   for (bool llama : {false, true}) {
-    for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash}) {
+    for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash, config::AttentionKind::cudnn}) {
       for (const std::string recompute : {"none", "selective", "full"}) {
-        if (recompute == "selective" && attention == config::AttentionKind::flash) continue;   // it has no square to leave out
+        if (recompute == "selective" && attention != config::AttentionKind::unfused) continue;   // it has no square to leave out
         auto config_of = [&](int tp) {
           config::RunConfig config = llama ? small_llama(tp, 1) : small_config(tp, 1);
           config.attention = attention;
@@ -76,12 +76,13 @@ std::map<plan::Held, base::Bytes> lines_of(const plan::Holding& holding) {
 }
 
 std::vector<config::RunConfig> models() {
-  config::RunConfig untied = small_config(1, 1), flash = small_config(1, 1);
+  config::RunConfig untied = small_config(1, 1), flash = small_config(1, 1), cudnn = small_llama(1, 1);
   untied.model.tied = false;
   untied.model.layers = 3;
   untied.model.vocab = 512;   // a root that is no smaller than a block, and fewer tokens than rows
   flash.attention = config::AttentionKind::flash;
-  return {small_config(1, 1), untied, flash, small_llama(1, 1)};
+  cudnn.attention = config::AttentionKind::cudnn;   // whose heads share keys, and a row is no multiple of 64
+  return {small_config(1, 1), untied, flash, cudnn, small_llama(1, 1)};
 }
 
 TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
@@ -92,7 +93,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
         for (int ranks : numbers_of_ranks) {
           for (int micro_batches : {1, 2}) {
             for (const char* recompute : {"none", "selective", "full"}) {
-              if (model.attention == config::AttentionKind::flash && *recompute == 's') continue;   // it has no square to leave out
+              if (model.attention != config::AttentionKind::unfused && *recompute == 's') continue;   // it has no square to leave out
               config::RunConfig config = cut_over(model, way, tp, ranks, micro_batches);
               ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
               // Of two in five layouts that are cut over tp, the rows between the linears as well

@@ -7,6 +7,8 @@
 // A build without CUDA links no_cuda.cpp instead, whose functions throw.
 #pragma once
 
+#include <string>
+
 #include "engine/device/cuda_queue.hpp"
 #include "engine/kernels/arguments.hpp"
 
@@ -49,5 +51,14 @@ void adam_w(const AdamWArgs& args, const device::CudaQueue& queue);
 void fill(const FillArgs& args, const device::CudaQueue& queue);
 void cast(const CastArgs& args, const device::CudaQueue& queue);
 void init_normal(const InitNormalArgs& args, const device::CudaQueue& queue);
+
+// What cuDNN computes (cudnn/); a build without it links no_cudnn.cpp, whose functions say so.
+void cudnn_attention_forward(const CudnnAttentionForwardArgs& args, const device::CudaQueue& queue);
+void cudnn_attention_backward(const CudnnAttentionBackwardArgs& args, const device::CudaQueue& queue);
+// Bytes of workspace that both ask for on the calling thread's GPU; finds and compiles their kernels.
+std::int64_t cudnn_attention_needs(const FlashAttentionSizes& sizes, std::int64_t sequences_at_once);
+// Why it cannot be used, in one sentence, or nothing; and its version, or nothing.
+std::string cudnn_problem();
+std::string cudnn_version();
 
 }  // namespace shardbook::kernels::cuda
