@@ -122,6 +122,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     program::StepTimes& times = trainer.issue(issued, timed);
     watched.issued(times);
     outcome.step_timed.push_back(timed);
+    outcome.step_how.push_back(trainer.how());
     if (timed) traced.push_back(times);
     if (timed || issued == begin) journal.programs(device.recorder(), world.size());
     if (timed) journal.traced(times);
@@ -146,6 +147,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   checkpoints.end(issued, outcome.not_finite.empty());
   if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
   outcome.saves = checkpoints.saves();
+  outcome.graph = trainer.graph();
   outcome.record = encode(device.recorder(), world.size(), traced);
 }
 

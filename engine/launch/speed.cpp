@@ -24,11 +24,16 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
   if (config.clock == config::Clock::measured) {
     // A traced step stands alone, so the plain one after it has nothing before it to hide its issue behind, and
     // the last one nothing after it: neither counts.
+    using How = train::Trainer::How;
+    speed.replayed = static_cast<int>(std::count(rank.step_how.begin(), rank.step_how.end(), How::replayed));
+    speed.graph = rank.graph;
+    // Where untraced steps are launched by one call, those before their capture, and the capture, are others.
+    const auto is_plain = [&](std::size_t step) { return speed.replayed == 0 || rank.step_how[step] == How::replayed; };
     std::vector<double> plain, traced;
     for (std::size_t step = 2; step + 1 < rank.step_done.size(); ++step) {
       const double took = static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]);
       if (rank.step_timed[step]) traced.push_back(took);
-      else if (!rank.step_timed[step - 1]) plain.push_back(took);
+      else if (!rank.step_timed[step - 1] && is_plain(step) && is_plain(step - 1)) plain.push_back(took);
     }
     const std::vector<double>& counted = plain.empty() ? traced : plain;
     speed.step_ns = median(counted);

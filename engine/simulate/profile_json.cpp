@@ -166,6 +166,7 @@ void read_host(HostCosts& host, const Json& json) {
   host.host_wait_ns = fields.number("host_wait_ns", 0);
   host.step_ns = fields.number("step_ns", 0);
   host.trace_ns = fields.number("trace_ns", 0);
+  if (json.contains("graph_ns")) host.graph_ns = fields.number("graph_ns", 0);
   fields.nothing_else();
 }
 
@@ -246,7 +247,7 @@ std::string to_json(const Profile& profile) {
                   {"copy_ns", profile.host.copy_ns},             {"collective_ns", profile.host.collective_ns},
                   {"record_ns", profile.host.record_ns},         {"wait_ns", profile.host.wait_ns},
                   {"host_wait_ns", profile.host.host_wait_ns},   {"step_ns", profile.host.step_ns},
-                  {"trace_ns", profile.host.trace_ns}};
+                  {"trace_ns", profile.host.trace_ns},           {"graph_ns", profile.host.graph_ns}};
   json["device"] = {{"name", profile.device.name},
                     {"multiprocessors", profile.device.multiprocessors},
                     {"launch_latency_ns", profile.device.launch_latency_ns},
