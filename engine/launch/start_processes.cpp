@@ -169,10 +169,14 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   if (options.with_device) options.with_device(*made.device);
   made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = train::choices_of(config).machine.max_ctas});
   mine.device = device::cuda_device_name(gpu);
-  const device::CudaTiming timing = device::cuda_timing(*made.device);
+  return made;
+}
+
+// What the GPU's clock and its marks were worth: known when the run has been traced, and no earlier.
+void take_timing(const device::Device& device, RankOutcome& mine) {
+  const device::CudaTiming timing = device::cuda_timing(device);
   mine.device_clock_error = timing.clock_error;
   mine.tracing_pair_ns = static_cast<double>(timing.device_cost_of_op);
-  return made;
 }
 
 Equipment equipment_on_host(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RankOutcome& mine) {
@@ -232,6 +236,7 @@ base::Result<Outcome> run_processes(const config::RunConfig& config, const Launc
     const world::FailureHook stop = world.on_failure([&made] { made.backend->abort(); });
     backend_name = made.backend->version();
     train_rank(world, config, *made.device, *made.backend, source.value().get(), options, mine, journal);
+    if (on_gpus) take_timing(*made.device, mine);
     ranks = gather_outcomes(world, mine);
   }, process.value());
   return finish_rank(launch.value().place.rank, ran, config, options, folder, ranks, backend_name);
