@@ -8,7 +8,6 @@
 #include "engine/cause/why.hpp"
 #include "engine/cli/console.hpp"
 #include "engine/config/in_force.hpp"
-#include "engine/config/switches.hpp"
 #include "engine/metrics/critical_path.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -105,7 +104,7 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
     out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
                                  " an op on its stream; steps that are not traced pay nothing"));
   } else if (speed.traced_step_ns > 0) {
-    out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), config::switch_value(config, "host.graph") == "on" ? "; launched by one call, and without tracing, a step takes " : "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
+    out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), speed.as_graph ? "; launched by one call, and without tracing, a step takes " : "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), config.device == config::DeviceKind::meta ? " that rank 0 of a GPU run would allocate; `plan --memory` derives it" : " allocated by rank 0"));
   return out;

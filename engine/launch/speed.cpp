@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/launch/resolve.hpp"
+
 namespace shardbook::launch {
 
 namespace {
@@ -27,6 +29,7 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
     using How = train::Trainer::How;
     speed.replayed = static_cast<int>(std::count(rank.step_how.begin(), rank.step_how.end(), How::replayed));
     speed.graph = rank.graph;
+    speed.as_graph = speed.replayed > 0;
     // Where untraced steps are launched by one call, those before their capture, and the capture, are others.
     const auto is_plain = [&](std::size_t step) { return speed.replayed == 0 || rank.step_how[step] == How::replayed; };
     std::vector<double> plain, traced;
@@ -47,6 +50,7 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
     speed.step_ns = speed.step_min_ns = speed.step_max_ns = resolved_step_ns;
     speed.steps_counted = 1;
     speed.traced_step_ns = traced_step_ns;
+    speed.as_graph = config.clock == config::Clock::modelled && conditions_of(config).as_graph;
   }
   if (speed.step_ns <= 0) return speed;
   if (speed.traced_step_ns > 0) speed.tracing_cost = speed.traced_step_ns / speed.step_ns - 1;

@@ -17,6 +17,9 @@ std::string to_bytes(const RankOutcome& outcome) {
   writer.integer(static_cast<std::int64_t>(outcome.step_done.size()));
   for (const base::Nanoseconds time : outcome.step_done) writer.integer(time);
   writer.string({outcome.step_timed.data(), outcome.step_timed.size()});
+  std::string how;
+  for (const train::Trainer::How one : outcome.step_how) how += static_cast<char>(one);
+  writer.string(how).integer(static_cast<std::int64_t>(outcome.graph.nodes)).integer(outcome.graph.made_in);
   writer.string(outcome.record);
   return writer.bytes();
 }
@@ -47,6 +50,9 @@ RankOutcome from_bytes(std::string_view bytes) {
   for (base::Nanoseconds& time : outcome.step_done) time = reader.integer();
   const std::string timed = reader.string();
   outcome.step_timed.assign(timed.begin(), timed.end());
+  for (const char one : reader.string()) outcome.step_how.push_back(static_cast<train::Trainer::How>(one));
+  outcome.graph.nodes = static_cast<std::size_t>(reader.integer());
+  outcome.graph.made_in = reader.integer();
   outcome.record = reader.string();
   SHARDBOOK_CHECK(reader.ended(), "a rank's outcome came damaged");
   return outcome;
