@@ -47,7 +47,7 @@ struct HostCosts {
   double host_wait_ns = 0;     // waking up after a host wait, besides the wait itself
   double step_ns = 0;          // what a step costs the host beside its commands
   double trace_ns = 0;         // added to each op of a step that is traced
-  double graph_ns = 10000;     // one call that launches a whole step (host.graph); a profile may leave it out: then it is this, assumed
+  double graph_ns = 6000;      // one call that launches a whole step (host.graph); a profile may leave it out: then it is this, assumed
   bool operator==(const HostCosts&) const = default;
 };
 

