@@ -92,9 +92,9 @@ struct Conditions {
 // Costs of another machine under them, as `rank` runs the program; `record_ns` is what recording an event costs the host.
 void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, double record_ns);
 
-// Costs of the same step, launched by one call that costs the host so much (host.graph). Ops follow each other on the device as
-// before: a graph's shorter gaps are in no profile.
-void issue_as_graph(Costs& costs, double graph_ns);
+// Costs of the same step, launched by one call that costs the host `graph_ns` (host.graph); each op's period on the device is
+// shorter by `gap_ns`.
+void issue_as_graph(Costs& costs, double graph_ns, double gap_ns);
 
 class CostModel {
  public:

@@ -179,6 +179,7 @@ void read_device(DeviceCosts& device, const Json& json) {
   device.event_latency_ns = fields.number("event_latency_ns", 0);
   device.memory_bytes_per_ns = fields.number("memory_bytes_per_ns", 1e-9);
   device.trace_ns = fields.number("trace_ns", 0);
+  if (json.contains("graph_gap_ns")) device.graph_gap_ns = fields.number("graph_gap_ns", 0);
   fields.nothing_else();
 }
 
@@ -254,7 +255,8 @@ std::string to_json(const Profile& profile) {
                     {"stream_gap_ns", profile.device.stream_gap_ns},
                     {"event_latency_ns", profile.device.event_latency_ns},
                     {"memory_bytes_per_ns", profile.device.memory_bytes_per_ns},
-                    {"trace_ns", profile.device.trace_ns}};
+                    {"trace_ns", profile.device.trace_ns},
+                    {"graph_gap_ns", profile.device.graph_gap_ns}};
   json["contention"] = Json::array();
   for (const Contention& factors : profile.contention) {
     json["contention"].push_back({{"ranks", factors.ranks},

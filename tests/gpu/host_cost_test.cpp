@@ -17,6 +17,7 @@
 #include "engine/comm/meta/meta.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "engine/kernels/initialize.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -103,6 +104,50 @@ TEST(HostCost, OfAStepIsLessWhereItIsNotWrittenDownAndLeastAsAGraph) {
   if (device::cuda_device_count() > 0) {
     EXPECT_LT(calls_us[2], calls_us[1]);
   }
+}
+
+// By how much is an op's period shorter in a graph than on a stream whose host is far ahead? Periods are differences of runs that
+// differ by so many ops alone. (h200x8's graph_gap_ns.)
+TEST(GraphGap, IsShorterThanAStreams) {
+  if (device::cuda_device_count() == 0) GTEST_SKIP() << "needs 1 GPU, and there is none";
+  const std::unique_ptr<device::Device> device = std::move(device::make_cuda_device(0, {base::DType::bf16, base::DType::f32}, 0)).value();
+  device::Stream& stream = device->create_stream("compute");
+  constexpr std::int64_t many = std::int64_t{1} << 28, few = 4096;   // the first takes a quarter of a millisecond
+  const tensor::Tensor large = tensor::allocate(*device, {many}, base::DType::f32, program::MemoryKind::activation, "large");
+  const tensor::Tensor small = tensor::allocate(*device, {few}, base::DType::f32, program::MemoryKind::activation, "small");
+  device->seal();
+  const auto issue = [&](int ops) {
+    for (int op = 0; op < ops; ++op) kernels::fill(stream, small, static_cast<float>(op));
+  };
+  const auto took_ns = [&](auto run) {
+    device->synchronize();
+    const base::Nanoseconds begin = program::host_now();
+    run();
+    device->synchronize();
+    return static_cast<double>(program::host_now() - begin);
+  };
+  constexpr int ops = 400, times = 9, replays = 10;
+  const auto behind_a_long_one = [&](int count) {
+    return took_ns([&] {
+      for (int op = 0; op < 24; ++op) kernels::fill(stream, large, 0);   // the host is ahead of all that follows
+      issue(count);
+    });
+  };
+  device->begin_capture(stream);
+  issue(ops);
+  const device::Graph graph = device->end_capture();
+  const auto launches = [&](int count) {
+    return took_ns([&] {
+      for (int launch = 0; launch < count; ++launch) device->replay(graph);
+    });
+  };
+  std::vector<double> on_stream, in_graph;
+  for (int time = 0; time < times; ++time) {
+    on_stream.push_back((behind_a_long_one(2 * ops) - behind_a_long_one(ops)) / ops);
+    in_graph.push_back((launches(2 * replays) - launches(replays)) / (replays * ops));
+  }
+  std::printf("an op's period: %.0f ns on a stream, %.0f ns in a graph (medians of %d)\n", median(on_stream), median(in_graph), times);
+  EXPECT_LT(median(in_graph), median(on_stream));
 }
 
 }  // namespace
