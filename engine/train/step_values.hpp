@@ -5,7 +5,7 @@
 // AdamW's learning rate and bias corrections, and by which key dropout draws. Host memory is kept twice, as that of the tokens is,
 // and the loss's: so there are two graphs, of even and of odd steps, and nothing else in a step knows which it is.
 //
-// Source: pytorch/pytorch@a1cb3cc0, torch/optim/adamw.py (capturable: step and learning rate are tensors on the device).
+// Source: pytorch/pytorch@002d2f0b, torch/optim/adamw.py (capturable: step and learning rate are tensors on the device).
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@
 //   - Nodes keep the priorities of the streams that they were captured on.
 //   - A graph is launched on the stream that its capture began on; launches of a device run one after the other.
 //
-// Sources: CUDA programming guide, "CUDA Graphs", "Cross-stream Dependencies and Events"; pytorch/pytorch@a1cb3cc0,
+// Sources: CUDA programming guide, "CUDA Graphs", "Cross-stream Dependencies and Events"; pytorch/pytorch@00cbb1f8,
 // aten/src/ATen/cuda/CUDAGraph.cpp (capture_begin: thread-local or global mode; replay: cudaGraphLaunch); NCCL user guide,
 // "Using NCCL with CUDA Graphs" (collectives are captured as kernels are; whether one is captured must be the same on all ranks).
 #pragma once
