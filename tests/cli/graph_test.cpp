@@ -58,6 +58,12 @@ TEST(StepsAsAGraph, LeaveTheTimelineAsItWasAndSaySo) {
   ASSERT_EQ(why.code, 0) << why.err;
   EXPECT_NE(in_one_line(why.out).find("launched by one call (host.graph)"), std::string::npos) << why.out;
   EXPECT_EQ(in_one_line(shardbook({"why", folder / "off"}).out).find("host.graph)"), std::string::npos);
+  // So does the page, beside the speed
+  for (const char* name : {"off", "on"}) {
+    const std::string page = folder / (std::string(name) + ".html");
+    ASSERT_EQ(shardbook({"report", folder / name, "--out", page}).code, 0);
+    EXPECT_EQ(content_of(page).find("launched by one call each; the traced ones below were issued one by one") != std::string::npos, std::string(name) == "on");
+  }
 }
 
 // What a captured run measured was issued one by one; as a graph its host would cost nothing, and of a large step that is nothing.
