@@ -80,10 +80,17 @@ std::string Remedies::sums_in_backward() const {
   return text("--set data_parallel.bucket_mib=", bucket() > usual ? usual : 1);
 }
 
+// What the switch excludes, it is not advised beside.
+bool Remedies::could_be_graph() const {
+  const auto is = [&](const char* key, const char* value) { return recorded_.switch_value(key) == value; };
+  return is("host.graph", "off") && is("host.synchronize", "never") && is("fsdp.limit_all_gathers", "0") && !offloads() && recorded_.option("check-finite") != "true";
+}
+
 std::string Remedies::fewer_calls() const {
   const int micro_batches = recorded_.number("micro-batches", 1);
   std::string remedy = more_sequences() + " (more work a call)";
   if (micro_batches > 1) remedy += " or --micro-batches 1 (fewer calls)";
+  if (could_be_graph()) remedy += " or --set host.graph=on (one call a step that is not traced)";
   return remedy;
 }
 

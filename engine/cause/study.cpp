@@ -65,6 +65,7 @@ simulate::Conditions conditions_of(const timeline::RunInfo& info) {
   constexpr double us = 1000;
   simulate::Conditions conditions;
   conditions.ideal_network = value("network") == "ideal";
+  conditions.as_graph = info.clock == timeline::name_of(timeline::Clock::modelled) && value("host.graph") == "on";
   conditions.call_ns = us * std::atof(value("host.delay").c_str());
   const std::string slow = value("rank.slow");
   if (const std::size_t colon = slow.find(':'); colon != std::string::npos) {
@@ -142,6 +143,7 @@ base::Result<Study> study_of(const Recorded& recorded, std::optional<int> step) 
   Study study;
   study.clock = clock_of(recorded.info->clock);
   study.conditions = conditions_of(*recorded.info);
+  study.others_as_graph = recorded.info->switches.is_object() && recorded.info->switches.value("host.graph", std::string()) == "on";
   const bool is_modelled = study.clock == timeline::Clock::modelled;
   base::Result<Study> made = is_modelled ? modelled(recorded, std::move(study)) : measured(recorded, step, std::move(study));
   if (!made) return made.as_error();

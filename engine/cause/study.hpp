@@ -30,6 +30,7 @@ struct Study {
   simulate::Replay replay;
   std::optional<simulate::CostModel> model;
   simulate::Conditions conditions;         // what the run's machine had otherwise than its profile's
+  bool others_as_graph = false;            // steps of the run that were not traced were launched by one call
   // Of the step with nothing changed: modelled runs', resolved; the replay of a measured one.
   Timeline timeline;
   Window window;                           // of the step, in `timeline`

@@ -59,12 +59,13 @@ std::string counted(std::int64_t count, const std::string& noun) {
 }
 
 std::string basis_of(const Study& study) {
-  if (study.clock == timeline::Clock::modelled) return text("the recorded program resolved again, MODELLED ", study.profile, ".");
+  if (study.clock == timeline::Clock::modelled) return text("the recorded program resolved again, MODELLED ", study.profile, study.others_as_graph ? ", launched by one call (host.graph)." : ".");
   const std::string off = study.error < 0 ? "-" + percent(-study.error) : "+" + percent(study.error);
   const std::string of = study.clock == timeline::Clock::wall ? "step " : "measured step ";
   std::string basis = text(of, study.step.value_or(0), ", op by op with its own durations, placed anew by the recorded edges (", off,
                            " off with nothing changed)");
   if (!study.profile.empty()) basis += "; what running together costs is of profile " + study.profile;
+  if (study.others_as_graph) basis += "; it was traced, so issued one by one, as steps that were launched by one call (host.graph) are not: their time is the run's speed";
   return basis + ".";
 }
 

@@ -50,7 +50,7 @@ simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Back
            dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
       text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
            "five; overlap and latencies from timed ops; host costs while a step is recorded."),
-      "Assumed: 0.8 us between two ops of a stream; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power; "
+      "Assumed: 0.8 us between two ops of a stream, and no less in a graph, whose launch costs the host 6 us; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power; "
       "the CPU's own work goes through 50 GB/s of host memory."};
   return plan;
 }

@@ -97,11 +97,14 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
     out += field("overlap", text(percent(totals.overlap()), " of communication ran under compute · exposed communication was ",
                                  percent(totals.exposed_share()), " of the time"));
   }
-  if (measured) {
+  if (speed.replayed > 0) {
+    out += field("graph", text(speed.replayed, " steps were one launch each of a graph of ", speed.graph.nodes, " nodes; speed is theirs. Traced steps, which timeline and table show, were issued one by one: ",
+                               duration(speed.traced_step_ns), " a step with what tracing costs, ", duration(speed.tracing_pair_ns), " an op on its stream"));
+  } else if (measured) {
     out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
                                  " an op on its stream; steps that are not traced pay nothing"));
   } else if (speed.traced_step_ns > 0) {
-    out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
+    out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), speed.as_graph ? "; launched by one call, and without tracing, a step takes " : "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), config.device == config::DeviceKind::meta ? " that rank 0 of a GPU run would allocate; `plan --memory` derives it" : " allocated by rank 0"));
   return out;
@@ -256,6 +259,7 @@ nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outco
       {"folder", outcome.folder}};
   json["mfu"] = speed.mfu >= 0 ? nlohmann::json(speed.mfu) : nlohmann::json();
   if (speed.traced_step_ns > 0) json["traced_step_ns"] = speed.traced_step_ns;
+  if (speed.replayed > 0) json["graph"] = {{"replayed", speed.replayed}, {"nodes", speed.graph.nodes}, {"made_in_ns", speed.graph.made_in}};
   if (speed.clock == Clock::measured) {
     json["tracing_cost"] = speed.tracing_cost;
     json["tracing_pair_ns"] = speed.tracing_pair_ns;

@@ -45,6 +45,8 @@ bool is_run(const std::string& word) {
 }
 
 // The run's step as all of its ranks issue it with these switches.
+// A measured step that is compared was traced, so its ops were issued one by one, whatever untraced ones did: what is asked for is
+// issued so, too, unless it is the graph that is asked for.
 base::Result<cause::Issued> issued_with(const cause::Recorded& recorded, const std::vector<std::string>& switches) {
   config::RunConfig config;
   if (const base::Status read = config::read_json(config, recorded.info->config.dump(1), "run.json (\"config\")"); !read) return read.as_error();
@@ -56,6 +58,8 @@ base::Result<cause::Issued> issued_with(const cause::Recorded& recorded, const s
   if (!valid) return valid.as_error();
   cause::Issued issued;
   issued.conditions = launch::conditions_of(valid.value());
+  const bool graph_asked = std::find(switches.begin(), switches.end(), "host.graph=on") != switches.end();
+  if (valid.value().clock == config::Clock::measured && !graph_asked) issued.conditions.as_graph = false;
   try {
     for (base::Rank rank = 0; rank < valid.value().ranks; ++rank) {
       base::Result<program::Record> record = program::decode(launch::issue_on_meta(valid.value(), rank).record, text("rank ", rank, "'s record"));

@@ -98,6 +98,8 @@ class Backend {
   virtual std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) = 0;
   // The same; a group of one needs no backend.
   std::unique_ptr<Communicator> communicator_or_alone(device::Device& device, const mesh::Group& group);
+  // Whether its calls may be in a graph (Device::begin_capture), and be issued again with that.
+  virtual bool captures() const { return false; }
   // Throws base::Failure if a collective has failed asynchronously; cheap enough for each step's end.
   virtual void check() {}
   // Ends what is under way, so that a rank whose peer died can leave.

@@ -223,6 +223,19 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "10", 20},
        .still = {"--model gpt-1.3b --sequences 16", "10", 0.5}});
 
+  row({.key = "host.graph", .values = {"off", "on"}, .default_value = "off",
+       .sentence = "Whether a step that is not traced is captured once as a CUDA graph and then launched by one call. Traced steps are issued one by one, as without.",
+       .promise = Promise::same_bits, .seam = Seam::plan, .needs = {},
+       // The host waits within such a step, works in it, or numbers what it issues
+       .excludes = {"host.synchronize = layer", "fsdp.limit_all_gathers > 0", "fsdp.offload = optimizer", "fsdp.offload = parameters", "check-finite = true",
+                    "dropout.recompute = anew"},
+       .originals = {in_megatron("full_cuda_graph.py", 184, 243, "cuda_graph_warmup_steps: the iteration before which forward and backward of all micro-batches are captured"),
+                     in_megatron("full_cuda_graph.py", 97, 135, "StaticBufferLoader: inputs are copied to buffers that stay"),
+                     {pytorch, "00cbb1f84c40c6785c055b00d7faa81dee6a2c43", "aten/src/ATen/cuda/CUDAGraph.cpp", 95, 135, "capture_begin: in the capture mode that is asked for"}},
+       .megatron = "--cuda-graph-impl full_iteration (forward and backward; --cuda-graph-impl local: layer by layer); --enable-cuda-graph, before", .pytorch = "torch.cuda.graph(g), g.replay(); torch.cuda.make_graphed_callables", .note = "07_speed#graph",
+       .moves = {"--model grammar-tutor", "on", 15},
+       .still = {"--model gpt-1.3b --sequences 16", "on", 0.5}});
+
   row({.key = "host.synchronize", .values = {"never", "layer"}, .default_value = "never",
        .sentence = "A planted mistake: the host waits for the GPU after each layer, as a forgotten .item() or print makes it do.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {},

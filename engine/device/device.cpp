@@ -58,39 +58,63 @@ void stand_still(base::Nanoseconds ns) {
 }
 
 void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& body) {
-  if (!recorder_.in_step()) {
+  if (!in_step_) {
     run(lane.stream->id(), body, program::no_op);
     return;
   }
   if (before_op_) before_op_(lane, desc);
   const bool brings = checks_finite_ && desc.collective.group != program::no_group;
   if (brings) look_at_inputs(lane, desc);
-  const program::OpIndex op = recorder_.op(lane.stream->id(), desc, lane.where);
+  const bool recorded = recorder_.records();
+  const program::OpIndex op = recorded ? recorder_.op(lane.stream->id(), desc, lane.where) : program::no_op;
   longer_ = program::class_of(desc.kind) == program::OpClass::compute ? slower_.kernel : 0;
   run(lane.stream->id(), body, timed_ ? op : program::no_op);
   longer_ = 0;
   if (slower_.call > 0) stand_still(slower_.call);
-  recorder_.issued();
+  if (recorded) recorder_.issued();
   if (checks_finite_) look_at_outputs(lane, desc, op);
 }
 
 void Device::record(Lane lane, Event event) {
-  if (recorder_.in_step()) recorder_.record_event(lane.stream->id(), event.id, lane.where);
+  const bool recorded = recorder_.records();
+  if (recorded) recorder_.record_event(lane.stream->id(), event.id, lane.where);
   run_record(lane.stream->id(), event.id);
-  if (recorder_.in_step()) recorder_.issued();
+  if (recorded) recorder_.issued();
 }
 
 void Device::wait(Lane lane, Event event, program::WaitReason reason) {
   if (!left_out_.empty() && recorder_.catalogue().events[event.id].ends_with(left_out_)) return;
-  if (recorder_.in_step()) recorder_.wait_event(lane.stream->id(), event.id, reason, lane.where);
+  const bool recorded = recorder_.records();
+  if (recorded) recorder_.wait_event(lane.stream->id(), event.id, reason, lane.where);
   run_wait(lane.stream->id(), event.id);
-  if (recorder_.in_step()) recorder_.issued();
+  if (recorded) recorder_.issued();
 }
 
 void Device::host_wait(Event event, std::source_location where) {
-  if (recorder_.in_step()) recorder_.host_wait(event.id, {where.file_name(), where.line()});
+  if (capturing_) {
+    throw base::Failure(base::text("a step that waits on the host (", where.file_name(), ":", where.line(), ") cannot become a graph: leave out host.graph=on"));
+  }
+  const bool recorded = recorder_.records();
+  if (recorded) recorder_.host_wait(event.id, {where.file_name(), where.line()});
   run_host_wait(event.id);
-  if (recorder_.in_step()) recorder_.issued();
+  if (recorded) recorder_.issued();
+}
+
+void Device::begin_capture(Stream& origin) {
+  SHARDBOOK_CHECK(captures() && !capturing_ && !in_step_, "a capture begins between steps, where none is under way, on a device that captures");
+  capturing_ = true;
+  capture_begins(origin.id());
+}
+
+Graph Device::end_capture() {
+  SHARDBOOK_CHECK(capturing_ && !in_step_, "a capture ends between steps");
+  capturing_ = false;
+  return capture_ends();
+}
+
+void Device::replay(Graph graph) {
+  SHARDBOOK_CHECK(graph.exists() && !capturing_, "only what was captured can be issued again");
+  run_graph(graph);
 }
 
 void Device::upload(Lane lane, const char* name, const void* from_host, const Memory& to) {
@@ -107,12 +131,18 @@ void Device::download(Lane lane, const char* name, const Memory& from, void* to_
 
 void Device::begin_step(std::int64_t step, bool timed) {
   timed_ = timed;
+  in_step_ = true;
   step_begins(timed);
-  recorder_.begin_step(step);
+  // Of a long run nobody asks for another step that was not timed: nothing of it is written down. One that is captured shows
+  // what the graph will do.
+  const bool records = timed || capturing_ || checks_finite_ || !keeps_timed_alone_ || !any_recorded_;
+  any_recorded_ = any_recorded_ || records;
+  recorder_.begin_step(step, records);
 }
 
 program::StepTimes& Device::end_step() {
-  program::StepTimes& times = recorder_.end_step(timed_ || checks_finite_ || !keeps_timed_alone_);
+  in_step_ = false;
+  program::StepTimes& times = recorder_.end_step();
   step_ends(timed_, times);
   timed_ = false;
   return times;

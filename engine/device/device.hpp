@@ -93,6 +93,16 @@ void stand_still(base::Nanoseconds ns);
 // Lower starts first where the device has priorities.
 enum class Priority : std::uint8_t { high, normal };
 
+// A step that was captured: what it issued, to be issued again at once. A value: the device owns it.
+struct Graph {
+  int id = -1;
+  bool exists() const { return id >= 0; }
+};
+struct GraphInfo {
+  std::size_t nodes = 0;             // what it holds: ops, copies, collectives' kernels
+  base::Nanoseconds made_in = 0;     // host time, from the end of the capture until it could be launched
+};
+
 // How a device's numbers are stored, given their nominal type.
 struct Storage {
   base::DType bf16 = base::DType::f32;  // what nominal bf16 is stored as
@@ -169,11 +179,26 @@ class Device {
   void begin_step(std::int64_t step, bool timed);
   program::StepTimes& end_step();
 
+  // Graphs. What is issued from begin_capture to end_capture, to any stream, does not run but becomes a graph; `replay` issues
+  // all of it again with one call on `origin`, behind all that was issued before, to any stream, and before all that is issued
+  // later. Arguments of ops are those of the capture, bit by bit: what changes from step to step lies in memory. Events that
+  // were recorded before the capture count as complete in it, and those recorded within it are seen by it alone. A host_wait
+  // in between is refused (Failure). REQUIRES of all three: captures().
+  virtual bool captures() const { return false; }
+  void begin_capture(Stream& origin);
+  Graph end_capture();
+  void replay(Graph graph);
+  virtual GraphInfo info(Graph) const { return {}; }
+  // Before communicators go whose calls are in one.
+  virtual void drop_graphs() {}
+  bool capturing() const { return capturing_; }
+
   // Called every so often while the host waits, so that the failure of a peer can end the wait (by an
   // exception). Set once, before the first step.
   void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
 
-  // Of a long run: nobody will ask for the programs of steps that are not timed (Recorder::end_step).
+  // Of a long run: nobody will ask for the programs of steps that are not timed. The first step's is kept; those after it are
+  // issued without being written down, at no cost.
   void keep_timed_programs_alone() { keeps_timed_alone_ = true; }
 
   // Of labs, set before the first step: a slower machine; and a mistake, that no stream waits for events whose name ends so.
@@ -211,6 +236,9 @@ class Device {
   virtual void run_record(program::StreamId stream, program::EventId event) = 0;
   virtual void run_wait(program::StreamId stream, program::EventId event) = 0;
   virtual void run_host_wait(program::EventId event) = 0;
+  virtual void capture_begins(program::StreamId) {}
+  virtual Graph capture_ends() { return {}; }
+  virtual void run_graph(Graph) {}
   virtual void step_begins(bool timed) = 0;
   virtual void step_ends(bool timed, program::StepTimes& times) = 0;
 
@@ -239,6 +267,9 @@ class Device {
   std::vector<std::unique_ptr<Stream>> streams_;
   bool sealed_ = false;
   bool timed_ = false;
+  bool in_step_ = false;
+  bool capturing_ = false;
+  bool any_recorded_ = false;
   bool keeps_timed_alone_ = false;
   Slower slower_;
   base::Nanoseconds longer_ = 0;

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "engine/base/types.hpp"
+#include "engine/kernels/random.hpp"
 
 namespace shardbook::kernels {
 
@@ -100,7 +101,14 @@ struct AddBiasResidualArgs {
 // Which elements are dropped: those whose draw by (key, element of the whole tensor) is below `threshold` (random.hpp's
 // is_dropped()); the others are multiplied by `scale`. Element i of the tensor is element first + (i / run) · stride +
 // i mod run of the whole one: a rank that holds some heads has runs, one that holds some rows has one.
-struct DropoutMask { std::uint64_t key; std::uint32_t threshold; float scale; std::int64_t first, run, stride; };
+// Where the arguments are written once for many steps (host.graph), `key` is the place alone, and `step_key` points to the key of
+// the step (random.hpp's step_key()) in memory of the device.
+struct DropoutMask {
+  std::uint64_t key; std::uint32_t threshold; float scale; std::int64_t first, run, stride;
+  const std::uint64_t* step_key = nullptr;
+};
+// What the key comes to, where the kernel runs.
+constexpr std::uint64_t key_of(const DropoutMask& mask) { return mask.step_key == nullptr ? mask.key : mask_key(*mask.step_key, mask.key); }
 constexpr DropoutMask no_dropout{0, 0, 1.0f, 0, 1, 0};
 // y = x · scale, or 0 where dropped. y may be x.
 struct DropoutArgs { const void* x; void* y; std::int64_t elements; DropoutMask mask; DType dtype; };
@@ -211,6 +219,14 @@ struct ClipFactorArgs { const void* total; void* factor; void* norm; float clip;
 
 // AdamW (Loshchilov and Hutter 2019, as torch.optim.AdamW) on one shard of a flat unit; writes the new
 // master and its low-precision copy. Weight decay applies to flat index < decay_end.
+// What of an update depends on the step. f64, which is rounded where it is used.
+struct AdamWFactors {
+  double keep;             // 1 − learning rate · weight decay
+  double step_size;        // learning rate / (1 − beta1^step)
+  double root_correction;  // 1 / √(1 − beta2^step)
+};
+// `factors`, in memory of the device: what learning_rate, weight_decay and step come to, where the arguments are written once
+// for many steps (host.graph). Null: these tell it.
 struct AdamWArgs {
   void* master; void* first_moment; void* second_moment; const void* gradient; void* parameter;
   const void* clip_factor;
@@ -218,6 +234,7 @@ struct AdamWArgs {
   float learning_rate, beta1, beta2, epsilon, weight_decay;
   std::int64_t step;  // counts from 1, for bias correction
   DType dtype;        // of `parameter`
+  const AdamWFactors* factors = nullptr;
 };
 
 // The same by the CPU, in host memory: masters, moments and gradient are of type `stat`, f32 or f64 (host); the factor is

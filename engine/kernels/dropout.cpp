@@ -18,6 +18,14 @@ std::uint64_t dropout_key(std::uint64_t seed, std::int64_t step, std::uint32_t p
   return mask_key(seed, static_cast<std::uint64_t>(step), place);
 }
 
+std::uint64_t dropout_step_key(std::uint64_t seed, std::int64_t step) { return step_key(seed, static_cast<std::uint64_t>(step)); }
+
+DropoutMask by_step(DropoutMask mask, std::uint32_t place, const std::uint64_t* key) {
+  mask.key = place;
+  mask.step_key = key;
+  return mask;
+}
+
 DropoutMask dropout_mask(double rate, std::uint64_t key, std::int64_t first) {
   return dropout_mask(rate, key, first, std::numeric_limits<std::int64_t>::max(), 0);
 }

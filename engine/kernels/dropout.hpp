@@ -22,6 +22,11 @@ using tensor::Tensor;
 // A draw of its own for each place and step: the fate of every element of one tensor.
 std::uint64_t dropout_key(std::uint64_t seed, std::int64_t step, std::uint32_t place);
 
+// The key of a step alone, which a mask finds in memory of the device (by_step).
+std::uint64_t dropout_step_key(std::uint64_t seed, std::int64_t step);
+// The same mask, of `place` in whatever step `key` lies there of: 64 bits, written before the op runs.
+DropoutMask by_step(DropoutMask mask, std::uint32_t place, const std::uint64_t* key);
+
 // Drops each element with probability `rate` (0 to below 1), in steps of 2^-32. The tensor is the elements from `first`
 // on of the whole one.
 DropoutMask dropout_mask(double rate, std::uint64_t key, std::int64_t first);

@@ -48,7 +48,8 @@ struct Update {
   AdamWArgs args;
 };
 Update update_of(const char* op, OpKind kind, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
-                 std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment, const Tensor& parameter) {
+                 std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment, const Tensor& parameter,
+                 const Tensor& factors = {}) {
   const std::int64_t elements = master.elements();
   expect_stat(op, "gradient", gradient, elements);
   expect_stat(op, "factor", factor, 1);
@@ -63,19 +64,30 @@ Update update_of(const char* op, OpKind kind, const AdamWStep& step, const Tenso
       .reads(gradient.use()).reads(factor.use())
       .updates(master.use()).updates(first_moment.use()).updates(second_moment.use())
       .writes(parameter.use());
+  if (factors.exists()) desc.reads(factors.use());
   return {desc, {master.data,    first_moment.data, second_moment.data, gradient.data, parameter.data,
                  factor.data,    shard_begin,       elements,           decay_end,     step.learning_rate,
                  step.beta1,     step.beta2,        step.epsilon,       step.weight_decay, step.step,
-                 parameter.storage}};
+                 parameter.storage, static_cast<const AdamWFactors*>(factors.data)}};
 }
 
 }  // namespace
 
 void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
             std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
-            const Tensor& parameter) {
-  const Update update = update_of("adam_w", OpKind::pointwise, step, gradient, factor, shard_begin, decay_end, master, first_moment, second_moment, parameter);
+            const Tensor& parameter, const Tensor& factors) {
+  const Update update = update_of("adam_w", OpKind::pointwise, step, gradient, factor, shard_begin, decay_end, master, first_moment, second_moment, parameter, factors);
   lane.device().launch(lane, update.desc, update.args, &host::adam_w, &cuda::adam_w);
+}
+
+AdamWFactors factors_of(const AdamWStep& step) {
+  AdamWArgs args{};
+  args.learning_rate = step.learning_rate;
+  args.beta1 = step.beta1;
+  args.beta2 = step.beta2;
+  args.weight_decay = step.weight_decay;
+  args.step = step.step;
+  return host::factors_of(args);
 }
 
 void adam_w_on_host(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "engine/device/device.hpp"
+#include "engine/kernels/arguments.hpp"
 #include "engine/tensor/tensor.hpp"
 
 namespace shardbook::kernels {
@@ -37,9 +38,13 @@ struct AdamWStep {
 //   m ← β1 m + (1 − β1) g,   v ← β2 v + (1 − β2) g²
 //   master ← master − lr · (m / (1 − β1^step)) / (√(v / (1 − β2^step)) + epsilon)
 //   parameter ← master, rounded to the parameter's type
+// `factors`: where there is one, AdamWFactors in memory of the device, which the op reads as it runs; of `step` then only β1, β2
+// and epsilon count.
 void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,
             std::int64_t decay_end, const Tensor& master, const Tensor& first_moment, const Tensor& second_moment,
-            const Tensor& parameter);
+            const Tensor& parameter, const Tensor& factors = {});
+// What goes there: the same numbers that the op makes of `step`.
+AdamWFactors factors_of(const AdamWStep& step);
 
 // The same by the CPU, on tensors that lie in host memory all of them, in its place among the lane's ops. Each operation is
 // rounded by itself, here and there, so it gives the same bits.

@@ -47,10 +47,12 @@ constexpr float normal_value(std::uint64_t seed, std::uint32_t parameter, std::u
 }
 
 // A key of its own for each (seed, step, place): the fate of every element of one tensor in one step.
-constexpr std::uint64_t mask_key(std::uint64_t seed, std::uint64_t step, std::uint32_t place) {
+constexpr std::uint64_t step_key(std::uint64_t seed, std::uint64_t step) {
   constexpr std::uint64_t golden = 0x9E3779B97F4A7C15ull;
-  return mix64(mix64(mix64(seed + 2 * golden) + step) + place);
+  return mix64(mix64(seed + 2 * golden) + step);
 }
+constexpr std::uint64_t mask_key(std::uint64_t key_of_step, std::uint64_t place) { return mix64(key_of_step + place); }
+constexpr std::uint64_t mask_key(std::uint64_t seed, std::uint64_t step, std::uint32_t place) { return mask_key(step_key(seed, step), place); }
 
 // The draws, 32 bits each, of elements 2 · pair (lower half) and 2 · pair + 1: number `pair` of the SplitMix64 sequence
 // that begins at `key`. Two for one: half of the mixing.

@@ -71,6 +71,11 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
                   {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"tracing_cost", speed.tracing_cost},
                   {"tracing_pair_ns", speed.tracing_pair_ns},
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
+  if (speed.as_graph && speed.replayed == 0) info.results["graph"] = {{"modelled", true}};
+  if (speed.replayed > 0) {
+    const int all = static_cast<int>(ranks[0].step_how.size());
+    info.results["graph"] = {{"replayed", speed.replayed}, {"others", all - speed.replayed}, {"nodes", speed.graph.nodes}, {"made_in_ns", speed.graph.made_in}};
+  }
   if (const std::string wrong = config::wrong_on_purpose(config); !wrong.empty()) info.results["wrong_on_purpose"] = wrong;
   if (config::only_times_count(config)) info.results["only_times_count"] = true;
   const std::vector<base::Nanoseconds>& done = ranks[0].step_done;

@@ -133,6 +133,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     program::StepTimes& times = trainer.issue(issued, timed);
     watched.issued(times);
     outcome.step_timed.push_back(timed);
+    outcome.step_how.push_back(trainer.how());
     if (timed) {
       traced.push_back(times);
       outcome.traced_took.push_back(took_alone(times));
@@ -160,6 +161,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   checkpoints.end(issued, outcome.not_finite.empty());
   if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
   outcome.saves = checkpoints.saves();
+  outcome.graph = trainer.graph();
   note_timing(device, outcome);
   outcome.record = encode(device.recorder(), world.size(), traced);
 }

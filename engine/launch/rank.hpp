@@ -22,6 +22,8 @@ struct RankOutcome {
   std::vector<base::Nanoseconds> step_done;     // when the host saw each step done
   std::vector<char> step_timed;
   std::vector<base::Nanoseconds> traced_took;   // of each traced step: from its first call to the end of its last op; what came then, reading marks, counts not
+  std::vector<train::Trainer::How> step_how;
+  device::GraphInfo graph;                      // of the steps that were launched by one call, if any were
   bool stopped_early = false;
   std::string not_finite;                       // what was the first not to be: "the loss of step 7 is nan"; else "" (not_finite.hpp)
   double allocated_bytes = 0;

@@ -101,9 +101,10 @@ timeline::Clock clock_of(config::Clock clock) {
 }  // namespace
 
 simulate::Conditions conditions_of(const config::RunConfig& config) {
-  const train::LabMachine machine = train::choices_of(config).machine;
+  const train::Choices choices = train::choices_of(config);
+  const train::LabMachine& machine = choices.machine;
   constexpr double us = 1000;
-  return {machine.ideal_network, us * machine.call_us, machine.slow_rank, us * machine.kernel_us};
+  return {machine.ideal_network, us * machine.call_us, machine.slow_rank, us * machine.kernel_us, choices.graph};
 }
 
 double modelled_step_ns(const config::RunConfig& config, const std::vector<std::string>& encoded) {

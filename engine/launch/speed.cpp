@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "engine/launch/resolve.hpp"
+
 namespace shardbook::launch {
 
 namespace {
@@ -50,6 +52,12 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
   if (config.clock == config::Clock::measured) {
     // A traced step stands alone, so the plain one after it has nothing before it to hide its issue behind, and
     // the last one nothing after it: neither counts.
+    using How = train::Trainer::How;
+    speed.replayed = static_cast<int>(std::count(rank.step_how.begin(), rank.step_how.end(), How::replayed));
+    speed.graph = rank.graph;
+    speed.as_graph = speed.replayed > 0;
+    // Where untraced steps are launched by one call, those before their capture, and the capture, are others.
+    const auto is_plain = [&](std::size_t step) { return speed.replayed == 0 || rank.step_how[step] == How::replayed; };
     std::vector<double> plain, traced;
     std::size_t traces = 0;
     for (std::size_t step = 0; step < rank.step_done.size(); ++step) {
@@ -57,7 +65,7 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
       const base::Nanoseconds alone = timed && traces < rank.traced_took.size() ? rank.traced_took[traces++] : 0;
       if (!is_steady) continue;
       if (alone > 0) traced.push_back(static_cast<double>(alone));
-      else if (!timed && !rank.step_timed[step - 1]) plain.push_back(static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]));
+      else if (!timed && !rank.step_timed[step - 1] && is_plain(step) && is_plain(step - 1)) plain.push_back(static_cast<double>(rank.step_done[step] - rank.step_done[step - 1]));
     }
     const std::vector<double>& counted = plain.empty() ? traced : plain;
     speed.step_ns = median(counted);
@@ -71,6 +79,7 @@ Speed speed_of(const config::RunConfig& config, const RankOutcome& rank, double 
     speed.step_ns = speed.step_min_ns = speed.step_max_ns = resolved_step_ns;
     speed.steps_counted = 1;
     speed.traced_step_ns = traced_step_ns;
+    speed.as_graph = config.clock == config::Clock::modelled && conditions_of(config).as_graph;
   }
   if (speed.step_ns <= 0) return speed;
   if (speed.traced_step_ns > 0) speed.tracing_cost = speed.traced_step_ns / speed.step_ns - 1;

@@ -19,6 +19,9 @@ std::string to_bytes(const RankOutcome& outcome) {
   writer.string({outcome.step_timed.data(), outcome.step_timed.size()});
   writer.integer(static_cast<std::int64_t>(outcome.traced_took.size()));
   for (const base::Nanoseconds time : outcome.traced_took) writer.integer(time);
+  std::string how;
+  for (const train::Trainer::How one : outcome.step_how) how += static_cast<char>(one);
+  writer.string(how).integer(static_cast<std::int64_t>(outcome.graph.nodes)).integer(outcome.graph.made_in);
   writer.string(outcome.record);
   return writer.bytes();
 }
@@ -51,6 +54,9 @@ RankOutcome from_bytes(std::string_view bytes) {
   outcome.step_timed.assign(timed.begin(), timed.end());
   outcome.traced_took.resize(reader.count());
   for (base::Nanoseconds& time : outcome.traced_took) time = reader.integer();
+  for (const char one : reader.string()) outcome.step_how.push_back(static_cast<train::Trainer::How>(one));
+  outcome.graph.nodes = static_cast<std::size_t>(reader.integer());
+  outcome.graph.made_in = reader.integer();
   outcome.record = reader.string();
   SHARDBOOK_CHECK(reader.ended(), "a rank's outcome came damaged");
   return outcome;

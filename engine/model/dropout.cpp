@@ -9,10 +9,15 @@ namespace {
 
 std::uint64_t key_of(const Context& ctx, std::uint32_t place) { return kernels::dropout_key(ctx.draw.seed, ctx.draw.step, place); }
 
+// Of a step that will be issued again as it is, the kernel looks up which step it is.
+kernels::DropoutMask of_the_step(const Context& ctx, std::uint32_t place, const kernels::DropoutMask& mask) {
+  return ctx.draw.step_key == nullptr ? mask : kernels::by_step(mask, place, ctx.draw.step_key);
+}
+
 //@ model.dropout.rows: The rows that are here, as elements of all tokens of the global batch.
 kernels::DropoutMask mask_of_rows(const Context& ctx, std::uint32_t place, double rate, std::int64_t width) {
   const std::int64_t first_token = ctx.draw.first_sequence * ctx.batch.positions + ctx.rows().begin;
-  return kernels::dropout_mask(rate, key_of(ctx, place), first_token * width);
+  return of_the_step(ctx, place, kernels::dropout_mask(rate, key_of(ctx, place), first_token * width));
 }
 //@end
 
@@ -55,7 +60,7 @@ ProbabilityMask::ProbabilityMask(const AttentionConfig& config, double rate)
 kernels::DropoutMask ProbabilityMask::operator()(const Context& ctx) const {
   const std::int64_t square = ctx.batch.positions * ctx.batch.positions;
   const std::int64_t first = (ctx.draw.first_sequence * all_heads_ + first_head_) * square;
-  return kernels::dropout_mask(rate_, key_of(ctx, place_), first, heads_ * square, all_heads_ * square);
+  return of_the_step(ctx, place_, kernels::dropout_mask(rate_, key_of(ctx, place_), first, heads_ * square, all_heads_ * square));
 }
 //@end
 

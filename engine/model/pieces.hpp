@@ -46,6 +46,7 @@ struct Draw {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   std::int64_t first_sequence = 0;  // of the global batch: where this micro-batch's sequences begin in it
+  const std::uint64_t* step_key = nullptr;  // in memory of the device, what seed and step come to there; null: these tell it
 };
 
 // What every piece is handed: where to issue, and how large a micro-batch is.

@@ -76,13 +76,13 @@ void AdamW::sum_squares(device::Lane lane) {
 
 void AdamW::step(device::Lane lane, std::int64_t step, float learning_rate) {
   kernels::clip_factor(lane, squares_, config_.clip, factor_, norm_);
-  const kernels::AdamWStep settings{learning_rate, config_.beta1, config_.beta2, config_.epsilon, config_.weight_decay, step + 1};
-  if (cpu_ != nullptr) return step_on_host(lane, settings);
+  const kernels::AdamWStep now = settings(step, learning_rate);
+  if (cpu_ != nullptr) return step_on_host(lane, now);
   const auto move = [&](const Here& part) {
     const ShardState& shard = shards_[part.shard];
     const base::Shape shape{part.elements.size()};
-    kernels::adam_w(lane, settings, shard.gradient.slice(part.elements.begin, shape), factor_, shard.flat.begin + part.elements.begin, shard.layout->decay_end(), part.master,
-                    part.first_moment, part.second_moment, shard.parameter.slice(part.elements.begin, shape));
+    kernels::adam_w(lane, now, shard.gradient.slice(part.elements.begin, shape), factor_, shard.flat.begin + part.elements.begin, shard.layout->decay_end(), part.master,
+                    part.first_moment, part.second_moment, shard.parameter.slice(part.elements.begin, shape), factors_there_);
   };
   if (offload_ != nullptr) return offload_->each(*lane.stream, move);
   for (std::size_t at = 0; at < shards_.size(); ++at) {

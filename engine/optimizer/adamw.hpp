@@ -64,9 +64,16 @@ class AdamW {
   const Tensor& squares() const { return squares_; }
   // Clips by the global norm and moves every shard. `step` counts from 0. Where the CPU does, each shard's `updated` says when.
   void step(device::Lane lane, std::int64_t step, float learning_rate);
+  // From here on the device reads what depends on the step where this tensor lies (kernels::AdamWFactors), and whoever has it writes
+  // factors() there before each step. Set-up. REQUIRES: the device updates.
+  void read_factors(const Tensor& there) { factors_there_ = there; }
+  kernels::AdamWFactors factors(std::int64_t step, float learning_rate) const { return kernels::factors_of(settings(step, learning_rate)); }
   const Tensor& norm() const { return norm_; }  // f32 [1], after step
 
  private:
+  kernels::AdamWStep settings(std::int64_t step, float learning_rate) const {
+    return {learning_rate, config_.beta1, config_.beta2, config_.epsilon, config_.weight_decay, step + 1};
+  }
   void step_on_host(device::Lane lane, const kernels::AdamWStep& settings);
 
   AdamWConfig config_;
@@ -83,6 +90,7 @@ class AdamW {
   device::Stream* cpu_;                // null: the device updates
   Tensor factor_on_host_;              // for the CPU, a copy of the clip factor
   device::Event factor_there_;
+  Tensor factors_there_;               // AdamWFactors; or none
   Tensor squares_, factor_, norm_, scratch_;
 };
 

@@ -38,9 +38,10 @@ GroupId Recorder::add_group(GroupInfo info) {
   return static_cast<GroupId>(catalogue_.groups.size() - 1);
 }
 
-void Recorder::begin_step(std::int64_t step) {
+void Recorder::begin_step(std::int64_t step, bool records) {
   SHARDBOOK_CHECK(!in_step_, "step ", step, " begins within step ", times_.step);
   in_step_ = true;
+  records_ = records;
   host_waits_ = 0;
   key_ = OpKey{};
   current_.ops.clear();
@@ -54,10 +55,14 @@ void Recorder::begin_step(std::int64_t step) {
   times_.window.start = host_now();
 }
 
-StepTimes& Recorder::end_step(bool needed) {
+StepTimes& Recorder::end_step() {
   SHARDBOOK_CHECK(in_step_, "end_step without begin_step");
   in_step_ = false;
   times_.window.end = host_now();
+  if (!records_) {
+    times_.program = no_program;
+    return times_;
+  }
   times_.ran.assign(current_.ops.size(), TimeSpan{});
   // Find the program among those known, or keep it.
   const std::uint64_t this_hash = hash(current_, catalogue_);
@@ -65,17 +70,13 @@ StepTimes& Recorder::end_step(bool needed) {
   while (index < hashes_.size() && hashes_[index] != this_hash) ++index;
   times_.program = static_cast<std::uint32_t>(index);
   if (index < hashes_.size()) return times_;
-  if (!needed && index >= most_unneeded) {
-    times_.program = no_program;
-    return times_;
-  }
   programs_.push_back(std::make_unique<Program>(current_));
   hashes_.push_back(this_hash);
   return times_;
 }
 
 Command& Recorder::append(CommandKind kind, StreamId stream, SourceLine where) {
-  SHARDBOOK_CHECK(in_step_, "a command outside of a step");
+  SHARDBOOK_CHECK(records(), "a command outside of a step that is recorded");
   Command& command = current_.commands.emplace_back();
   command.kind = kind;
   command.stream = stream;

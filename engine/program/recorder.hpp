@@ -3,6 +3,7 @@
 // Between begin_step and end_step every op, event and wait is appended to a list whose memory is kept
 // from step to step, so that a step like the one before allocates nothing. At end_step the list's hash
 // is compared with the programs known so far: the same program is stored once, and only times remain.
+// A step that nobody will ask for is not written down at all: no list, no clock, no hash.
 // Outside of a step nothing is recorded (set-up, evaluation between steps).
 //
 // Not thread-safe: a recorder belongs to the one host thread of its rank.
@@ -36,18 +37,19 @@ class Recorder {
   GroupId add_group(GroupInfo info);  // the same axis and ranks give the same id
   const Catalogue& catalogue() const { return catalogue_; }
 
-  // REQUIRES: not within a step.
-  void begin_step(std::int64_t step);
+  // REQUIRES: not within a step. Of a step that nobody will ask for (`records` is false) nothing is written down, and none of the
+  // commands below may be called; scopes and sequences work as ever.
+  void begin_step(std::int64_t step, bool records = true);
   // Stores the program if it is new and returns the step's times, `issued` filled, `ran` sized and
-  // unknown. The reference is good until the next end_step. Where nobody will ask for the program (`needed` is false) the
-  // first `most_unneeded` are stored and others not: their times name no_program. So a run whose every step is
-  // another grows only by what it traces.
-  static constexpr std::size_t most_unneeded = 16;
-  StepTimes& end_step(bool needed = true);
+  // unknown. The reference is good until the next end_step. The times of a step that was not recorded name no_program, and
+  // hold its window alone. So a run whose every step is another grows only by what it traces.
+  StepTimes& end_step();
   bool in_step() const { return in_step_; }
+  // Whether what is issued now is written down.
+  bool records() const { return in_step_ && records_; }
   std::int64_t step() const { return times_.step; }
 
-  // One command each. REQUIRES: within a step. `op` returns the op's index; `issued` says that the host
+  // One command each. REQUIRES: records(). `op` returns the op's index; `issued` says that the host
   // has left the call that the last command entered.
   OpIndex op(StreamId stream, const OpDesc& desc, SourceLine where);
   void record_event(StreamId stream, EventId event, SourceLine where);
@@ -81,7 +83,7 @@ class Recorder {
   std::vector<std::unique_ptr<Program>> programs_;
   std::vector<std::uint64_t> hashes_;
 
-  bool in_step_ = false;
+  bool in_step_ = false, records_ = false;
   Program current_;
   StepTimes times_;
   OpKey key_;

@@ -103,7 +103,11 @@ std::string speed_text(const timeline::RunInfo& run) {
   if (tokens > 0) out += text(about, std::llround(tokens), " tokens/s");
   if (step > 0 && step < 9e18) out += text(out.empty() ? "" : " · ", about, metrics::duration_text(std::llround(step)), " a step");
   if (mfu >= 0) out += text(out.empty() ? "" : " · ", "MFU ", std::round(1000 * mfu) / 10, " %");
-  return out.empty() ? out : out + " (" + (run.profile.empty() ? run.clock : run.clock + " " + run.profile) + ")";
+  if (out.empty()) return out;
+  out += " (" + (run.profile.empty() ? run.clock : run.clock + " " + run.profile) + ")";
+  // Another step than those below, which were traced
+  const bool as_graph = run.results.is_object() && run.results.contains("graph");
+  return out + (as_graph ? ", of steps that were launched by one call each; the traced ones below were issued one by one" : "");
 }
 
 // How this came to be, in short.

@@ -147,6 +147,10 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
     const double record_ns = static_cast<double>(measured.of_record());
     put_under(back, *costs.value(), *rank.program, rank.rank, record_ns);
     put_under(conditions, *costs.value(), *rank.program, rank.rank, record_ns);
+    if (conditions.as_graph) {
+      const Profile known = model != nullptr ? model->profile() : Profile{};
+      issue_as_graph(*costs.value(), known.host.graph_ns, known.device.graph_gap_ns);
+    }
     RankSteps& added = replay.steps_.emplace_back();
     added.rank = rank.rank;
     added.catalogue = rank.catalogue;

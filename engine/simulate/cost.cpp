@@ -331,6 +331,12 @@ void put_under(const Conditions& conditions, Costs& costs, const program::Progra
   }
 }
 
+void issue_as_graph(Costs& costs, double graph_ns, double gap_ns) {
+  for (base::Nanoseconds& op_ns : costs.op_ns) op_ns = std::max<base::Nanoseconds>(1, op_ns - std::llround(gap_ns));
+  std::fill(costs.issue_ns.begin(), costs.issue_ns.end(), 0);
+  if (!costs.issue_ns.empty()) costs.issue_ns.front() = std::llround(graph_ns);
+}
+
 std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
                                               const Scale& scale, bool traced, base::Rank rank) const {
   Costs costs;
@@ -353,6 +359,7 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
   put_under(conditions_, costs, program, rank, profile_.host.record_ns);
+  if (conditions_.as_graph && !traced) issue_as_graph(costs, profile_.host.graph_ns, profile_.device.graph_gap_ns);
   return std::make_shared<const Costs>(scaled(costs, program, scale));
 }
 

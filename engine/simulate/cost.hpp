@@ -85,11 +85,16 @@ struct Conditions {
   double call_ns = 0;             // each op costs the host so much more
   base::Rank slow_rank = -1;      // on this rank
   double kernel_ns = 0;           // each kernel that computes takes so much longer
+  bool as_graph = false;          // one call issues the step, unless it is traced
   bool operator==(const Conditions&) const = default;
 };
 
 // Costs of another machine under them, as `rank` runs the program; `record_ns` is what recording an event costs the host.
 void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, double record_ns);
+
+// Costs of the same step, launched by one call that costs the host `graph_ns` (host.graph); each op's period on the device is
+// shorter by `gap_ns`.
+void issue_as_graph(Costs& costs, double graph_ns, double gap_ns);
 
 class CostModel {
  public:

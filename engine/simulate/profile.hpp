@@ -47,6 +47,7 @@ struct HostCosts {
   double host_wait_ns = 0;     // waking up after a host wait, besides the wait itself
   double step_ns = 0;          // what a step costs the host beside its commands
   double trace_ns = 0;         // added to each op of a step that is traced
+  double graph_ns = 6000;      // one call that launches a whole step (host.graph); a profile may leave it out: then it is this, assumed
   bool operator==(const HostCosts&) const = default;
 };
 
@@ -59,6 +60,7 @@ struct DeviceCosts {
   double event_latency_ns = 0;     // from the end of an op to the start on a stream that awaited its event
   double memory_bytes_per_ns = 0;  // device memory, sustained
   double trace_ns = 0;             // added to the gap behind each op of a step that is traced
+  double graph_gap_ns = 0;         // by how much an op's period is shorter in a graph (host.graph); a profile may leave it out: not measured
   bool operator==(const DeviceCosts&) const = default;
 };
 

@@ -166,6 +166,7 @@ void read_host(HostCosts& host, const Json& json) {
   host.host_wait_ns = fields.number("host_wait_ns", 0);
   host.step_ns = fields.number("step_ns", 0);
   host.trace_ns = fields.number("trace_ns", 0);
+  if (json.contains("graph_ns")) host.graph_ns = fields.number("graph_ns", 0);
   fields.nothing_else();
 }
 
@@ -178,6 +179,7 @@ void read_device(DeviceCosts& device, const Json& json) {
   device.event_latency_ns = fields.number("event_latency_ns", 0);
   device.memory_bytes_per_ns = fields.number("memory_bytes_per_ns", 1e-9);
   device.trace_ns = fields.number("trace_ns", 0);
+  if (json.contains("graph_gap_ns")) device.graph_gap_ns = fields.number("graph_gap_ns", 0);
   fields.nothing_else();
 }
 
@@ -246,14 +248,15 @@ std::string to_json(const Profile& profile) {
                   {"copy_ns", profile.host.copy_ns},             {"collective_ns", profile.host.collective_ns},
                   {"record_ns", profile.host.record_ns},         {"wait_ns", profile.host.wait_ns},
                   {"host_wait_ns", profile.host.host_wait_ns},   {"step_ns", profile.host.step_ns},
-                  {"trace_ns", profile.host.trace_ns}};
+                  {"trace_ns", profile.host.trace_ns},           {"graph_ns", profile.host.graph_ns}};
   json["device"] = {{"name", profile.device.name},
                     {"multiprocessors", profile.device.multiprocessors},
                     {"launch_latency_ns", profile.device.launch_latency_ns},
                     {"stream_gap_ns", profile.device.stream_gap_ns},
                     {"event_latency_ns", profile.device.event_latency_ns},
                     {"memory_bytes_per_ns", profile.device.memory_bytes_per_ns},
-                    {"trace_ns", profile.device.trace_ns}};
+                    {"trace_ns", profile.device.trace_ns},
+                    {"graph_gap_ns", profile.device.graph_gap_ns}};
   json["contention"] = Json::array();
   for (const Contention& factors : profile.contention) {
     json["contention"].push_back({{"ranks", factors.ranks},

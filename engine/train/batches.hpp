@@ -25,11 +25,14 @@ class Batches {
   // Fills the host memory of this step and issues the copy of one micro-batch. REQUIRES: the copies of step − 2
   // have run.
   void upload(device::Lane lane, std::int64_t step, int micro_batch);
+  // Fills the host memory of this step alone, of all micro-batches: the copies are in a graph.
+  void fill(std::int64_t step);
   // Where the sequences of a micro-batch begin in the global batch.
   int first_sequence(int micro_batch) const { return (fsdp_index_ * config_.micro_batches + micro_batch) * config_.sequences_per_micro_batch(); }
   const model::Batch& batch(int micro_batch) const { return batches_[static_cast<std::size_t>(micro_batch)]; }
 
  private:
+  std::int32_t* fill(std::int64_t step, int micro_batch);
   void fill(std::int64_t step, int micro_batch, std::span<std::int32_t> block);
 
   const config::RunConfig& config_;

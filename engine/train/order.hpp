@@ -52,6 +52,7 @@ struct Choices {
   bool recompute_attention = false;     // its probabilities alone, from q and k
   bool gradients_apart = false;         // weight gradients are made apart, and another kernel adds them
   bool synchronize = false;             // the host waits after each layer
+  bool graph = false;                   // untraced steps are launched by one call
   LabMachine machine;
   Mistakes mistakes;
 };

@@ -75,6 +75,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
       {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},
       {"host.delay", [](Choices& c, const std::string& v) { c.machine.call_us = number_in(v); }},
+      {"host.graph", [](Choices& c, const std::string& v) { c.graph = v == "on"; }},
       {"host.synchronize", [](Choices& c, const std::string& v) { c.synchronize = v == "layer"; }},
       {"initialization.slices",
        [](Choices& c, const std::string& v) {

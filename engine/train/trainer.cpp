@@ -41,7 +41,7 @@ struct Trainer::Computes final : plan::Executor {
     const model::Batch& batch = t.batches_->batch(action.micro_batch);
     const float scale = 1.0f / static_cast<float>(t.divisor_);
     const int slot = t.places_[static_cast<std::size_t>(action.micro_batch)];
-    t.ctx_->draw = {t.config_.seed, t.step_, t.batches_->first_sequence(action.micro_batch)};
+    t.ctx_->draw = {t.config_.seed, t.step_, t.batches_->first_sequence(action.micro_batch), t.values_ == nullptr ? nullptr : t.values_->step_key()};
     if (t.draw_otherwise_) t.draw_otherwise_(t.ctx_->draw, action, t.network_.layers[static_cast<std::size_t>(action.layer)].is_block());
     switch (action.kind) {
       case Kind::forward:
@@ -159,11 +159,16 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
   allocate_activations(activation);
   make_scalars();
+  if (choices.graph) {
+    values_ = std::make_unique<StepValues>(device);
+    optimizer_->read_factors(values_->update());
+    graphs_wanted_ = becomes_graph(choices, backend);
+  }
   device.seal();
   device.synchronize();
 }
 
-Trainer::~Trainer() = default;
+Trainer::~Trainer() { device_.drop_graphs(); }
 
 //@ train.norm: Squares are summed over the axes over which some parameter is kept in parts; over another, each rank has them all.
 void Trainer::place_in_norm() {
@@ -247,10 +252,25 @@ void Trainer::make_scalars() {
 
 //@ train.step: A step is its plan, carried out without waiting for the device.
 program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
-  device_.begin_step(step, timed);
   step_ = step;
+  // The first step comes one by one: it chooses what matmuls run by, and shows what a graph will be of
+  const bool as_graph = graphs_wanted_ && !timed && program_.has_value();
+  program::StepTimes& times = as_graph ? issue_graph() : issue_ops(timed);
+  // Two events in turn, outside of the recorded step: each step's program is the same.
+  device_.record(compute_, done_[static_cast<std::size_t>(step % 2)]);
+  return times;
+}
+
+program::StepTimes& Trainer::issue_ops(bool timed) {
+  device_.begin_step(step_, timed);
+  how_ = How::one_by_one;
   program::Recorder& recorder = device_.recorder();
   for (plan::Executor* room : rooms_) room->begin_step();
+  if (values_ != nullptr) {
+    fill_values();
+    const Scope scope(recorder, Phase::forward);
+    values_->upload(compute_, step_);
+  }
   for (const plan::Action& action : order_.plan.actions) {
     const program::Planned planned(recorder, action.where, plan::moves(action.kind));
     const Scope scope(recorder, action.phase, number_of(action), action.micro_batch);
@@ -259,11 +279,9 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
   }
 
   // Leave loss and norm where the host will find them
-  const std::size_t parity = static_cast<std::size_t>(step % 2);
-  device_.download(compute_, "download_scalars", tensor::memory_of(scalars_), read_[parity]);
+  device_.download(compute_, "download_scalars", tensor::memory_of(scalars_), read_[static_cast<std::size_t>(step_ % 2)]);
   program::StepTimes& times = device_.end_step();
-  // Two events in turn, outside of the recorded step: each step's program is the same.
-  device_.record(compute_, done_[parity]);
+  if (!program_) program_ = times.program;
   return times;
 }
 //@end

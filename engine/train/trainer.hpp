@@ -13,6 +13,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "engine/checkpoint/state.hpp"
 #include "engine/comm/comm.hpp"
@@ -24,6 +25,7 @@
 #include "engine/tensor_parallel/partial_gradients.hpp"
 #include "engine/train/batches.hpp"
 #include "engine/train/order.hpp"
+#include "engine/train/step_values.hpp"
 
 namespace shardbook::train {
 
@@ -68,6 +70,12 @@ class Trainer {
   // Issues step `step` (from any one on, each one more than the last). A timed step ends when the device has run it, and its times are returned;
   // an untimed one ends at once. At most one step may be un-awaited when the next is issued.
   program::StepTimes& issue(std::int64_t step, bool timed);
+  // How a step was issued: its ops one by one; as it became a graph; or by one launch of that. With host.graph=on untraced steps
+  // become two graphs (of even and odd steps) once the first step has run, where the device has graphs and, of several ranks,
+  // the backend's calls can be in one.
+  enum class How : std::uint8_t { one_by_one, captured, replayed };
+  How how() const { return how_; }   // the step that was issued last
+  device::GraphInfo graph() const { return graphs_[0].exists() ? device_.info(graphs_[0]) : device::GraphInfo{}; }
   // The result of an issued step; waits until it is there. REQUIRES: `step` is one of the last two issued.
   StepResult await(std::int64_t step);
 
@@ -96,6 +104,10 @@ class Trainer {
   int number_of(const plan::Action& action) const;
   plan::Executor& executor_of(const plan::Action& action);
   void reduce_scalars();
+  bool becomes_graph(const Choices& choices, const comm::Backend& backend) const;
+  void fill_values();
+  program::StepTimes& issue_ops(bool timed);
+  program::StepTimes& issue_graph();
 
   const config::RunConfig& config_;
   device::Device& device_;
@@ -132,6 +144,12 @@ class Trainer {
   // f32: squares of the gradient, clip factor, norm, loss. Squares and norm are of the whole model after reduce.
   tensor::Tensor scalars_;
   device::Event summed_locally_, summed_over_fsdp_, summed_, summed_over_dp_, all_issued_;
+  std::unique_ptr<StepValues> values_;     // null: host.graph is off
+  bool graphs_wanted_ = false;
+  std::optional<std::uint32_t> program_;   // of the first step
+  How how_ = How::one_by_one;
+  std::array<device::Graph, 2> graphs_;    // by step mod 2
+  program::StepTimes graph_times_;         // of a step that was replayed: no more than its number and its program
   std::array<void*, 2> read_{};            // pinned copies of scalars_, by step mod 2
   std::array<device::Event, 2> done_;
 };

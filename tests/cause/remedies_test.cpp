@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "engine/config/switches.hpp"
 #include "tests/cause/runs.hpp"
 
 namespace shardbook::cause {
@@ -52,6 +53,29 @@ TEST(Remedies, ThatKeepBlocksWholeOrHalveTheRanksLeaveTheGroupThatKeepsThemShard
       EXPECT_EQ(refused(fsdp, near, fewer), "") << fewer;
     }
   }
+}
+
+// A step as a graph is advised wherever the host takes no part in a step, and only there.
+TEST(Remedies, AdviseAGraphWhereASwitchOfTheRunDoesNotExcludeIt) {
+  const std::vector<Options> runs = {{}, {{"micro-batches", "2"}}, {{"set", "fsdp.prefetch=0"}}, {{"set", "host.graph=on"}}, {{"set", "host.synchronize=layer"}},
+                                     {{"set", "fsdp.limit_all_gathers=2"}}, {{"set", "fsdp.offload=optimizer"}}, {{"set", "fsdp.offload=parameters"}}, {{"check-finite", "true"}}};
+  int advised = 0;
+  for (Options options : runs) {
+    options.insert(options.begin(), {"fsdp", "2"});
+    const PlantedRun run = run_of(options);
+    const std::string remedy = Remedies(run.recorded).fewer_calls();
+    SCOPED_TRACE(options.back().second + ": " + remedy);
+    EXPECT_EQ(remedy.rfind("--sequences ", 0), 0u);
+    const bool advises = remedy.find("--set host.graph=on (") != std::string::npos;
+    config::RunConfig config;
+    ASSERT_TRUE(config::ask(config, "device", {"meta"}));
+    for (const auto& [option, value] : options) ASSERT_TRUE(config::ask(config, option, {value}));
+    ASSERT_TRUE(config::set_switch(config, "host.graph=on"));   // beside those that are set
+    const bool is_new = options.back().second != "host.graph=on";
+    EXPECT_EQ(advises, is_new && config::validate(config, 0).ok());
+    advised += advises;
+  }
+  EXPECT_EQ(advised, 3);
 }
 
 }  // namespace

@@ -172,6 +172,8 @@ TEST(NotFinite, NumbersTravelBetweenRanksAsTheyAre) {
   outcome.step_done = {7, 8};
   outcome.step_timed = {0, 1};
   outcome.traced_took = {5};
+  outcome.step_how = {train::Trainer::How::captured, train::Trainer::How::replayed};
+  outcome.graph = {210, 1'050'000};
   outcome.not_finite = "the loss of step 1 is nan";
   outcome.record = std::string("\0\n\xff", 3);
   const RankOutcome back = from_bytes(to_bytes(outcome));
@@ -182,6 +184,9 @@ TEST(NotFinite, NumbersTravelBetweenRanksAsTheyAre) {
   EXPECT_EQ(back.step_done, outcome.step_done);
   EXPECT_EQ(back.step_timed, outcome.step_timed);
   EXPECT_EQ(back.traced_took, outcome.traced_took);
+  EXPECT_EQ(back.step_how, outcome.step_how);
+  EXPECT_EQ(back.graph.nodes, 210u);
+  EXPECT_EQ(back.graph.made_in, 1'050'000);
   EXPECT_EQ(back.not_finite, outcome.not_finite);
   EXPECT_EQ(back.record, outcome.record);
   const std::string bytes = to_bytes(outcome);

@@ -27,21 +27,24 @@ TEST(Recorder, StoresAnotherProgramBesideTheFirstAndFindsTheFirstAgain) {
   EXPECT_EQ(recorder.programs().size(), 2u);
 }
 
-TEST(Recorder, OfARunWhoseEveryStepIsAnotherStoresAFewAndThoseThatAreNeeded) {
+TEST(Recorder, OfAStepThatNobodyWillAskForHoldsNoMoreThanItsNumberAndItsWindow) {
   Recorder recorder(0);
   SmallStep step(recorder);
-  const auto issue = [&](std::int64_t number, bool needed) -> const StepTimes& {
-    recorder.begin_step(number);
-    step.issue(true, 2048 - number);
-    return recorder.end_step(needed);
-  };
-  for (std::int64_t number = 0; number < 1000; ++number) {
-    const bool kept = number < static_cast<std::int64_t>(Recorder::most_unneeded);
-    EXPECT_EQ(issue(number, false).program, kept ? static_cast<std::uint32_t>(number) : no_program);
+  step.step(0);
+  const std::size_t before = allocation_count();
+  for (std::int64_t number = 1; number < 1000; ++number) {
+    recorder.begin_step(number, false);
+    EXPECT_TRUE(recorder.in_step());
+    EXPECT_FALSE(recorder.records());
+    const StepTimes& times = recorder.end_step();
+    EXPECT_EQ(times.step, number);
+    EXPECT_EQ(times.program, no_program);
+    EXPECT_TRUE(times.issued.empty() && times.ran.empty());
+    EXPECT_LE(times.window.start, times.window.end);
   }
-  EXPECT_EQ(recorder.programs().size(), Recorder::most_unneeded);
-  EXPECT_EQ(issue(2000, true).program, Recorder::most_unneeded) << "a traced step's is there";
-  EXPECT_EQ(issue(3, false).program, 3u) << "one of those that are stored is found again";
+  EXPECT_EQ(allocation_count(), before);
+  EXPECT_EQ(recorder.programs().size(), 1u);
+  EXPECT_EQ(step.step(2000).program, 0u) << "the step after it is recorded as ever";
 }
 
 TEST(Recorder, AllocatesNothingInAStepLikeTheOneBefore) {

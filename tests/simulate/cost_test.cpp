@@ -80,6 +80,32 @@ TEST(CostModel, GivesEachMatmulItsOwnFactorBesideACollective) {
   EXPECT_EQ(beside[3], 0) << "no matmul";
 }
 
+// One call issues the whole step and costs what the profile says, and each op's period is shorter by what it says; a step that is
+// traced is issued one by one all the same.
+TEST(CostModel, OfAStepAsAGraphHasOneCallOfTheHostUnlessItIsTraced) {
+  base::Result<Profile> profile = find_profile("h200x8");
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  program::Recorder recorder(0);
+  recorder.add_stream("compute");
+  const program::EventId event = recorder.add_event("done");
+  recorder.begin_step(0);
+  for (int op = 0; op < 3; ++op) recorder.op(0, OpDesc("gelu", OpKind::pointwise, DType::bf16), {"test.cpp", 1});
+  recorder.record_event(0, event, {"test.cpp", 2});
+  recorder.end_step();
+  const program::Program& program = *recorder.programs().front();
+  Conditions conditions;
+  conditions.as_graph = true;
+  conditions.call_ns = 5000;
+  const CostModel plain(profile.value()), graph(profile.value(), conditions);
+  const auto costs = graph.costs(program, recorder.catalogue()), before = plain.costs(program, recorder.catalogue());
+  EXPECT_EQ(costs->issue_ns, (std::vector<base::Nanoseconds>{std::llround(profile.value().host.graph_ns), 0, 0, 0}));
+  for (std::size_t op = 0; op < 3; ++op) EXPECT_EQ(costs->op_ns[op], before->op_ns[op] - std::llround(profile.value().device.graph_gap_ns));
+  EXPECT_EQ(costs->step_ns, before->step_ns);
+  const auto traced = graph.costs(program, recorder.catalogue(), {}, true);
+  EXPECT_EQ(traced->op_ns, before->op_ns);
+  EXPECT_EQ(traced->issue_ns[0], std::llround(profile.value().host.kernel_ns + profile.value().host.trace_ns) + 5000);
+}
+
 TEST(CostModel, NeverLetsAMatmulBeatItsPeakOrItsMemory) {
   const CostModel costs = model();
   const double peak = costs.profile().gemm.at(DType::bf16).peak_flops_per_ns;

@@ -50,6 +50,7 @@ class NcclBackend final : public Backend {
   ~NcclBackend() override;
 
   std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override;
+  bool captures() const override { return !serialised_; }
   void check() override;
   void abort() override;
   std::string version() const override {

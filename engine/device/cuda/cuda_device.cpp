@@ -13,6 +13,7 @@
 #include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/device/cuda/span_timer.hpp"
+#include "engine/device/cuda/step_graphs.hpp"
 
 namespace shardbook::device {
 namespace cuda {
@@ -60,6 +61,7 @@ class CudaDevice final : public Device {
     arena_.emplace(gpu, context_);
     blas_.emplace();
     timer_.emplace(context_);
+    graphs_.emplace(context_);
   }
 
   ~CudaDevice() override {
@@ -107,6 +109,10 @@ class CudaDevice final : public Device {
     for (StreamState& state : streams_) state.queue.crew = &*crew_;
   }
 
+  bool captures() const override { return true; }
+  GraphInfo info(Graph graph) const override { return graphs_->info(graph); }
+  void drop_graphs() override { graphs_->drop(); }
+
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
     return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead};
@@ -141,10 +147,12 @@ class CudaDevice final : public Device {
   }
 
   void run_record(program::StreamId stream, program::EventId event) override {
+    if (graphs_->capturing()) return graphs_->record(event, streams_[stream].stream.get());
     SHARDBOOK_CUDA(cudaEventRecord(events_[event].get(), streams_[stream].stream.get()), where(stream));
   }
 
   void run_wait(program::StreamId stream, program::EventId event) override {
+    if (graphs_->capturing()) return graphs_->wait(event, streams_[stream].stream.get());
     timer_->interrupt(stream);
     SHARDBOOK_CUDA(cudaStreamWaitEvent(streams_[stream].stream.get(), events_[event].get(), 0), where(stream));
   }
@@ -152,6 +160,17 @@ class CudaDevice final : public Device {
   void run_host_wait(program::EventId event) override {
     await([&] { return cudaEventQuery(events_[event].get()); }, "cudaEventQuery", 0);
   }
+
+  void capture_begins(program::StreamId origin) override {
+    std::vector<cudaStream_t> others;
+    for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+      if (stream != origin) others.push_back(streams_[stream].stream.get());
+    }
+    graphs_->begin(streams_[origin].stream.get(), others, events_.size());
+  }
+
+  Graph capture_ends() override { return graphs_->end(); }
+  void run_graph(Graph graph) override { graphs_->launch(graph); }
 
   void step_begins(bool timed) override {
     ops_in_step_ = 0;
@@ -207,6 +226,7 @@ class CudaDevice final : public Device {
   std::vector<OwnedEvent> events_;
   std::vector<StreamState> streams_;
   std::optional<SpanTimer> timer_;
+  std::optional<StepGraphs> graphs_;
   std::size_t ops_in_step_ = 0, most_ops_ = 0;
 };
 

@@ -40,28 +40,50 @@ HostDevice::Item& HostDevice::Queue::push() {
   return ring[tail++ & (ring.size() - 1)];
 }
 
-void HostDevice::run(program::StreamId stream, const Body& body, program::OpIndex op) {
+void HostDevice::issue(program::StreamId stream, const Item& item) {
+  if (capturing()) captured_.emplace_back(stream, item);
+  else enqueue(stream, item);
+}
+
+void HostDevice::enqueue(program::StreamId stream, const Item& issued) {
   Item& item = queues_[stream].push();
+  item = issued;
+  // As in CUDA: a wait binds to the last record issued before it; an event never recorded holds nobody.
+  if (item.kind == ItemKind::record) item.generation = ++events_[item.event].issued;
+  if (item.kind == ItemKind::wait) item.generation = events_[item.event].issued;
+}
+
+void HostDevice::run(program::StreamId stream, const Body& body, program::OpIndex op) {
+  Item item{};
   item.kind = ItemKind::body;
   item.op = op;
   item.longer = longer();
   item.host = body.host;
   std::memcpy(item.arguments, body.arguments, body.bytes);
+  issue(stream, item);
 }
 
 void HostDevice::run_record(program::StreamId stream, program::EventId event) {
-  Item& item = queues_[stream].push();
+  Item item{};
   item.kind = ItemKind::record;
   item.event = event;
-  item.generation = ++events_[event].issued;
+  issue(stream, item);
 }
 
 void HostDevice::run_wait(program::StreamId stream, program::EventId event) {
-  // As in CUDA: a wait binds to the last record issued before it; an event never recorded holds nobody.
-  Item& item = queues_[stream].push();
+  Item item{};
   item.kind = ItemKind::wait;
   item.event = event;
-  item.generation = events_[event].issued;
+  issue(stream, item);
+}
+
+Graph HostDevice::capture_ends() {
+  graphs_.push_back(captured_);
+  return {static_cast<int>(graphs_.size()) - 1};
+}
+
+void HostDevice::run_graph(Graph graph) {
+  for (const auto& [stream, item] : graphs_[static_cast<std::size_t>(graph.id)]) enqueue(stream, item);
 }
 
 bool HostDevice::advance(Queue& queue) {

@@ -7,6 +7,9 @@
 // and a seed picks one at random: a missing wait then gives wrong numbers instead of luck.
 //
 // One thread: the rank's own. Ops are timed on the host's clock as they run.
+//
+// A graph is a list of what was issued, with its arguments as they were; a replay puts it into the queues again. It saves
+// little, but whatever a step takes from its arguments and should take from memory is wrong at once.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +29,9 @@ class HostDevice : public Device {
 
   void* pinned(base::Bytes bytes) override;
   void synchronize() override;
+  bool captures() const override { return true; }
+  void drop_graphs() override { graphs_.clear(); }
+  GraphInfo info(Graph graph) const override { return {graphs_[static_cast<std::size_t>(graph.id)].size(), 0}; }
 
   // Called when no queue can go on before a peer has: should return when something may have changed.
   // Without it a stuck queue is a check failure.
@@ -39,6 +45,9 @@ class HostDevice : public Device {
   void run_record(program::StreamId stream, program::EventId event) override;
   void run_wait(program::StreamId stream, program::EventId event) override;
   void run_host_wait(program::EventId event) override;
+  void capture_begins(program::StreamId) override { captured_.clear(); }
+  Graph capture_ends() override;
+  void run_graph(Graph graph) override;
   void step_begins(bool timed) override;
   void step_ends(bool timed, program::StepTimes& times) override;
 
@@ -65,6 +74,9 @@ class HostDevice : public Device {
     std::uint64_t issued = 0, completed = 0;
   };
 
+  // Puts it into its stream's queue, or into the graph that is captured.
+  void issue(program::StreamId stream, const Item& item);
+  void enqueue(program::StreamId stream, const Item& item);
   // Runs one item of the queue if it can go on.
   bool advance(Queue& queue);
   // Runs queue heads until `done` says so.
@@ -75,6 +87,8 @@ class HostDevice : public Device {
   std::vector<Queue> queues_;
   std::vector<EventState> events_;
   std::vector<void*> owned_;
+  std::vector<std::pair<program::StreamId, Item>> captured_;
+  std::vector<std::vector<std::pair<program::StreamId, Item>>> graphs_;
   std::vector<program::TimeSpan> ran_;
   std::uint64_t drain_state_;
   std::function<void()> await_peers_;

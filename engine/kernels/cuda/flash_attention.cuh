@@ -35,7 +35,7 @@ __device__ inline std::int64_t statistic(const FlashAttentionSizes& sizes, int b
 class HeadMask {
  public:
   __device__ HeadMask(const DropoutMask& mask, const FlashAttentionSizes& sizes, int b, int head)
-      : key_(mask.key), threshold_(mask.threshold), positions_(sizes.positions),
+      : key_(key_of(mask)), threshold_(mask.threshold), positions_(sizes.positions),
         first_(static_cast<std::uint64_t>(mask.first + b * mask.stride + head * sizes.positions * sizes.positions)) {}
   __device__ bool drops(int query, int key) const {
     return is_dropped(key_, first_ + static_cast<std::uint64_t>(query * positions_ + key), threshold_);

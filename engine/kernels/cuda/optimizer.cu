@@ -4,10 +4,9 @@
 // partial sums. AdamW is bound by memory: four f32 numbers read and three written an element, and the
 // copy that the next forward uses. So each of its operations may be rounded by itself, with no fused multiply-add: then
 // it gives the bits of kernels/host/optimizer.cpp. Source of the update: torch.optim.AdamW (Loshchilov and Hutter, 2019).
-#include <cmath>
-
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/host/references.hpp"
 
 namespace shardbook::kernels::cuda {
 namespace {
@@ -70,6 +69,7 @@ struct AdamW {
   float keep;             // 1 − learning rate · weight decay
   float step_size;        // learning rate / (1 − beta1^step)
   float root_correction;  // 1 / √(1 − beta2^step)
+  const AdamWFactors* factors;  // the three, where a graph reads them; or null
 
   template <int N>
   __device__ void run(std::int64_t at) const {
@@ -79,14 +79,18 @@ struct AdamW {
     load<N>(second_moment + at, v);
     load<N>(master + at, p);
     const float factor = *clip_factor;
+    const bool from_memory = factors != nullptr;
+    const float keeps = from_memory ? static_cast<float>(factors->keep) : keep;
+    const float size = from_memory ? static_cast<float>(factors->step_size) : step_size;
+    const float correction = from_memory ? static_cast<float>(factors->root_correction) : root_correction;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       g[i] = __fmul_rn(factor, g[i]);
-      if (shard_begin + at + i < decay_end) p[i] = __fmul_rn(keep, p[i]);
+      if (shard_begin + at + i < decay_end) p[i] = __fmul_rn(keeps, p[i]);
       m[i] = __fadd_rn(__fmul_rn(beta1, m[i]), __fmul_rn(1.0f - beta1, g[i]));
       v[i] = __fadd_rn(__fmul_rn(beta2, v[i]), __fmul_rn(__fmul_rn(1.0f - beta2, g[i]), g[i]));
-      const float root = __fadd_rn(__fmul_rn(__fsqrt_rn(v[i]), root_correction), epsilon);
-      p[i] = __fsub_rn(p[i], __fdiv_rn(__fmul_rn(step_size, m[i]), root));
+      const float root = __fadd_rn(__fmul_rn(__fsqrt_rn(v[i]), correction), epsilon);
+      p[i] = __fsub_rn(p[i], __fdiv_rn(__fmul_rn(size, m[i]), root));
     }
     store<N>(first_moment + at, m);
     store<N>(second_moment + at, v);
@@ -144,9 +148,11 @@ void adam_w(const AdamWArgs& args, const device::CudaQueue& queue) {
     op.beta1 = args.beta1;
     op.beta2 = args.beta2;
     op.epsilon = args.epsilon;
-    op.keep = static_cast<float>(1.0 - double{args.learning_rate} * double{args.weight_decay});
-    op.step_size = static_cast<float>(args.learning_rate / (1.0 - std::pow(double{args.beta1}, double(args.step))));
-    op.root_correction = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(double{args.beta2}, double(args.step))));
+    const AdamWFactors factors = host::factors_of(args);
+    op.keep = static_cast<float>(factors.keep);
+    op.step_size = static_cast<float>(factors.step_size);
+    op.root_correction = static_cast<float>(factors.root_correction);
+    op.factors = args.factors;
     const bool wide = aligned({args.master, args.first_moment, args.second_moment, args.gradient}) &&
                       aligned({args.parameter}, 4 * sizeof(T));
     with_width<float>(wide, [&](auto pack) { launch_pointwise<pack.value>("adam_w", args.elements, op, queue); });

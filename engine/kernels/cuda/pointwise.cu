@@ -134,6 +134,7 @@ struct AddBiasResidual {
 // Drops among the N numbers from `at` on; all of one run.
 template <int N>
 __device__ inline void drop(const DropoutMask& mask, std::int64_t at, float (&value)[N]) {
+  const std::uint64_t key = key_of(mask);
   std::int64_t element = mask.first + at;
   if (at >= mask.run) {
     const RowColumn place = row_and_column(at, mask.run);
@@ -142,7 +143,7 @@ __device__ inline void drop(const DropoutMask& mask, std::int64_t at, float (&va
   if (N > 1 && element % 2 == 0) {
 #pragma unroll
     for (int i = 0; i + 1 < N; i += 2) {
-      const std::uint64_t draws = draws_of_pair(mask.key, static_cast<std::uint64_t>(element + i) / 2);
+      const std::uint64_t draws = draws_of_pair(key, static_cast<std::uint64_t>(element + i) / 2);
       value[i] = static_cast<std::uint32_t>(draws) < mask.threshold ? 0.0f : value[i] * mask.scale;
       value[i + 1] = static_cast<std::uint32_t>(draws >> 32) < mask.threshold ? 0.0f : value[i + 1] * mask.scale;
     }
@@ -150,7 +151,7 @@ __device__ inline void drop(const DropoutMask& mask, std::int64_t at, float (&va
   }
 #pragma unroll
   for (int i = 0; i < N; ++i) {
-    value[i] = is_dropped(mask.key, static_cast<std::uint64_t>(element + i), mask.threshold) ? 0.0f : value[i] * mask.scale;
+    value[i] = is_dropped(key, static_cast<std::uint64_t>(element + i), mask.threshold) ? 0.0f : value[i] * mask.scale;
   }
 }
 

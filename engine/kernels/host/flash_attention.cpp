@@ -44,13 +44,14 @@ struct Query {
 // Which of a query's probabilities are dropped.
 template <class T>
 struct Drops {
-  Drops(const DropoutMask& mask, const FlashAttentionSizes& sizes, const Query<T>& query) : mask(mask) {
+  Drops(const DropoutMask& mask, const FlashAttentionSizes& sizes, const Query<T>& query) : mask(mask), drawn_by(key_of(mask)) {
     const std::int64_t b = query.stat / (sizes.heads * sizes.positions), row = query.stat % (sizes.heads * sizes.positions);
     first = mask.first + b * mask.stride + row * sizes.positions;
   }
-  bool operator()(std::int64_t t) const { return mask.threshold > 0 && is_dropped(mask.key, static_cast<std::uint64_t>(first + t), mask.threshold); }
+  bool operator()(std::int64_t t) const { return mask.threshold > 0 && is_dropped(drawn_by, static_cast<std::uint64_t>(first + t), mask.threshold); }
 
   const DropoutMask& mask;
+  std::uint64_t drawn_by;
   std::int64_t first;
 };
 

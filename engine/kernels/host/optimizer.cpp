@@ -54,9 +54,8 @@ void update(const AdamWArgs& args, std::int64_t begin, std::int64_t end) {
   const T* gradient = as<T>(args.gradient);
   const T factor = *as<T>(args.clip_factor);
   const T beta1 = T(args.beta1), beta2 = T(args.beta2), epsilon = T(args.epsilon);
-  const T step_size = T(args.learning_rate / (1 - std::pow(double{args.beta1}, double(args.step))));
-  const T root_correction = T(1 / std::sqrt(1 - std::pow(double{args.beta2}, double(args.step))));
-  const T keep = T(1 - double{args.learning_rate} * double{args.weight_decay});
+  const AdamWFactors factors = args.factors != nullptr ? *args.factors : factors_of(args);
+  const T step_size = T(factors.step_size), root_correction = T(factors.root_correction), keep = T(factors.keep);
   const std::int64_t decayed = std::clamp<std::int64_t>(args.decay_end - args.shard_begin, 0, args.elements);
   for (std::int64_t i = begin; i < end; ++i) {
     const T g = factor * gradient[i];
@@ -81,6 +80,11 @@ void in_parts(std::int64_t elements, device::Crew* crew, Range range) {
 }
 
 }  // namespace
+
+AdamWFactors factors_of(const AdamWArgs& args) {
+  const double rate = args.learning_rate, step = static_cast<double>(args.step);
+  return {1 - rate * double{args.weight_decay}, rate / (1 - std::pow(double{args.beta1}, step)), 1 / std::sqrt(1 - std::pow(double{args.beta2}, step))};
+}
 
 void sum_of_squares(const SumOfSquaresArgs& args) {
   with_float(args.dtype, [&](auto zero) { add_squares<decltype(zero)>(args); });

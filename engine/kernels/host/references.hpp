@@ -46,6 +46,8 @@ void sum(const SumArgs& args);
 void sum_of_squares(const SumOfSquaresArgs& args);
 void clip_factor(const ClipFactorArgs& args);
 void adam_w(const AdamWArgs& args);
+// What learning rate, decay and step of the arguments come to: one place for all devices, so all get the same bits.
+AdamWFactors factors_of(const AdamWArgs& args);
 // By a crew, or where there is none by this thread; not a bit depends on which. They throw nothing.
 void adam_w_on_host(const AdamWOnHostArgs& args, device::Crew* crew);
 void accumulate_on_host(const AccumulateArgs& args, device::Crew* crew);
