@@ -44,14 +44,17 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16 --micro-batches 4 --set accumulate.reduce=last", "apart", 5},
        .still = {"--model gpt-124m --dp 2 --sequences 256 --micro-batches 2", "apart", 0.5}});
 
-  row({.key = "activations.recompute", .values = {"none", "selective", "full"}, .default_value = "none",
-       .sentence = "What a block computes again in its backward: nothing, attention's probabilities (the square of positions, from q and k), or all, from its input.",
+  row({.key = "activations.recompute", .values = {"none", "cheap", "selective", "full"}, .default_value = "none",
+       .sentence = "What a block computes again in its backward: nothing, what costs no matmul (outputs of norms and of the activation), attention's probabilities (the square of positions, from q and k), or all, from its input.",
        // With flash attention there is no square to save
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {"selective: attention = flash"},
        .originals = {in_megatron("transformer/attention.py", 446, 497, "_checkpointed_attention_forward (selective)"),
                      in_megatron("transformer/transformer_config.py", 1983, 1989, "core_attn of fused attention needs no recompute"),
-                     in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction")},
-       .megatron = "--recompute-granularity selective; --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint, round core attention or round a block", .note = "06_memory#recompute",
+                     in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction"),
+                     in_megatron("tensor_parallel/random.py", 848, 860, "CheckpointWithoutOutput: an output that its readers have saved is dropped, and made again (cheap)"),
+                     in_megatron("transformer/transformer_config.py", 560, 582, "recompute_modules: layernorm, moe_act (cheap), core_attn (selective)"),
+                     {pytorch, "00a1abb4ef74f047662e57678240bbe3dfe46ef0", "torch/_functorch/config.py", 69, 86, "ban_recompute_...: what torch.compile makes again unasked, pointwise ops that fuse into backward (cheap)"}},
+       .megatron = "--recompute-granularity selective, with --recompute-modules layernorm, moe_act or core_attn; --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint, round core attention or round a block; torch.compile makes pointwise ops again", .note = "06_memory#recompute",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "full", 20},
        // Where gathers take all the time, the small square of a short sequence hides behind them. A second forward of all does
        // not: 0.54 % is the least that was found (gpt-6.9b, --fsdp 2, 64 tokens), for it delays the last of them

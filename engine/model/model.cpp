@@ -93,7 +93,7 @@ void Model::allocate(Context& ctx, int slots, Keep keep) {
     // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
     for (auto& block : blocks_) {
       if (keep == Keep::inputs && !kept_once_.empty()) slot.blocks.push_back(kept_once_.front());
-      else slot.blocks.push_back(block->keep(ctx));
+      else slot.blocks.push_back(block->keep(ctx, keep));
       if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
     }
     if (!stage_.head) continue;
@@ -109,8 +109,11 @@ void Model::allocate(Context& ctx, int slots, Keep keep) {
   dx_ND_ = allocate_activation(ctx, {R, D}, "workspace.dx");
   if (keep == Keep::inputs) recomputed_ND_ = allocate_activation(ctx, {R, D}, "workspace.recomputed");
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
-    if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_);
+    if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_, keep);
     else blocks_[block]->share_workspace(*blocks_[0]);
+    for (Slot& slot : slots_) {
+      if (keep == Keep::what_is_dear) blocks_[block]->lend(workspace_, slot.blocks[block]);
+    }
   }
 }
 
@@ -186,6 +189,13 @@ void Model::recompute(Context& ctx, int layer, int slot_number) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   const std::size_t at = block(layer);
   blocks_[at]->forward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, recomputed_ND_);
+}
+
+void Model::remake(Context& ctx, int layer, int slot_number) {
+  SHARDBOOK_CHECK(what(layer) == What::block, "only blocks are made again, not layer ", layer);
+  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
+  const std::size_t at = block(layer);
+  blocks_[at]->remake(ctx, slot.x_ND[at], slot.blocks[at]);
 }
 //@end
 

@@ -45,9 +45,8 @@ class Model {
 
   // Elements of f32 scratch that the pieces' reductions need: allocate before and put into the context.
   std::int64_t scratch_elements(const BatchShape& batch) const;
-  // All activations, for `slots` micro-batches in flight. Set-up only. With Keep::inputs a block keeps nothing but its
-  // input, and recompute must come before its backward.
-  enum class Keep : std::uint8_t { everything, inputs };
+  // All activations, for `slots` micro-batches in flight. Set-up only. With Keep::inputs recompute must
+  // come before a block's backward, with Keep::what_is_dear remake.
   void allocate(Context& ctx, int slots, Keep keep = Keep::everything);
 
   // Layers in the order of forward: embedding, blocks, head.
@@ -65,6 +64,8 @@ class Model {
   void backward(Context& ctx, int layer, const Batch& batch, int slot);
   // Forward of one block once more, from its input, for the sake of what backward needs.
   void recompute(Context& ctx, int layer, int slot);
+  // ... or of the part of it that costs no matmul.
+  void remake(Context& ctx, int layer, int slot);
 
   // For tests and labs: what a slot holds.
   const Tensor& logits(int slot) const { return slots_[static_cast<std::size_t>(slot)].logit_NV; }

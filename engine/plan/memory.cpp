@@ -186,6 +186,7 @@ class Writer {
   void activations() {
     const Q L = L_, D = D_, N = N_, R = R_, H = H_, I = I_, E = E_, a = a_;
     const Q inner = s_.llama ? U_ + F_ : 2 * F_;   // what the activation reads and makes
+    const Q inner_kept = s_.remake ? U_ : inner;   // ... of which what it makes may be made again, and so what norms make
     const Q four = bytes(4);
     const Q kept = s_.recompute ? Q{1} : L;   // blocks that keep more than their input
     const Q square = N * H * S_ * a;          // the probabilities
@@ -194,13 +195,13 @@ class Writer {
     // Kept from forward until backward
     holds(Held::layer_inputs, kind, (L + 1) * R * D * a);
     holds(Held::attention_kept, kind, kept * (N * E * a + (s_.flash ? N * H * four : s_.recompute_attention ? Q{0} : square)));
-    holds(Held::block_kept, kind, kept * (3 * R * D * a + N * (I + inner) * a + 2 * (R * bytes(4 * statistics_))));
+    holds(Held::block_kept, kind, kept * ((s_.remake ? R * D : 3 * R * D) * a + N * (I + inner_kept) * a + 2 * (R * bytes(4 * statistics_))));
     holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + N * V_ * a);
     holds(Held::loss, kind, 4 * (N * four));
     // Between kernels, shared by all blocks
     holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear
-    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a + all_rows);
+    holds(Held::block_workspace, kind, Q{s_.remake ? 4 : 3} * (R * D) * a + N * (E + I + inner) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }
   //@end

@@ -42,6 +42,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.ahead = std::max({choices.gathers.forward.at_begin, choices.gathers.backward.at_begin, choices.gathers.backward.at_end - 1});
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
   shapes.recompute = choices.recompute;
+  shapes.remake = choices.remake;
   shapes.recompute_attention = choices.recompute_attention;
   shapes.fused = !choices.gradients_apart;
   shapes.states_on_host = choices.store.on_host >= optimizer::OnHost::states;

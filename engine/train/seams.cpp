@@ -33,6 +33,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"activations.recompute",
        [](Choices& c, const std::string& v) {
          c.recompute = v == "full";
+         c.remake = v == "cheap";
          c.recompute_attention = v == "selective";
        }},
       {"attention.kernel", [](Choices& c, const std::string& v) { c.flash_attention = v == "flash"; }},

@@ -46,6 +46,7 @@ struct Trainer::Computes final : plan::Executor {
       case Kind::forward:
         return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch != t.first_);
       case Kind::recompute: return t.model_->recompute(*t.ctx_, action.layer, slot);
+      case Kind::remake: return t.model_->remake(*t.ctx_, action.layer, slot);
       case Kind::backward: return t.model_->backward(*t.ctx_, action.layer, batch, slot);
       default: SHARDBOOK_CHECK(false, "the model cannot ", plan::name_of(action.kind));
     }
@@ -215,7 +216,7 @@ void Trainer::choose_executors() {
     for (Kind kind : of) room_of_[static_cast<std::size_t>(kind)] = room;
   };
   does(parameters_.get(), {Kind::to_device, Kind::gather, Kind::keep, Kind::release, Kind::limit, Kind::reduce, Kind::to_host});
-  does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::backward});
+  does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::remake, Kind::backward});
   does(own_[1].get(), {Kind::load, Kind::states, Kind::synchronize, Kind::norm, Kind::update});
 }
 
@@ -223,13 +224,14 @@ void Trainer::allocate_activations(base::DType activation) {
   const model::BatchShape batch{config_.sequences_per_micro_batch(), config_.model.sequence};
   const tensor::Tensor scratch = tensor::allocate(device_, {model_->scratch_elements(batch)}, base::DType::f32, MemoryKind::workspace, "scratch");
   ctx_ = std::make_unique<model::Context>(model::Context{device_, compute_, batch, activation, scratch, model_->cut()});
-  // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only.
+  // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only, or what is dear.
   places_ = plan::places_of(order_.plan, network_);
   const auto& actions = order_.plan.actions;
   const int head = static_cast<int>(network_.layers.size()) - 1;
   first_ = std::find_if(actions.begin(), actions.end(), [&](const plan::Action& action) { return action.kind == Kind::forward && action.layer == head; })->micro_batch;
-  const bool again = std::any_of(actions.begin(), actions.end(), [](const plan::Action& action) { return action.kind == Kind::recompute; });
-  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), again ? model::Model::Keep::inputs : model::Model::Keep::everything);
+  const auto has = [&](Kind kind) { return std::any_of(actions.begin(), actions.end(), [kind](const plan::Action& action) { return action.kind == kind; }); };
+  const model::Keep keep = has(Kind::recompute) ? model::Keep::inputs : has(Kind::remake) ? model::Keep::what_is_dear : model::Keep::everything;
+  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), keep);
 }
 
 void Trainer::make_scalars() {

@@ -30,7 +30,7 @@ base::Bytes kept_bytes(const config::RunConfig& config) {
 TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
   for (bool llama : {false, true}) {
     for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash}) {
-      for (const std::string recompute : {"none", "selective", "full"}) {
+      for (const std::string recompute : {"none", "cheap", "selective", "full"}) {
         if (recompute == "selective" && attention == config::AttentionKind::flash) continue;   // it has no square to leave out
         auto config_of = [&](int tp) {
           config::RunConfig config = llama ? small_llama(tp, 1) : small_config(tp, 1);
@@ -42,10 +42,11 @@ TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
         for (int tp : {2, 4}) {
           const config::RunConfig config = config_of(tp);
           EXPECT_EQ(kept_bytes(with_tokens_cut(config)) * tp, one) << "tp " << tp;
-          // Whole on each rank: a block's input, two norms' outputs and their statistics, the residual between its halves
+          // Whole on each rank: a block's input, two norms' outputs, where they are kept, and their statistics, the residual between its halves
           const std::int64_t N = config.tokens_per_micro_batch(), row = 2 * config.model.width, statistics = (llama ? 1 : 2) * 4;
           const std::int64_t L = config.model.layers, kept_blocks = recompute == "full" ? 1 : L;
-          const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (3 * row + 2 * statistics) + row + statistics);
+          const std::int64_t rows_kept = recompute == "cheap" ? 1 : 3;
+          const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (rows_kept * row + 2 * statistics) + row + statistics);
           EXPECT_EQ(kept_bytes(config), whole + (one - whole) / tp) << "tp " << tp;
         }
       }
@@ -91,7 +92,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
       for (int tp : {1, 2}) {
         for (int ranks : numbers_of_ranks) {
           for (int micro_batches : {1, 2}) {
-            for (const char* recompute : {"none", "selective", "full"}) {
+            for (const char* recompute : {"none", "cheap", "selective", "full"}) {
               if (model.attention == config::AttentionKind::flash && *recompute == 's') continue;   // it has no square to leave out
               config::RunConfig config = cut_over(model, way, tp, ranks, micro_batches);
               ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
@@ -131,7 +132,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
 
 // A mask is made anew where it is needed, from its counter: dropout holds not a byte.
 TEST(Memory, OfDropoutIsNone) {
-  for (const char* set : {"activations.recompute=none", "activations.recompute=selective", "activations.recompute=full", "attention.kernel=flash"}) {
+  for (const char* set : {"activations.recompute=none", "activations.recompute=cheap", "activations.recompute=selective", "activations.recompute=full", "attention.kernel=flash"}) {
     for (const bool cut : {false, true}) {
       config::RunConfig config = small_config(2, 2);
       config.micro_batches = 2;

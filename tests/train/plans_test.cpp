@@ -41,7 +41,7 @@ config::RunConfig drawn_config(Chance& chance) {
   config.sequences = config.data_ranks() * config.micro_batches;
   config.reshard = !chance.once_in(4);
   config.steps = 2;
-  if (chance.once_in(4)) config.switches["activations.recompute"] = "selective";
+  if (chance.once_in(4)) config.switches["activations.recompute"] = chance.once_in(2) ? "selective" : "cheap";
   if (fsdp > 1 && chance.once_in(3)) config.switches["fsdp.blocks_a_unit"] = std::to_string(2 + chance.below(3));
   if (fsdp > 1 && chance.once_in(4)) config.switches["fsdp.sharding"] = "per_parameter";
   if (fsdp > 2 && config.reshard && chance.once_in(2)) config.switches["fsdp.reshard_group"] = "2";
@@ -116,7 +116,7 @@ TEST(LegalPlans, GiveTheNumbersOfTheUsualOrder) {
     config::RunConfig config = drawn_config(chance);
     config.drain_seed = static_cast<std::uint64_t>(seed) + 1;
     const bool accumulate = chance.once_in(4);
-    const Liberties liberties{chance.once_in(4), accumulate, 1 + chance.below(config.micro_batches)};
+    const Liberties liberties{chance.once_in(4), accumulate, 1 + chance.below(config.micro_batches), chance.once_in(3)};
     std::atomic<bool> exact = false;   // all ranks say the same
     const HostRun found = run(config, [&](const Network& network) {
       const Plan made = LegalPlan(network, static_cast<std::uint64_t>(seed), liberties).make();
@@ -150,7 +150,7 @@ TEST(DamagedPlans, AreRefusedOrGiveTheNumbersOfTheUsualOrder) {
     Chance chance(static_cast<std::uint64_t>(seed) + 1000000);
     config::RunConfig config = drawn_config(chance);
     config.drain_seed = static_cast<std::uint64_t>(seed) + 1;
-    const Liberties liberties{chance.once_in(3), false, 1 + chance.below(config.micro_batches)};
+    const Liberties liberties{chance.once_in(3), false, 1 + chance.below(config.micro_batches), chance.once_in(3)};
     const std::uint64_t change = chance.next();
     std::atomic<bool> exact = false;   // all ranks say the same
     std::string said, line;
