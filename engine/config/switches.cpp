@@ -168,6 +168,13 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 32", "0", 10},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
 
+  row({.key = "fsdp.parameter_copy", .values = {"kept", "made"}, .default_value = "kept",
+       .sentence = "Whether a rank keeps, beside the fp32 masters of its shard, the copy in bf16 that gathers send, or makes it for each gather, in its own place of what is gathered.",
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {"fsdp.offload = optimizer", "fsdp.offload = parameters"},
+       .originals = {{pytorch, "010ae4a89516fa3be548ab16dff711414ec12d0b", "torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py", 257, 276, "all_gather_copy_in: shards are copied, and so rounded, into their place in what is gathered"}},
+       .megatron = "", .pytorch = "fully_shard(module, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)), always (made)", .note = "06_memory#copy",
+       .moves = {}, .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "made", 0.5}});
+
   row({.key = "fsdp.reduce_dtype", .values = {"fp32", "bf16"}, .default_value = "fp32",
        .sentence = "In which type gradients are summed over the ranks that shard: bf16 is half of the bytes, and each summand and each partial sum is rounded. The host computes bf16 in f32, so there the bits stay.",
        .promise = Promise::bounded, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},

@@ -125,7 +125,7 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
       state.on_host = config_.on_host;
       state.master = make(OnHost::states, base::DType::f32, MemoryKind::optimizer, ".master");
       state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape) : make(OnHost::everything, base::DType::f32, MemoryKind::gradient, ".gradient_shard");
-      state.parameter = make(OnHost::everything, config_.parameter, MemoryKind::parameter, ".parameter_shard");
+      if (keeps_copy()) state.parameter = make(OnHost::everything, config_.parameter, MemoryKind::parameter, ".parameter_shard");
       if (on_host()) state.updated = device_.create_event(name + ".updated");
       initialize(compute_, unit, state, seed);
       begin += shape[0];

@@ -30,6 +30,7 @@ struct StoreConfig {
   int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
   int micro_batches = 1;     // of a step
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
+  bool keeps_copy = true;    // of its shard a rank keeps what it computes with; else each gather makes it from the masters
   base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
   optimizer::OnHost on_host = optimizer::OnHost::nothing;   // what of the shards lies in host memory
 };
@@ -69,11 +70,13 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   bool alone() const { return group_.size() == 1 && !on_host(); }
   // A rank alone, or with replicas only, makes its gradient where the optimizer reads it.
   bool gradient_in_place() const { return alone() && (config_.replicas > 1 || config_.micro_batches == 1); }
+  bool keeps_copy() const { return config_.keeps_copy || alone(); }
   // Gradients are rounded before their reduce-scatter, and the sum is widened after it. Alone nothing crosses a network.
   bool rounds() const { return !alone() && config_.reduce != base::DType::f32; }
   ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
 
   void gather(ShardedUnit& unit, const plan::Action& action);
+  Tensor my_part(ShardedUnit& unit, const Flat& flat);
   void take_whole(ShardedUnit& unit, int slot);
   void keep(ShardedUnit& unit);
   void release(ShardedUnit& unit);

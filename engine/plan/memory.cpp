@@ -126,7 +126,7 @@ class Writer {
     if (s_.shards_on_host) {
       Y_ = letter("Y", largest_unit_ / n_);
       holds(Held::shards_to_device, MemoryKind::parameter, 2 * Y_ * bytes(s_.parameter));   // one comes while another is gathered
-    } else {
+    } else if (s_.keeps_copy || alone()) {
       holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
     }
     if (alone()) return;

@@ -39,6 +39,7 @@ struct Shapes {
   bool each_parameter = false;     // is padded and cut by itself; else a unit as one
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t near = 0;           // ranks that keep a unit of blocks between them from its forward on; 0: none do
+  bool keeps_copy = true;          // of its shard a rank keeps what it computes with beside the masters
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool fused = true;               // a matmul adds to the sum of a weight's gradients itself
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last

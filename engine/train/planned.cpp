@@ -31,6 +31,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;
   shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
   shapes.reduce = base::size_of(choices.store.reduce);
+  shapes.keeps_copy = choices.store.keeps_copy;
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
   shapes.dp = config.dp;

@@ -64,6 +64,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          using optimizer::OnHost;
          c.store.on_host = v == "optimizer" ? OnHost::states : v == "parameters" ? OnHost::everything : OnHost::nothing;
        }},
+      {"fsdp.parameter_copy", [](Choices& c, const std::string& v) { c.store.keeps_copy = v == "kept"; }},
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reduce_dtype", [](Choices& c, const std::string& v) { c.store.reduce = v == "bf16" ? base::DType::bf16 : base::DType::f32; }},
       {"fsdp.reshard", [](Choices& c, const std::string& v) { c.store.reshard = v == "true"; }},
