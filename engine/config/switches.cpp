@@ -125,6 +125,14 @@ std::vector<Switch> make_table() {
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
 
+  row({.key = "fsdp.gradient_memory", .values = {"own", "lent"}, .default_value = "own",
+       .sentence = "Whether the sums of blocks' gradients have memory of their own, or take that of activations which a block's backward was the last to read: it is free until the next step.",
+       // The numbers of a lot are of two types, and what checks them must know which
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 1", "dp = 1", "micro-batches = 1"}, .excludes = {"activations.recompute = full", "fsdp.offload = parameters", "check-finite = true"},
+       .originals = {},
+       .megatron = "", .pytorch = "optimizer.zero_grad(set_to_none=True), the default: gradients are made in backward, out of what the allocator got back from activations (lent)", .note = "06_memory#lent",
+       .moves = {}, .still = {"--model gpt-1.3b --fsdp 8 --sequences 64", "lent", 0.5}});
+
   row({.key = "fsdp.limit_all_gathers", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many freed units may still be in use on the GPU before the host waits for one of them; 0: the host never waits.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true"}, .excludes = {},

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/fsdp/parameters.hpp"
+#include "engine/tensor/lot.hpp"
 
 namespace shardbook::fsdp {
 
@@ -124,7 +125,7 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
       using optimizer::OnHost;
       state.on_host = config_.on_host;
       state.master = make(OnHost::states, base::DType::f32, MemoryKind::optimizer, ".master");
-      state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape) : make(OnHost::everything, base::DType::f32, MemoryKind::gradient, ".gradient_shard");
+      if (!lends(unit)) state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape) : make(OnHost::everything, base::DType::f32, MemoryKind::gradient, ".gradient_shard");
       if (keeps_copy()) state.parameter = make(OnHost::everything, config_.parameter, MemoryKind::parameter, ".parameter_shard");
       if (on_host()) state.updated = device_.create_event(name + ".updated");
       initialize(compute_, unit, state, seed);
@@ -132,6 +133,25 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
     }
   }
 }
+
+std::vector<base::Bytes> ShardedParameters::wants_lots() const {
+  std::vector<base::Bytes> wanted;
+  for (const ShardedUnit& unit : units_) {
+    if (lends(unit)) wanted.push_back(unit.shard_elements() * base::size_of(base::DType::f32));
+  }
+  return wanted;
+}
+
+//@ fsdp.lend: The shard of a block's gradient is made where that lay which its backward has just read.
+void ShardedParameters::lend(const std::vector<Tensor>& lots) {
+  std::size_t next = 0;
+  for (const ShardedUnit& unit : units_) {
+    if (!lends(unit)) continue;
+    const Tensor shard = tensor::seen_as(device_, lots[next++], base::DType::f32);
+    for (const Flat& flat : unit.flats) shards_[flat.state].gradient = flat.part_in(shard, group_.size());
+  }
+}
+//@end
 
 GatherSlot ShardedParameters::make_gather_slot(std::int64_t elements, const std::string& name) {
   GatherSlot slot;

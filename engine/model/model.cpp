@@ -8,10 +8,12 @@
 namespace shardbook::model {
 
 Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name) {
+  if (ctx.lot != nullptr) return ctx.lot->take(shape);
   return tensor::allocate(ctx.device, shape, ctx.activation, program::MemoryKind::activation, name);
 }
 
 Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name) {
+  if (ctx.lot != nullptr && ctx.lot->only_counts()) return {};
   return tensor::allocate(ctx.device, shape, base::DType::f32, program::MemoryKind::activation, name);
 }
 
@@ -82,20 +84,56 @@ std::int64_t Model::scratch_elements(const BatchShape& batch) const {
                   kernels::bias_gradient_scratch(batch.tokens(), widest));
 }
 
-void Model::allocate(Context& ctx, int slots, Keep keep) {
+void Model::keep_apart(Context& ctx, Slot& slot, Keep keep) {
+  for (std::size_t block = 0; block <= blocks_.size(); ++block) {
+    slot.x_ND.push_back(allocate_activation(ctx, {ctx.rows().size(), sizes_.width}, "x." + std::to_string(block)));
+  }
+  // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
+  for (auto& block : blocks_) {
+    if (keep == Keep::inputs && !kept_once_.empty()) slot.blocks.push_back(kept_once_.front());
+    else slot.blocks.push_back(block->keep(ctx, keep));
+    if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
+  }
+}
+
+//@ model.lots: What a unit's blocks keep lies side by side, in memory that is large enough for what comes after.
+void Model::keep_in_lots(Context& ctx, Slot& slot, Keep keep, const std::vector<base::Bytes>& lots) {
+  const base::Shape input{ctx.rows().size(), sizes_.width};
+  slot.x_ND.resize(blocks_.size());
+  slot.x_ND.push_back(allocate_activation(ctx, input, "x." + std::to_string(blocks_.size())));
+  Context within = ctx;
+  const auto take = [&](std::size_t first, std::size_t end) {
+    std::vector<BlockKept> kept;
+    for (std::size_t block = first; block < end; ++block) {
+      slot.x_ND[block] = allocate_activation(within, input, "x." + std::to_string(block));
+      kept.push_back(blocks_[block]->keep(within, keep));
+    }
+    return kept;
+  };
+  std::size_t first = 0;
+  for (std::size_t unit = 0; unit < block_units_.size(); ++unit) {
+    const std::size_t end = first + static_cast<std::size_t>(block_units_[unit].blocks);
+    tensor::Lot needed;
+    within.lot = &needed;
+    take(first, end);
+    const std::int64_t least = lots[unit] / base::size_of(ctx.activation);
+    lots_.push_back(allocate_activation(ctx, {std::max(needed.taken(), least)}, block_units_[unit].name + ".kept"));
+    tensor::Lot lot(lots_.back());
+    within.lot = &lot;
+    for (BlockKept& kept : take(first, end)) slot.blocks.push_back(std::move(kept));
+    first = end;
+  }
+}
+//@end
+
+void Model::allocate(Context& ctx, int slots, Keep keep, const std::vector<base::Bytes>& lots) {
+  SHARDBOOK_CHECK(lots.empty() || (slots == 1 && keep != Keep::inputs && lots.size() == block_units_.size()), "lots are for one micro-batch in flight, whose blocks keep something each");
   const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
   const std::int64_t D = sizes_.width;
   for (int number = 0; number < slots; ++number) {
     Slot& slot = slots_.emplace_back();
-    for (std::size_t block = 0; block <= blocks_.size(); ++block) {
-      slot.x_ND.push_back(allocate_activation(ctx, {R, D}, "x." + std::to_string(block)));
-    }
-    // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
-    for (auto& block : blocks_) {
-      if (keep == Keep::inputs && !kept_once_.empty()) slot.blocks.push_back(kept_once_.front());
-      else slot.blocks.push_back(block->keep(ctx, keep));
-      if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
-    }
+    if (lots.empty()) keep_apart(ctx, slot, keep);
+    else keep_in_lots(ctx, slot, keep, lots);
     if (!stage_.head) continue;
     slot.final_norm_ND = allocate_activation(ctx, {R, D}, "head.norm");
     slot.final_norm = final_norm_->keep(ctx, "head.norm");

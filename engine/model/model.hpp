@@ -47,7 +47,11 @@ class Model {
   std::int64_t scratch_elements(const BatchShape& batch) const;
   // All activations, for `slots` micro-batches in flight. Set-up only. With Keep::inputs recompute must
   // come before a block's backward, with Keep::what_is_dear remake.
-  void allocate(Context& ctx, int slots, Keep keep = Keep::everything);
+  void allocate(Context& ctx, int slots, Keep keep = Keep::everything, const std::vector<base::Bytes>& lots = {});
+  // With `lots`, of so many nominal bytes at least for each unit of blocks: their memory, in which all lies that their blocks keep
+  // from forward until backward, in ctx.activation. When the last of them has gone backward it is free until their next forward.
+  // REQUIRES: one slot, and not Keep::inputs.
+  const std::vector<Tensor>& lots() const { return lots_; }
 
   // Layers in the order of forward: embedding, blocks, head.
   struct Layer {
@@ -80,6 +84,8 @@ class Model {
   };
 
   void join_blocks(const UnitSize& least);
+  void keep_apart(Context& ctx, Slot& slot, Keep keep);
+  void keep_in_lots(Context& ctx, Slot& slot, Keep keep, const std::vector<base::Bytes>& lots);
   enum class What : std::uint8_t { embedding, block, head };
   What what(int layer) const;
   std::size_t block(int layer) const { return static_cast<std::size_t>(layer - (stage_.embedding ? 1 : 0)); }
@@ -102,6 +108,7 @@ class Model {
   std::vector<Slot> slots_;
   BlockWorkspace workspace_;
   std::vector<BlockKept> kept_once_;   // of Keep::inputs: the one that all blocks share
+  std::vector<Tensor> lots_;           // by unit of blocks; or none
   Tensor recomputed_ND_;               // ... and where an output goes that is there already
   Tensor dx_ND_;      // the gradient that goes from block to block
   Tensor dfinal_ND_;  // of the final norm's output

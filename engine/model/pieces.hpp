@@ -23,6 +23,7 @@
 #include "engine/device/device.hpp"
 #include "engine/kernels/embedding.hpp"
 #include "engine/model/parameter.hpp"
+#include "engine/tensor/lot.hpp"
 
 namespace shardbook::model {
 
@@ -57,6 +58,7 @@ struct Context {
   Tensor scratch;          // f32, for reductions in two stages; one op at a time uses it
   TokenCut cut = {};
   Draw draw = {};          // of the step and micro-batch that is being computed
+  tensor::Lot* lot = nullptr;   // set-up: where activations lie side by side; null: each has memory of its own
   // The tokens whose rows are here between the linears. In shapes there are R of them.
   shard::Interval rows() const { return shard::part_of(batch.tokens(), cut.parts, cut.part); }
 };
@@ -74,7 +76,7 @@ struct Kept {
   std::vector<Tensor> tensors;
 };
 
-// Makes a tensor that lives as long as the model, at set-up.
+// Makes a tensor that lives as long as the model, at set-up; of a lot that only counts, none that exists.
 Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name);
 Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name);  // f32
 

@@ -32,6 +32,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
   shapes.reduce = base::size_of(choices.store.reduce);
   shapes.keeps_copy = choices.store.keeps_copy;
+  shapes.lends = choices.store.lends;
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
   shapes.dp = config.dp;
@@ -80,6 +81,7 @@ Held held_as(const program::BufferInfo& buffer) {
       return ends(".master") ? Held::masters : Held::moments;
     case MemoryKind::activation:
       if (begins("x.")) return Held::layer_inputs;
+      if (of_block && ends(".kept")) return Held::lent;
       if (of_block) return name.find(".attention.") != name.npos ? Held::attention_kept : Held::block_kept;
       if (begins("loss.")) return Held::loss;
       if (name == "workspace.dx" || name == "workspace.dfinal_norm" || name == "workspace.recomputed") return Held::between_layers;

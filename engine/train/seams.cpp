@@ -57,6 +57,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          c.gathers.backward = v == "pre" ? fsdp::Ahead{ahead, 0} : v == "post" ? fsdp::Ahead{0, ahead} : fsdp::Ahead{0, 0};
        }},
       {"fsdp.blocks_a_unit", [](Choices& c, const std::string& v) { c.unit.blocks = number_in(v); }},
+      {"fsdp.gradient_memory", [](Choices& c, const std::string& v) { c.store.lends = v == "lent"; }},
       {"fsdp.limit_all_gathers", [](Choices& c, const std::string& v) { c.limit = number_in(v); }},
       {"fsdp.min_num_params", [](Choices& c, const std::string& v) { c.unit.numbers = std::int64_t{1'000'000} * number_in(v); }},
       {"fsdp.offload",

@@ -231,7 +231,12 @@ void Trainer::allocate_activations(base::DType activation) {
   first_ = std::find_if(actions.begin(), actions.end(), [&](const plan::Action& action) { return action.kind == Kind::forward && action.layer == head; })->micro_batch;
   const auto has = [&](Kind kind) { return std::any_of(actions.begin(), actions.end(), [kind](const plan::Action& action) { return action.kind == kind; }); };
   const model::Keep keep = has(Kind::recompute) ? model::Keep::inputs : has(Kind::remake) ? model::Keep::what_is_dear : model::Keep::everything;
-  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), keep);
+  const std::vector<base::Bytes> lots = parameters_->wants_lots();
+  if (!lots.empty() && keep == model::Keep::inputs) {
+    throw base::Failure("this order computes blocks again from their inputs, so they keep nothing whose memory gradients could be lent: leave out --set fsdp.gradient_memory=lent, or the recomputation");
+  }
+  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), keep, lots);
+  parameters_->lend(model_->lots());
 }
 
 void Trainer::make_scalars() {
