@@ -126,10 +126,12 @@ void Model::keep_in_lots(Context& ctx, Slot& slot, Keep keep, const std::vector<
 }
 //@end
 
-void Model::allocate(Context& ctx, int slots, Keep keep, const std::vector<base::Bytes>& lots) {
+void Model::allocate(Context& ctx, int slots, const Memory& memory) {
+  const auto& [keep, lots, loss_chunks] = memory;
   SHARDBOOK_CHECK(lots.empty() || (slots == 1 && keep != Keep::inputs && lots.size() == block_units_.size()), "lots are for one micro-batch in flight, whose blocks keep something each");
   const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
-  const std::int64_t D = sizes_.width;
+  const std::int64_t D = sizes_.width, scored = (N + loss_chunks - 1) / loss_chunks;   // tokens whose logits are there at once
+  SHARDBOOK_CHECK(loss_chunks == 1 || R == N, "the loss of rows that are cut over ranks is taken at once");
   for (int number = 0; number < slots; ++number) {
     Slot& slot = slots_.emplace_back();
     if (lots.empty()) keep_apart(ctx, slot, keep);
@@ -137,10 +139,12 @@ void Model::allocate(Context& ctx, int slots, Keep keep, const std::vector<base:
     if (!stage_.head) continue;
     slot.final_norm_ND = allocate_activation(ctx, {R, D}, "head.norm");
     slot.final_norm = final_norm_->keep(ctx, "head.norm");
-    slot.logit_NV = allocate_activation(ctx, {N, head_->outputs()}, "logits");
+    // Of chunks one is there at a time, whoever's it is
+    slot.logit_NV = number > 0 && loss_chunks > 1 ? slots_.front().logit_NV : allocate_activation(ctx, {scored, head_->outputs()}, "logits");
   }
+  loss_chunks_ = loss_chunks;
   if (stage_.head) {
-    loss_->allocate(ctx);
+    loss_->allocate(ctx, scored);
     head_->allocate(ctx);
     dfinal_ND_ = allocate_activation(ctx, {R, D}, "workspace.dfinal_norm");
   }
@@ -173,7 +177,7 @@ Model::What Model::what(int layer) const {
 }
 
 //@ model.forward: Forward of one layer of one micro-batch.
-void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number, float scale, const Tensor& loss, bool accumulate) {
+void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number, const Score& score) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   switch (what(layer)) {
     case What::embedding:
@@ -188,22 +192,43 @@ void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number
     }
     case What::head:
       final_norm_->forward(ctx, slot.x_ND.back(), slot.final_norm_ND, slot.final_norm);
+      if (loss_chunks_ > 1) break;
       head_->forward(ctx, slot.final_norm_ND, slot.logit_NV);
-      loss_->forward_backward(ctx, slot.logit_NV, batch, scale, loss, accumulate);
+      loss_->forward_backward(ctx, slot.logit_NV, batch, score.scale, score.loss, score.accumulate);
       break;
   }
 }
 //@end
 
+//@ model.loss.chunks: Logits of some tokens, their loss, and all that becomes of their gradient, before those of the next.
+void Model::head_in_chunks(Context& ctx, Slot& slot, const Batch& batch, const Score& score) {
+  for (int chunk = 0; chunk < loss_chunks_; ++chunk) {
+    const auto [begin, end] = shard::part_of(ctx.batch.tokens(), loss_chunks_, chunk);
+    if (begin == end) continue;
+    const Tensor x_nD = slot.final_norm_ND.rows(begin, end), logit_nV = slot.logit_NV.rows(0, end - begin);
+    const Batch tokens{batch.token_N.rows(begin, end), batch.target_N.rows(begin, end), {}};
+    head_->forward(ctx, x_nD, logit_nV);
+    loss_->forward_backward(ctx, logit_nV, tokens, score.scale, score.loss, score.accumulate || begin > 0);
+    head_->input_gradient(ctx, logit_nV, dfinal_ND_.rows(begin, end));
+    head_->weight_gradient(ctx, x_nD, logit_nV);
+    head_->await_input_gradient(ctx);
+  }
+}
+//@end
+
 //@ model.backward: Backward of one layer; the gradient goes from layer to layer in one tensor.
-void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_number) {
+void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_number, const Score& score) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   switch (what(layer)) {
     case What::head:
-      head_->begin_backward(ctx, slot.final_norm_ND);
-      head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
-      head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
-      head_->await_input_gradient(ctx);
+      if (loss_chunks_ > 1) {
+        head_in_chunks(ctx, slot, batch, score);
+      } else {
+        head_->begin_backward(ctx, slot.final_norm_ND);
+        head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
+        head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
+        head_->await_input_gradient(ctx);
+      }
       final_norm_->weight_gradient(ctx, dfinal_ND_, slot.x_ND.back(), slot.final_norm);
       final_norm_->input_gradient(ctx, dfinal_ND_, slot.x_ND.back(), Tensor{}, dx_ND_, slot.final_norm);
       break;

@@ -203,8 +203,8 @@ class TokenEmbedding {
 class Loss {
  public:
   virtual ~Loss() = default;
-  virtual void allocate(Context& ctx) = 0;
-  // logit_NV ← d loss / d logit, in place. loss[0] (+)= Σ over this micro-batch's tokens · scale.
+  virtual void allocate(Context& ctx, std::int64_t tokens) = 0;   // that are handed over at once, at most
+  // logit_NV ← d loss / d logit, in place. loss[0] (+)= Σ over these tokens · scale: all of a micro-batch's, or some of them.
   virtual void forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale,
                                 const Tensor& loss, bool accumulate) = 0;
 };

@@ -206,8 +206,9 @@ class Writer {
     if (lends()) lent(R * D * a + of_attention + of_rest);
     holds(Held::attention_kept, kind, kept * (lends() ? logsumexp : of_attention + logsumexp));
     holds(Held::block_kept, kind, kept * (lends() ? statistics : of_rest + statistics));
-    holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + N * V_ * a);
-    holds(Held::loss, kind, 4 * (N * four));
+    const Q scored = s_.loss_chunks == 1 ? N : letter("C", (N.value() + s_.loss_chunks - 1) / s_.loss_chunks, text("tokens whose logits are there at once: N / ", s_.loss_chunks));
+    holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + scored * V_ * a);
+    holds(Held::loss, kind, 4 * (scored * four));
     // Between kernels, shared by all blocks
     holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear

@@ -45,6 +45,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
   shapes.recompute = choices.recompute;
   shapes.remake = choices.remake;
+  shapes.loss_chunks = choices.loss_chunks;
   shapes.recompute_attention = choices.recompute_attention;
   shapes.fused = !choices.gradients_apart;
   shapes.states_on_host = choices.store.on_host >= optimizer::OnHost::states;

@@ -79,6 +79,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        [](Choices& c, const std::string& v) {
          if (v == "alike") c.mistakes.model.push_back(forget_places);
        }},
+      {"loss.chunks", [](Choices& c, const std::string& v) { c.loss_chunks = number_in(v); }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},

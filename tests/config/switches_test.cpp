@@ -18,7 +18,7 @@ class Rows : public testing::TestWithParam<Switch> {};
 
 TEST_P(Rows, NameTheLinesOfTheirOriginals) {
   for (const Original& original : GetParam().originals) {
-    EXPECT_TRUE(original.repository == "pytorch/pytorch" || original.repository == "NVIDIA/Megatron-LM") << original.repository;
+    EXPECT_TRUE(original.repository == "pytorch/pytorch" || original.repository == "NVIDIA/Megatron-LM" || original.repository == "pytorch/torchtitan") << original.repository;
     // A whole hash: a branch moves, and a short hash may one day mean two commits
     EXPECT_EQ(original.commit.size(), 40u) << original.commit;
     EXPECT_EQ(original.commit.find_first_not_of("0123456789abcdef"), std::string::npos) << original.commit;

@@ -149,7 +149,7 @@ TEST(Memory, OfDropoutIsNone) {
 // Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter", "fsdp.offload=optimizer", "fsdp.parameter_copy=made"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter", "fsdp.offload=optimizer", "fsdp.parameter_copy=made", "loss.chunks=3"}) {
     for (int dp : {1, 2}) {
       for (const char* units : {"1", "2", "3", "4", "100"}) {   // of 4 blocks: 3, and the one that is left
         config::RunConfig config = small_config(1, 2, dp);
@@ -163,6 +163,39 @@ TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
       }
     }
   }
+}
+
+// Of each unit of blocks the larger of what they keep and the shard of their gradient: so with short sequences, and with long ones.
+TEST(Memory, OfLentMemoryIsWhatTheFormulasSay) {
+  int larger[2] = {};   // by whether the gradient is
+  for (const config::RunConfig& model : models()) {
+    for (const char* recompute : {"none", "cheap", "selective"}) {
+      if (model.attention == config::AttentionKind::flash && *recompute == 's') continue;
+      for (const char* units : {"1", "2"}) {
+        for (int sequences : {1, 16}) {
+          for (bool cut : {false, true}) {
+            config::RunConfig config = cut_over(model, zero_3, cut ? 2 : 1, 2, 1);
+            config.sequences = 2 * sequences;
+            config.model.layers = 3;
+            if (cut) config = with_tokens_cut(config);
+            ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
+            ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", units)));
+            const auto own = train::planned(config, mesh_of(config), 1);
+            ASSERT_TRUE(config::set_switch(config, "fsdp.gradient_memory=lent"));
+            const auto lent = train::planned(config, mesh_of(config), 1);
+            ASSERT_TRUE(own && lent);
+            EXPECT_EQ(lines_of(lent.value().holding), lent.value().laid_out) << recompute << ", units of " << units << ", " << sequences << " sequences";
+            EXPECT_EQ(lines_of(lent.value().holding), set_up_on_host(config).held);
+            EXPECT_LT(lent.value().holding.all(), own.value().holding.all());
+            const auto held = [](const auto& planned, plan::Held line) { return planned.value().laid_out.contains(line) ? planned.value().laid_out.at(line) : 0; };
+            ++larger[held(lent, plan::Held::lent) == held(own, plan::Held::gradient_sums) - held(lent, plan::Held::gradient_sums)];
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(larger[0], 5);
+  EXPECT_GT(larger[1], 5);
 }
 
 TEST(Memory, OfPartsThatAreKeptIsWhatTheFormulasSay) {
