@@ -67,7 +67,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
  private:
   shard::Placement placement_over_data() const;
   void allocate_shards(std::uint64_t seed);
-  void make_slots(const plan::Slots& slots);
+  void make_slots(const plan::Slots& slots, bool ends_in_turn);
   GatherSlot make_gather_slot(std::int64_t elements, const std::string& name);
   GradientSlot make_gradient_slot(std::int64_t elements, const std::string& name);
 

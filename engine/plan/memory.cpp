@@ -119,10 +119,12 @@ class Writer {
     blocks_a_unit_ = g;
     full_units_ = equal;
     blocks_left_ = left;
+    P_end_ = P_ends_;
     Q all = P_blocks_ + P_ends_;
     if (!s_.tied) {
       const Q P_head = padded("P_head", V * D + norm, 1, of_head);
       all = all + P_head;
+      P_end_ = most(P_ends_, P_head);
       P_ends_ = P_ends_ + P_head;
     }
     tensors_ = s_.layers * static_cast<std::int64_t>(of_block.size()) + static_cast<std::int64_t>(of_ends.size() + (s_.tied ? 0 : of_head.size()));
@@ -158,7 +160,7 @@ class Writer {
       // One is made while another is reduced; or all wait for the last micro-batch
       const Q whole = several && !s_.reduce_each ? units_ : least(2, units_);
       holds(Held::block_gradients, MemoryKind::gradient, whole * P_unit_ * four);
-      holds(Held::end_gradients, MemoryKind::gradient, P_ends_ * four);
+      holds(Held::end_gradients, MemoryKind::gradient, (lends() ? P_end_ : P_ends_) * four);   // where memory is lent, one after the other in one place
       // Rounded to cross in fewer bytes; the sum comes back as it crossed, beside the shard that it is written or added to
       const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
       if (rounds) holds(Held::rounded_gradient, MemoryKind::gradient, largest_ * bytes(s_.reduce));
@@ -255,7 +257,7 @@ class Writer {
   bool lends() const { return s_.lends && !alone(); }
   bool alone() const { return s_.fsdp == 1 && !s_.shards_on_host; }   // has each unit whole anyway
 
-  Q blocks_a_unit_{1}, full_units_{0}, P_last_{0};
+  Q P_end_{0}, blocks_a_unit_{1}, full_units_{0}, P_last_{0};
   std::int64_t blocks_left_ = 0;
   Q units_{0}, P_unit_{0}, P_blocks_{0}, P_ends_{0}, P_{0}, largest_{0}, largest_unit_{0}, Y_{0};
   std::int64_t statistics_ = 2, tensors_ = 0;
