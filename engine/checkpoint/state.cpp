@@ -121,7 +121,7 @@ Status State::restore(const Manifest& manifest, const std::string& folder) {
       if (use_.on_host) std::memcpy(to.data, copy_of(shard, kind), static_cast<std::size_t>(to.storage_bytes()));
       else device_.upload(compute_, "upload_state", copy_of(shard, kind), tensor::memory_of(to));
     }
-    kernels::cast(compute_, shards_[shard].master, shards_[shard].parameter);
+    if (shards_[shard].parameter.exists()) kernels::cast(compute_, shards_[shard].master, shards_[shard].parameter);
   }
   device_.synchronize();
   return Done{};

@@ -22,6 +22,9 @@ Original in_megatron(std::string path, int first, int last, std::string what) {
   return {megatron, megatron_commit, "megatron/core/" + std::move(path), first, last, std::move(what)};
 }
 
+// A trial by what a rank sets aside.
+Trial of_memory(std::string options, std::string value, double percent) { return {std::move(options), std::move(value), percent, false, true}; }
+
 std::vector<Switch> make_table() {
   std::vector<Switch> table;
   auto row = [&table](Switch made) { table.push_back(std::move(made)); };
@@ -44,14 +47,17 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16 --micro-batches 4 --set accumulate.reduce=last", "apart", 5},
        .still = {"--model gpt-124m --dp 2 --sequences 256 --micro-batches 2", "apart", 0.5}});
 
-  row({.key = "activations.recompute", .values = {"none", "selective", "full"}, .default_value = "none",
-       .sentence = "What a block computes again in its backward: nothing, attention's probabilities (the square of positions, from q and k), or all, from its input.",
+  row({.key = "activations.recompute", .values = {"none", "cheap", "selective", "full"}, .default_value = "none",
+       .sentence = "What a block computes again in its backward: nothing, what costs no matmul (outputs of norms and of the activation), attention's probabilities (the square of positions, from q and k), or all, from its input.",
        // With fused attention there is no square to save
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {}, .excludes = {"selective: attention = flash", "selective: attention = cudnn"},
        .originals = {in_megatron("transformer/attention.py", 446, 497, "_checkpointed_attention_forward (selective)"),
                      in_megatron("transformer/transformer_config.py", 1983, 1989, "core_attn of fused attention needs no recompute"),
-                     in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction")},
-       .megatron = "--recompute-granularity selective; --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint, round core attention or round a block", .note = "06_memory#recompute",
+                     in_megatron("tensor_parallel/random.py", 591, 672, "CheckpointFunction"),
+                     in_megatron("tensor_parallel/random.py", 848, 860, "CheckpointWithoutOutput: an output that its readers have saved is dropped, and made again (cheap)"),
+                     in_megatron("transformer/transformer_config.py", 560, 582, "recompute_modules: layernorm, moe_act (cheap), core_attn (selective)"),
+                     {pytorch, "00a1abb4ef74f047662e57678240bbe3dfe46ef0", "torch/_functorch/config.py", 69, 86, "ban_recompute_...: what torch.compile makes again unasked, pointwise ops that fuse into backward (cheap)"}},
+       .megatron = "--recompute-granularity selective, with --recompute-modules layernorm, moe_act or core_attn; --recompute-granularity full --recompute-method uniform --recompute-num-layers 1", .pytorch = "torch.utils.checkpoint.checkpoint, round core attention or round a block; torch.compile makes pointwise ops again", .note = "06_memory#recompute",
        .moves = {"--model gpt-124m --fsdp 8 --sequences 64", "full", 20},
        // Where gathers take all the time, the small square of a short sequence hides behind them. A second forward of all does
        // not: 0.54 % is the least that was found (gpt-6.9b, --fsdp 2, 64 tokens), for it delays the last of them
@@ -124,6 +130,15 @@ std::vector<Switch> make_table() {
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
 
+  row({.key = "fsdp.gradient_memory", .values = {"own", "lent"}, .default_value = "own",
+       .sentence = "Whether the sums of blocks' gradients have memory of their own, or take that of activations which a block's backward was the last to read, free until the next step; and whether the whole gradients of embedding and head have a place each, or one in turn.",
+       // The numbers of a lot are of two types, and what checks them must know which
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 1", "dp = 1", "micro-batches = 1"}, .excludes = {"activations.recompute = full", "fsdp.offload = parameters", "check-finite = true"},
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 453, 547, "reduce_output: allocated in foreach_reduce, when activations have been freed; the shard's gradient is a view of it")},
+       .megatron = "", .pytorch = "optimizer.zero_grad(set_to_none=True), the default: gradients are made in backward, out of what the allocator got back from activations (lent)", .note = "06_memory#lent",
+       .moves = of_memory("--model gpt-1.3b --fsdp 2 --sequences 16 --attention flash", "lent", 9),
+       .still = of_memory("--model gpt-124m --fsdp 64 --sequences 512", "lent", 0.5)});
+
   row({.key = "fsdp.limit_all_gathers", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many freed units may still be in use on the GPU before the host waits for one of them; 0: the host never waits.",
        .promise = Promise::same_bits, .seam = Seam::plan, .needs = {"fsdp > 1", "reshard = true"}, .excludes = {},
@@ -156,6 +171,14 @@ std::vector<Switch> make_table() {
        .megatron = "--optimizer-cpu-offload --optimizer-offload-fraction 1.0 --overlap-cpu-optimizer-d2h-h2d", .pytorch = "parameters: fully_shard(module, offload_policy=CPUOffloadPolicy(pin_memory=True)); FullyShardedDataParallel(cpu_offload=CPUOffload(offload_params=True))", .note = "06_memory#offload",
        .moves = {"--model gpt-1.3b --fsdp 2 --sequences 16", "optimizer", 100},
        .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "optimizer", 0.5}});
+
+  row({.key = "fsdp.parameter_copy", .values = {"kept", "made"}, .default_value = "kept",
+       .sentence = "Whether a rank keeps, beside the fp32 masters of its shard, the copy in bf16 that gathers send, or makes it for each gather, in its own place of what is gathered.",
+       .promise = Promise::same_bits, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {"fsdp.offload = optimizer", "fsdp.offload = parameters"},
+       .originals = {in_pytorch("distributed/fsdp/_fully_shard/_fsdp_collectives.py", 92, 116, "all_gather_copy_in_cuda: shards are copied, and so rounded, into their place in what is gathered")},
+       .megatron = "", .pytorch = "fully_shard(module, mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)), always (made)", .note = "06_memory#copy",
+       .moves = of_memory("--model gpt-6.9b --fsdp 2 --sequences 4 --attention flash", "made", 8),
+       .still = of_memory("--model gpt-124m --fsdp 64 --sequences 512", "made", 0.5)});
 
   row({.key = "fsdp.prefetch", .least = 0, .most = 64, .default_value = "1", .option = "prefetch",
        .sentence = "How many units ahead of their use are gathered.",
@@ -247,6 +270,14 @@ std::vector<Switch> make_table() {
        .sentence = "A planted mistake: each rank draws its slice of a cut parameter as if it were the first, so that all slices are alike.",
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "loss.chunks", .least = 1, .most = 1024, .default_value = "1",
+       .sentence = "In how many runs of tokens the logits are made. From 2 on they are never there as a whole: each run's logits, its loss and their gradients are made in the head's backward, in one place after the other.",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {"tensor_parallel.sequence = cut"},
+       .originals = {{"pytorch/torchtitan", "00a388d9733c8325b3b872c2159831e8fb616507", "torchtitan/components/loss.py", 500, 545, "ChunkedLossWrapper: for each chunk lm_head, loss and backward; the gradient of the head's input is put together"}},
+       .megatron = "", .pytorch = "torchtitan: ChunkedLossWrapper(num_chunks=8)", .note = "06_memory#chunks",
+       .moves = of_memory("--model gpt-124m --fsdp 8 --sequences 64 --attention flash", "8", 15),
+       .still = of_memory("--model gpt-6.9b --tp 8 --sequences 1 --micro-batches 1 --attention flash", "8", 0.5)});
 
   row({.key = "loss.divisor", .values = {"all_tokens", "own_tokens"}, .default_value = "all_tokens",
        .sentence = "A planted mistake: each rank divides its loss by its own tokens, and the sum over ranks is taken for the mean.",

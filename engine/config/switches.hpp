@@ -49,11 +49,13 @@ enum class Seam {
 const char* name_of(Seam seam);
 
 // A configuration to try it on: options of `train --device meta`, unless it says that it was measured, and the value to compare with the default.
+// Of some rows memory is what they are for: then options are those of `plan`.
 struct Trial {
   std::string options;     // "--model gpt-1.3b --fsdp 4 --sequences 32"
   std::string value;
   double percent = 0;      // the step changes by at least (moves) or by less than (still) so many percent
   bool measured = false;   // with `train --device cuda`, on 2 H200s (experiments/switches): no model has it
+  bool memory = false;     // not the step changes, but what a rank sets aside on its device
 };
 
 struct Switch {

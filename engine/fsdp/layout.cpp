@@ -4,12 +4,30 @@
 #include <set>
 
 #include "engine/fsdp/parameters.hpp"
+#include "engine/tensor/lot.hpp"
 
 namespace shardbook::fsdp {
 
 using program::MemoryKind;
 
 namespace {
+
+// Whether gradients of ends, which have buffers of their own, are never whole at once in a finished plan.
+bool take_turns(const plan::Plan& plan, const std::vector<plan::Unit>& units) {
+  int whole = -1;
+  for (const plan::Action& action : plan.actions) {
+    if (action.kind != plan::Kind::backward && action.kind != plan::Kind::reduce) continue;
+    const plan::Unit& unit = units[static_cast<std::size_t>(action.unit)];
+    if (unit.shares_gradient) continue;
+    if (action.kind == plan::Kind::reduce) {
+      if (whole == action.unit && plan::empties(unit, action.axis)) whole = -1;
+      continue;
+    }
+    if (whole >= 0 && whole != action.unit) return false;
+    whole = action.unit;
+  }
+  return true;
+}
 
 // A part's name is a literal, for programs outlive their rank; this one stays as long.
 const char* part_of(const model::Unit& unit) {
@@ -97,7 +115,7 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
   }
   // One is enough: what writes it and what reads it is on one stream
   if (rounds()) rounded_ = tensor::allocate(device_, {largest_shard * group_.size()}, config_.reduce, MemoryKind::gradient, "fsdp.gradient_rounded");
-  make_slots(slots);
+  make_slots(slots, config_.lends && !alone() && take_turns(plan, known));
   if (on_host()) host_->set_up(slots, units_, config_.parameter, several);
 }
 
@@ -124,14 +142,33 @@ void ShardedParameters::allocate_shards(std::uint64_t seed) {
       using optimizer::OnHost;
       state.on_host = config_.on_host;
       state.master = make(OnHost::states, base::DType::f32, MemoryKind::optimizer, ".master");
-      state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape) : make(OnHost::everything, base::DType::f32, MemoryKind::gradient, ".gradient_shard");
-      state.parameter = make(OnHost::everything, config_.parameter, MemoryKind::parameter, ".parameter_shard");
+      if (!lends(unit)) state.gradient = config_.replicas > 1 ? gradients_.slice(begin, shape) : make(OnHost::everything, base::DType::f32, MemoryKind::gradient, ".gradient_shard");
+      if (keeps_copy()) state.parameter = make(OnHost::everything, config_.parameter, MemoryKind::parameter, ".parameter_shard");
       if (on_host()) state.updated = device_.create_event(name + ".updated");
       initialize(compute_, unit, state, seed);
       begin += shape[0];
     }
   }
 }
+
+std::vector<base::Bytes> ShardedParameters::wants_lots() const {
+  std::vector<base::Bytes> wanted;
+  for (const ShardedUnit& unit : units_) {
+    if (lends(unit)) wanted.push_back(unit.shard_elements() * base::size_of(base::DType::f32));
+  }
+  return wanted;
+}
+
+//@ fsdp.lend: The shard of a block's gradient is made where that lay which its backward has just read.
+void ShardedParameters::lend(const std::vector<Tensor>& lots) {
+  std::size_t next = 0;
+  for (const ShardedUnit& unit : units_) {
+    if (!lends(unit)) continue;
+    const Tensor shard = tensor::seen_as(device_, lots[next++], base::DType::f32);
+    for (const Flat& flat : unit.flats) shards_[flat.state].gradient = flat.part_in(shard, group_.size());
+  }
+}
+//@end
 
 GatherSlot ShardedParameters::make_gather_slot(std::int64_t elements, const std::string& name) {
   GatherSlot slot;
@@ -150,7 +187,7 @@ GradientSlot ShardedParameters::make_gradient_slot(std::int64_t elements, const 
 }
 
 //@ fsdp.slots: As many shared slots as the plan needs; what is resident, and what is no block, has its own.
-void ShardedParameters::make_slots(const plan::Slots& slots) {
+void ShardedParameters::make_slots(const plan::Slots& slots, bool ends_in_turn) {
   // Shared slots: blocks use them in turn
   std::int64_t largest = 0;
   for (const ShardedUnit& unit : units_) {
@@ -159,7 +196,13 @@ void ShardedParameters::make_slots(const plan::Slots& slots) {
   for (int slot = 0; slot < slots.gathered; ++slot) gather_slots_.push_back(make_gather_slot(largest, "fsdp.gathered." + std::to_string(slot)));
   for (int slot = 0; slot < slots.gradient; ++slot) gradient_slots_.push_back(make_gradient_slot(largest, "fsdp.gradient." + std::to_string(slot)));
 
-  // Own slots
+  // Own slots; or one for both ends
+  std::shared_ptr<GradientSlot> in_turn;
+  std::int64_t largest_end = 0;
+  for (const ShardedUnit& unit : units_) {
+    if (!unit.of_block) largest_end = std::max(largest_end, unit.padded());
+  }
+  if (ends_in_turn) in_turn = std::make_shared<GradientSlot>(make_gradient_slot(largest_end, "ends.gradient"));
   for (ShardedUnit& unit : units_) {
     const optimizer::ShardState& state = shards_[unit.flats.front().state];   // of a rank alone, the only one
     if (alone()) {
@@ -173,11 +216,14 @@ void ShardedParameters::make_slots(const plan::Slots& slots) {
       unit.kept_there = device_.create_event(unit.unit->name + ".kept");
     }
     if (gradient_in_place()) {
-      unit.own_gradient_slot = std::make_unique<GradientSlot>();
+      unit.own_gradient_slot = std::make_shared<GradientSlot>();
       unit.own_gradient_slot->full = state.gradient;
       if (config_.replicas > 1) unit.own_gradient_slot->complete = device_.create_event(unit.unit->name + ".gradient.complete");
+    } else if (!unit.of_block && ends_in_turn) {
+      unit.own_gradient_slot = in_turn;
+      unit.gaps = gaps_of(unit);   // where the other has numbers
     } else if (!unit.of_block) {
-      unit.own_gradient_slot = std::make_unique<GradientSlot>(make_gradient_slot(unit.padded(), unit.unit->name + ".gradient"));
+      unit.own_gradient_slot = std::make_shared<GradientSlot>(make_gradient_slot(unit.padded(), unit.unit->name + ".gradient"));
     }
   }
 }

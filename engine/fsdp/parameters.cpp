@@ -61,9 +61,19 @@ void ShardedParameters::gather(ShardedUnit& unit, const Action& action) {
     for (const Flat& flat : unit.flats) group_.all_gather(stream_, host_->shard(unit, flat, action.shard_slot), flat.in(unit.slot->full));
     host_->left(stream_, action.shard_slot);
   } else {
-    for (const Flat& flat : unit.flats) group_.all_gather(stream_, shards_[flat.state].parameter, flat.in(unit.slot->full));
+    for (const Flat& flat : unit.flats) group_.all_gather(stream_, my_part(unit, flat), flat.in(unit.slot->full));
   }
   device_.record(stream_, unit.slot->gathered);
+}
+//@end
+
+//@ fsdp.my_part: What this rank gives to a gather: a copy that it keeps, or one that it makes where it will be of the whole.
+Tensor ShardedParameters::my_part(ShardedUnit& unit, const Flat& flat) {
+  const optimizer::ShardState& state = shards_[flat.state];
+  if (keeps_copy()) return state.parameter;
+  const Tensor mine = flat.in(unit.slot->full).slice(state.flat.begin, state.master.shape);
+  kernels::cast(stream_, state.master, mine);
+  return mine;
 }
 //@end
 

@@ -30,6 +30,8 @@ struct StoreConfig {
   int replicas = 1;          // ranks of other fsdp groups that hold the same shard: gradients are summed over them, too
   int micro_batches = 1;     // of a step
   base::DType parameter = base::DType::bf16;  // nominal type that parameters are gathered and computed in
+  bool lends = false;        // shards of blocks' gradients have no memory of their own: they are lent it (lend)
+  bool keeps_copy = true;    // of its shard a rank keeps what it computes with; else each gather makes it from the masters
   base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
   optimizer::OnHost on_host = optimizer::OnHost::nothing;   // what of the shards lies in host memory
 };
@@ -46,6 +48,11 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   // Set-up: allocates shards and slots, and draws this rank's parameters. `plan` is the one to be carried out.
   void set_up(const plan::Plan& plan, const plan::Slots& slots, std::uint64_t seed);
 
+  // Set-up, where config.lends: how many nominal bytes the shard of each unit of blocks' gradient takes, in the order of forward;
+  // and memory that is free from a unit's reduction to the update, for each. Nothing where gradients have their own.
+  std::vector<base::Bytes> wants_lots() const;
+  void lend(const std::vector<Tensor>& lots);
+
   std::vector<optimizer::ShardState>& shards() override { return shards_; }
   Tensor gradients(int unit, int units) const override;
   std::vector<Tensor> summands(int unit, std::string_view axis) const override;
@@ -60,7 +67,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
  private:
   shard::Placement placement_over_data() const;
   void allocate_shards(std::uint64_t seed);
-  void make_slots(const plan::Slots& slots);
+  void make_slots(const plan::Slots& slots, bool ends_in_turn);
   GatherSlot make_gather_slot(std::int64_t elements, const std::string& name);
   GradientSlot make_gradient_slot(std::int64_t elements, const std::string& name);
 
@@ -69,11 +76,14 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   bool alone() const { return group_.size() == 1 && !on_host(); }
   // A rank alone, or with replicas only, makes its gradient where the optimizer reads it.
   bool gradient_in_place() const { return alone() && (config_.replicas > 1 || config_.micro_batches == 1); }
+  bool lends(const ShardedUnit& unit) const { return config_.lends && unit.of_block && !alone(); }
+  bool keeps_copy() const { return config_.keeps_copy || alone(); }
   // Gradients are rounded before their reduce-scatter, and the sum is widened after it. Alone nothing crosses a network.
   bool rounds() const { return !alone() && config_.reduce != base::DType::f32; }
   ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
 
   void gather(ShardedUnit& unit, const plan::Action& action);
+  Tensor my_part(ShardedUnit& unit, const Flat& flat);
   void take_whole(ShardedUnit& unit, int slot);
   void keep(ShardedUnit& unit);
   void release(ShardedUnit& unit);

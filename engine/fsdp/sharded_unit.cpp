@@ -108,7 +108,7 @@ void initialize(device::Lane lane, const ShardedUnit& unit, const optimizer::Sha
       if (parameter->name == name) draw(lane, *parameter, piece.elements, to, seed);
     }
   }
-  kernels::cast(lane, state.master, state.parameter);
+  if (state.parameter.exists()) kernels::cast(lane, state.master, state.parameter);
 }
 
 }  // namespace shardbook::fsdp

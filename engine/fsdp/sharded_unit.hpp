@@ -62,7 +62,7 @@ struct ShardedUnit {
   GradientSlot* reduced_in = nullptr;     // where its gradient was when it was reduced last
   bool once = false;                      // its gradient is reduced once a step
   bool summed = false;                    // the shard of the gradient holds a sum of this step, where it lies
-  std::unique_ptr<GradientSlot> own_gradient_slot;
+  std::shared_ptr<GradientSlot> own_gradient_slot;   // of its own, or of an end that takes turns with the other
 
   // Where no parameter lies in the whole, if its memory is used by units that are laid out otherwise: made zero whenever
   // its gradient begins, for a reduction reads it all. Else no one ever writes there.

@@ -56,19 +56,20 @@ Update update_of(const char* op, OpKind kind, const AdamWStep& step, const Tenso
   expect_stat(op, "master", master, elements);
   expect_stat(op, "first_moment", first_moment, elements);
   expect_stat(op, "second_moment", second_moment, elements);
-  expect_elements(op, "parameter", parameter, elements);
+  if (parameter.exists()) expect_elements(op, "parameter", parameter, elements);
   SHARDBOOK_CHECK(step.step >= 1, op, ": steps count from 1, and this one is ", step.step);
 
-  OpDesc desc(op, kind, parameter.nominal);
+  const Tensor& made = parameter.exists() ? parameter : master;
+  OpDesc desc(op, kind, made.nominal);
   desc.flops(15 * elements)
       .reads(gradient.use()).reads(factor.use())
-      .updates(master.use()).updates(first_moment.use()).updates(second_moment.use())
-      .writes(parameter.use());
+      .updates(master.use()).updates(first_moment.use()).updates(second_moment.use());
+  if (parameter.exists()) desc.writes(parameter.use());
   if (factors.exists()) desc.reads(factors.use());
   return {desc, {master.data,    first_moment.data, second_moment.data, gradient.data, parameter.data,
                  factor.data,    shard_begin,       elements,           decay_end,     step.learning_rate,
                  step.beta1,     step.beta2,        step.epsilon,       step.weight_decay, step.step,
-                 parameter.storage, static_cast<const AdamWFactors*>(factors.data)}};
+                 made.storage, static_cast<const AdamWFactors*>(factors.data)}};
 }
 
 }  // namespace

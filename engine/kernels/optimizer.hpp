@@ -37,7 +37,7 @@ struct AdamWStep {
 //   master ← master · (1 − lr · weight_decay)                      where the flat index is < decay_end
 //   m ← β1 m + (1 − β1) g,   v ← β2 v + (1 − β2) g²
 //   master ← master − lr · (m / (1 − β1^step)) / (√(v / (1 − β2^step)) + epsilon)
-//   parameter ← master, rounded to the parameter's type
+//   parameter ← master, rounded to the parameter's type          where there is one
 // `factors`: where there is one, AdamWFactors in memory of the device, which the op reads as it runs; of `step` then only β1, β2
 // and epsilon count.
 void adam_w(Lane lane, const AdamWStep& step, const Tensor& gradient, const Tensor& factor, std::int64_t shard_begin,

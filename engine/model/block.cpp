@@ -38,22 +38,31 @@ Block::Block(const ModelSpec& spec, const Sizes& sizes, int layer)
   adopt(down_->parameters());
 }
 
-BlockKept Block::keep(Context& ctx) {
+BlockKept Block::keep(Context& ctx, Keep what) {
   const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
+  const bool all = what != Keep::what_is_dear;
   BlockKept kept;
-  kept.norm_1_ND = allocate_activation(ctx, {R, width_}, name_ + ".norm_1");
+  if (all) kept.norm_1_ND = allocate_activation(ctx, {R, width_}, name_ + ".norm_1");
   kept.norm_1 = norm_1_->keep(ctx, name_ + ".norm_1");
   kept.attention = attention_->keep(ctx, name_ + ".attention");
   kept.attended_NI = allocate_activation(ctx, {N, projection_->inputs()}, name_ + ".attended");
   kept.residual_ND = allocate_activation(ctx, {R, width_}, name_ + ".residual");
-  kept.norm_2_ND = allocate_activation(ctx, {R, width_}, name_ + ".norm_2");
+  if (all) kept.norm_2_ND = allocate_activation(ctx, {R, width_}, name_ + ".norm_2");
   kept.norm_2 = norm_2_->keep(ctx, name_ + ".norm_2");
   kept.up_NE = allocate_activation(ctx, {N, up_->outputs()}, name_ + ".up");
-  kept.activated_NF = allocate_activation(ctx, {N, down_->inputs()}, name_ + ".activated");
+  if (all) kept.activated_NF = allocate_activation(ctx, {N, down_->inputs()}, name_ + ".activated");
   return kept;
 }
 
-void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace) {
+//@ model.block.lend: What is made again lies where, later in the same backward, a gradient will: nothing reads both.
+void Block::lend(const BlockWorkspace& workspace, BlockKept& kept) const {
+  kept.norm_1_ND = workspace.norm_1_ND;
+  kept.norm_2_ND = workspace.dresidual_ND;
+  kept.activated_NF = workspace.dup_NE.slice(0, workspace.dactivated_NF.shape);
+}
+//@end
+
+void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace, Keep what) {
   const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
   attention_->allocate_workspace(ctx);
   for (Linear* linear : {qkv_.get(), projection_.get(), up_.get(), down_.get()}) linear->allocate(ctx);
@@ -64,6 +73,7 @@ void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace) {
   workspace.dnorm_ND = allocate_activation(ctx, {R, width_}, "workspace.dnorm");
   workspace.dresidual_ND = allocate_activation(ctx, {R, width_}, "workspace.dresidual");
   workspace.dattended_NI = allocate_activation(ctx, {N, projection_->inputs()}, "workspace.dattended");
+  if (what == Keep::what_is_dear) workspace.norm_1_ND = allocate_activation(ctx, {R, width_}, "workspace.norm_1");
 }
 
 namespace {
@@ -92,6 +102,14 @@ void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWork
   activation_->forward(ctx, kept.up_NE, kept.activated_NF);
   down_->forward(ctx, kept.activated_NF, work.branch_ND);
   residual_2_->forward(ctx, kept.residual_ND, work.branch_ND, late_bias(*down_), y_ND);
+}
+//@end
+
+//@ model.block.remake: What costs a pass over memory and no matmul: outputs of both norms and of the activation.
+void Block::remake(Context& ctx, const Tensor& x_ND, BlockKept& kept) {
+  norm_1_->forward(ctx, x_ND, kept.norm_1_ND, kept.norm_1);
+  norm_2_->forward(ctx, kept.residual_ND, kept.norm_2_ND, kept.norm_2);
+  activation_->forward(ctx, kept.up_NE, kept.activated_NF);
 }
 //@end
 

@@ -11,6 +11,13 @@
 
 namespace shardbook::model {
 
+// What of a block stays from its forward until its backward.
+enum class Keep : std::uint8_t {
+  everything,
+  what_is_dear,   // not what a pass over memory makes again: outputs of norms and of the activation
+  inputs,         // nothing but the block's input
+};
+
 // What a block's forward leaves for its backward, for one micro-batch. x is the caller's. Tensors of width D have the
 // rows that are here between the linears (Context::rows), the others those of all tokens.
 struct BlockKept {
@@ -32,6 +39,7 @@ struct BlockWorkspace {
   Tensor dnorm_ND;
   Tensor dresidual_ND;
   Tensor dattended_NI;
+  Tensor norm_1_ND;       // where blocks keep what is dear: what norm_1 made (Block::lend)
 };
 
 class Block {
@@ -39,13 +47,17 @@ class Block {
   Block(const ModelSpec& spec, const Sizes& sizes, int layer);
 
   Unit& unit() { return unit_; }
-  BlockKept keep(Context& ctx);
+  // With Keep::what_is_dear the places of the rest are yet to be lent. With Keep::inputs it is called for one block, and all share that.
+  BlockKept keep(Context& ctx, Keep what);
+  void lend(const BlockWorkspace& workspace, BlockKept& kept) const;
   // The first block allocates what all share.
-  void allocate_workspace(Context& ctx, BlockWorkspace& workspace);
+  void allocate_workspace(Context& ctx, BlockWorkspace& workspace, Keep what);
   void share_workspace(const Block& other) { attention_->share_workspace(*other.attention_); }
 
   // y_ND may not be x_ND.
   void forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& workspace, const Tensor& y_ND);
+  // What forward made and did not keep, with Keep::what_is_dear. backward must come next to it, of all that blocks do.
+  void remake(Context& ctx, const Tensor& x_ND, BlockKept& kept);
   // dx_ND may be dy_ND.
   void backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWorkspace& workspace, const Tensor& dy_ND,
                 const Tensor& dx_ND);

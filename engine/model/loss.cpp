@@ -5,26 +5,27 @@
 
 namespace shardbook::model {
 
-void CrossEntropyPasses::allocate(Context& ctx) {
-  const std::int64_t N = ctx.batch.tokens();
+void CrossEntropyPasses::allocate(Context& ctx, std::int64_t tokens) {
+  const std::int64_t N = tokens;
   row_max_N_ = allocate_statistic(ctx, {N}, "loss.row_max");
   sums_2N_ = allocate_statistic(ctx, {2, N}, "loss.sums");
   loss_N_ = allocate_statistic(ctx, {N}, "loss.per_token");
 }
 
 void CrossEntropyPasses::maximum(Context& ctx, const Tensor& logit_NV) {
-  kernels::cross_entropy_max(ctx.compute, logit_NV, row_max_N_);
+  kernels::cross_entropy_max(ctx.compute, logit_NV, row_max_N(logit_NV));
 }
 
 void CrossEntropyPasses::sums(Context& ctx, const Tensor& logit_NV, const Batch& batch) {
-  kernels::cross_entropy_sums(ctx.compute, logit_NV, row_max_N_, batch.target_N, vocabulary_.begin, sums_2N_);
+  kernels::cross_entropy_sums(ctx.compute, logit_NV, row_max_N(logit_NV), batch.target_N, vocabulary_.begin, sums_2N(logit_NV));
 }
 
 void CrossEntropyPasses::gradient(Context& ctx, const Tensor& logit_NV, const Batch& batch, float scale,
                                   const Tensor& loss, bool accumulate) {
-  kernels::cross_entropy_gradient(ctx.compute, logit_NV, row_max_N_, sums_2N_, batch.target_N,
-                                  vocabulary_.begin, scale, loss_N_);
-  kernels::sum(ctx.compute, loss_N_, scale, loss, accumulate);
+  const Tensor loss_N = loss_N_.slice(0, {logit_NV.shape[0]});
+  kernels::cross_entropy_gradient(ctx.compute, logit_NV, row_max_N(logit_NV), sums_2N(logit_NV), batch.target_N,
+                                  vocabulary_.begin, scale, loss_N);
+  kernels::sum(ctx.compute, loss_N, scale, loss, accumulate);
 }
 
 void CrossEntropy::forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale,

@@ -12,12 +12,13 @@ namespace shardbook::model {
 class CrossEntropyPasses {
  public:
   explicit CrossEntropyPasses(shard::Interval vocabulary) : vocabulary_(vocabulary) {}
-  void allocate(Context& ctx);
+  void allocate(Context& ctx, std::int64_t tokens);
   void maximum(Context& ctx, const Tensor& logit_NV);
   void sums(Context& ctx, const Tensor& logit_NV, const Batch& batch);
   void gradient(Context& ctx, const Tensor& logit_NV, const Batch& batch, float scale, const Tensor& loss, bool accumulate);
-  const Tensor& row_max_N() const { return row_max_N_; }
-  const Tensor& sums_2N() const { return sums_2N_; }
+  // Of the tokens of these logits, which may be fewer than are allocated.
+  Tensor row_max_N(const Tensor& logit_NV) const { return row_max_N_.slice(0, {logit_NV.shape[0]}); }
+  Tensor sums_2N(const Tensor& logit_NV) const { return sums_2N_.slice(0, {2, logit_NV.shape[0]}); }
 
  private:
   shard::Interval vocabulary_;
@@ -27,7 +28,7 @@ class CrossEntropyPasses {
 class CrossEntropy final : public Loss {
  public:
   explicit CrossEntropy(std::int64_t vocabulary) : passes_({0, vocabulary}) {}
-  void allocate(Context& ctx) override { passes_.allocate(ctx); }
+  void allocate(Context& ctx, std::int64_t tokens) override { passes_.allocate(ctx, tokens); }
   void forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale, const Tensor& loss,
                         bool accumulate) override;
 

@@ -8,10 +8,12 @@
 namespace shardbook::model {
 
 Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name) {
+  if (ctx.lot != nullptr) return ctx.lot->take(shape);
   return tensor::allocate(ctx.device, shape, ctx.activation, program::MemoryKind::activation, name);
 }
 
 Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name) {
+  if (ctx.lot != nullptr && ctx.lot->only_counts()) return {};
   return tensor::allocate(ctx.device, shape, base::DType::f32, program::MemoryKind::activation, name);
 }
 
@@ -82,35 +84,78 @@ std::int64_t Model::scratch_elements(const BatchShape& batch) const {
                   kernels::bias_gradient_scratch(batch.tokens(), widest));
 }
 
-void Model::allocate(Context& ctx, int slots, Keep keep) {
+void Model::keep_apart(Context& ctx, Slot& slot, Keep keep) {
+  for (std::size_t block = 0; block <= blocks_.size(); ++block) {
+    slot.x_ND.push_back(allocate_activation(ctx, {ctx.rows().size(), sizes_.width}, "x." + std::to_string(block)));
+  }
+  // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
+  for (auto& block : blocks_) {
+    if (keep == Keep::inputs && !kept_once_.empty()) slot.blocks.push_back(kept_once_.front());
+    else slot.blocks.push_back(block->keep(ctx, keep));
+    if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
+  }
+}
+
+//@ model.lots: What a unit's blocks keep lies side by side, in memory that is large enough for what comes after.
+void Model::keep_in_lots(Context& ctx, Slot& slot, Keep keep, const std::vector<base::Bytes>& lots) {
+  const base::Shape input{ctx.rows().size(), sizes_.width};
+  slot.x_ND.resize(blocks_.size());
+  slot.x_ND.push_back(allocate_activation(ctx, input, "x." + std::to_string(blocks_.size())));
+  Context within = ctx;
+  const auto take = [&](std::size_t first, std::size_t end) {
+    std::vector<BlockKept> kept;
+    for (std::size_t block = first; block < end; ++block) {
+      slot.x_ND[block] = allocate_activation(within, input, "x." + std::to_string(block));
+      kept.push_back(blocks_[block]->keep(within, keep));
+    }
+    return kept;
+  };
+  std::size_t first = 0;
+  for (std::size_t unit = 0; unit < block_units_.size(); ++unit) {
+    const std::size_t end = first + static_cast<std::size_t>(block_units_[unit].blocks);
+    tensor::Lot needed;
+    within.lot = &needed;
+    take(first, end);
+    const std::int64_t least = lots[unit] / base::size_of(ctx.activation);
+    lots_.push_back(allocate_activation(ctx, {std::max(needed.taken(), least)}, block_units_[unit].name + ".kept"));
+    tensor::Lot lot(lots_.back());
+    within.lot = &lot;
+    for (BlockKept& kept : take(first, end)) slot.blocks.push_back(std::move(kept));
+    first = end;
+  }
+}
+//@end
+
+void Model::allocate(Context& ctx, int slots, const Memory& memory) {
+  const auto& [keep, lots, loss_chunks] = memory;
+  SHARDBOOK_CHECK(lots.empty() || (slots == 1 && keep != Keep::inputs && lots.size() == block_units_.size()), "lots are for one micro-batch in flight, whose blocks keep something each");
   const std::int64_t N = ctx.batch.tokens(), R = ctx.rows().size();
-  const std::int64_t D = sizes_.width;
+  const std::int64_t D = sizes_.width, scored = (N + loss_chunks - 1) / loss_chunks;   // tokens whose logits are there at once
+  SHARDBOOK_CHECK(loss_chunks == 1 || R == N, "the loss of rows that are cut over ranks is taken at once");
   for (int number = 0; number < slots; ++number) {
     Slot& slot = slots_.emplace_back();
-    for (std::size_t block = 0; block <= blocks_.size(); ++block) {
-      slot.x_ND.push_back(allocate_activation(ctx, {R, D}, "x." + std::to_string(block)));
-    }
-    // Blocks that are computed again keep their inputs only: what backward needs stands in one place for all of them.
-    for (auto& block : blocks_) {
-      if (keep == Keep::inputs && !kept_once_.empty()) slot.blocks.push_back(kept_once_.front());
-      else slot.blocks.push_back(block->keep(ctx));
-      if (keep == Keep::inputs && kept_once_.empty()) kept_once_.push_back(slot.blocks.back());
-    }
+    if (lots.empty()) keep_apart(ctx, slot, keep);
+    else keep_in_lots(ctx, slot, keep, lots);
     if (!stage_.head) continue;
     slot.final_norm_ND = allocate_activation(ctx, {R, D}, "head.norm");
     slot.final_norm = final_norm_->keep(ctx, "head.norm");
-    slot.logit_NV = allocate_activation(ctx, {N, head_->outputs()}, "logits");
+    // Of chunks one is there at a time, whoever's it is
+    slot.logit_NV = number > 0 && loss_chunks > 1 ? slots_.front().logit_NV : allocate_activation(ctx, {scored, head_->outputs()}, "logits");
   }
+  loss_chunks_ = loss_chunks;
   if (stage_.head) {
-    loss_->allocate(ctx);
+    loss_->allocate(ctx, scored);
     head_->allocate(ctx);
     dfinal_ND_ = allocate_activation(ctx, {R, D}, "workspace.dfinal_norm");
   }
   dx_ND_ = allocate_activation(ctx, {R, D}, "workspace.dx");
   if (keep == Keep::inputs) recomputed_ND_ = allocate_activation(ctx, {R, D}, "workspace.recomputed");
   for (std::size_t block = 0; block < blocks_.size(); ++block) {
-    if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_);
+    if (block == 0) blocks_[0]->allocate_workspace(ctx, workspace_, keep);
     else blocks_[block]->share_workspace(*blocks_[0]);
+    for (Slot& slot : slots_) {
+      if (keep == Keep::what_is_dear) blocks_[block]->lend(workspace_, slot.blocks[block]);
+    }
   }
 }
 
@@ -132,7 +177,7 @@ Model::What Model::what(int layer) const {
 }
 
 //@ model.forward: Forward of one layer of one micro-batch.
-void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number, float scale, const Tensor& loss, bool accumulate) {
+void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number, const Score& score) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   switch (what(layer)) {
     case What::embedding:
@@ -147,22 +192,43 @@ void Model::forward(Context& ctx, int layer, const Batch& batch, int slot_number
     }
     case What::head:
       final_norm_->forward(ctx, slot.x_ND.back(), slot.final_norm_ND, slot.final_norm);
+      if (loss_chunks_ > 1) break;
       head_->forward(ctx, slot.final_norm_ND, slot.logit_NV);
-      loss_->forward_backward(ctx, slot.logit_NV, batch, scale, loss, accumulate);
+      loss_->forward_backward(ctx, slot.logit_NV, batch, score.scale, score.loss, score.accumulate);
       break;
   }
 }
 //@end
 
+//@ model.loss.chunks: Logits of some tokens, their loss, and all that becomes of their gradient, before those of the next.
+void Model::head_in_chunks(Context& ctx, Slot& slot, const Batch& batch, const Score& score) {
+  for (int chunk = 0; chunk < loss_chunks_; ++chunk) {
+    const auto [begin, end] = shard::part_of(ctx.batch.tokens(), loss_chunks_, chunk);
+    if (begin == end) continue;
+    const Tensor x_nD = slot.final_norm_ND.rows(begin, end), logit_nV = slot.logit_NV.rows(0, end - begin);
+    const Batch tokens{batch.token_N.rows(begin, end), batch.target_N.rows(begin, end), {}};
+    head_->forward(ctx, x_nD, logit_nV);
+    loss_->forward_backward(ctx, logit_nV, tokens, score.scale, score.loss, score.accumulate || begin > 0);
+    head_->input_gradient(ctx, logit_nV, dfinal_ND_.rows(begin, end));
+    head_->weight_gradient(ctx, x_nD, logit_nV);
+    head_->await_input_gradient(ctx);
+  }
+}
+//@end
+
 //@ model.backward: Backward of one layer; the gradient goes from layer to layer in one tensor.
-void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_number) {
+void Model::backward(Context& ctx, int layer, const Batch& batch, int slot_number, const Score& score) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   switch (what(layer)) {
     case What::head:
-      head_->begin_backward(ctx, slot.final_norm_ND);
-      head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
-      head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
-      head_->await_input_gradient(ctx);
+      if (loss_chunks_ > 1) {
+        head_in_chunks(ctx, slot, batch, score);
+      } else {
+        head_->begin_backward(ctx, slot.final_norm_ND);
+        head_->input_gradient(ctx, slot.logit_NV, dfinal_ND_);
+        head_->weight_gradient(ctx, slot.final_norm_ND, slot.logit_NV);
+        head_->await_input_gradient(ctx);
+      }
       final_norm_->weight_gradient(ctx, dfinal_ND_, slot.x_ND.back(), slot.final_norm);
       final_norm_->input_gradient(ctx, dfinal_ND_, slot.x_ND.back(), Tensor{}, dx_ND_, slot.final_norm);
       break;
@@ -186,6 +252,13 @@ void Model::recompute(Context& ctx, int layer, int slot_number) {
   Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
   const std::size_t at = block(layer);
   blocks_[at]->forward(ctx, slot.x_ND[at], slot.blocks[at], workspace_, recomputed_ND_);
+}
+
+void Model::remake(Context& ctx, int layer, int slot_number) {
+  SHARDBOOK_CHECK(what(layer) == What::block, "only blocks are made again, not layer ", layer);
+  Slot& slot = slots_[static_cast<std::size_t>(slot_number)];
+  const std::size_t at = block(layer);
+  blocks_[at]->remake(ctx, slot.x_ND[at], slot.blocks[at]);
 }
 //@end
 

@@ -45,10 +45,21 @@ class Model {
 
   // Elements of f32 scratch that the pieces' reductions need: allocate before and put into the context.
   std::int64_t scratch_elements(const BatchShape& batch) const;
-  // All activations, for `slots` micro-batches in flight. Set-up only. With Keep::inputs a block keeps nothing but its
-  // input, and recompute must come before its backward.
-  enum class Keep : std::uint8_t { everything, inputs };
-  void allocate(Context& ctx, int slots, Keep keep = Keep::everything);
+  // What of a micro-batch's activations stays how long.
+  struct Memory {
+    // With Keep::inputs recompute must come before a block's backward, with Keep::what_is_dear remake.
+    Keep keep = Keep::everything;
+    // Of each unit of blocks: what they keep lies side by side, in memory of so many nominal bytes at least (lots()). Empty: each
+    // tensor has its own. REQUIRES: one slot, and not Keep::inputs.
+    std::vector<base::Bytes> lots = {};
+    // In so many runs of tokens logits are made, all of it in the head's backward; 1: at once, in its forward. REQUIRES, of more: all
+    // tokens have their rows here.
+    int loss_chunks = 1;
+  };
+  // All activations, for `slots` micro-batches in flight. Set-up only.
+  void allocate(Context& ctx, int slots, const Memory& memory);
+  // In ctx.activation. When the last of a unit's blocks has gone backward it is free until their next forward.
+  const std::vector<Tensor>& lots() const { return lots_; }
 
   // Layers in the order of forward: embedding, blocks, head.
   struct Layer {
@@ -58,13 +69,20 @@ class Model {
   };
   std::vector<Layer> layers() const;
 
-  // Forward of one layer of the micro-batch in `slot`; the head's ends with the loss and the gradient of the logits.
   // loss (f32, [1]) gets (or is added, if `accumulate`) Σ over tokens of loss · scale.
-  void forward(Context& ctx, int layer, const Batch& batch, int slot, float scale, const Tensor& loss, bool accumulate);
-  // Backward of what forward left in `slot`; the layer above has been there.
-  void backward(Context& ctx, int layer, const Batch& batch, int slot);
+  struct Score {
+    float scale = 1;
+    Tensor loss;
+    bool accumulate = false;
+  };
+  // Forward of one layer of the micro-batch in `slot`; the head's ends with the score and the gradient of the logits.
+  void forward(Context& ctx, int layer, const Batch& batch, int slot, const Score& score);
+  // Backward of what forward left in `slot`; the layer above has been there. The head's makes the score where forward did not.
+  void backward(Context& ctx, int layer, const Batch& batch, int slot, const Score& score);
   // Forward of one block once more, from its input, for the sake of what backward needs.
   void recompute(Context& ctx, int layer, int slot);
+  // ... or of the part of it that costs no matmul.
+  void remake(Context& ctx, int layer, int slot);
 
   // For tests and labs: what a slot holds.
   const Tensor& logits(int slot) const { return slots_[static_cast<std::size_t>(slot)].logit_NV; }
@@ -79,6 +97,9 @@ class Model {
   };
 
   void join_blocks(const UnitSize& least);
+  void head_in_chunks(Context& ctx, Slot& slot, const Batch& batch, const Score& score);
+  void keep_apart(Context& ctx, Slot& slot, Keep keep);
+  void keep_in_lots(Context& ctx, Slot& slot, Keep keep, const std::vector<base::Bytes>& lots);
   enum class What : std::uint8_t { embedding, block, head };
   What what(int layer) const;
   std::size_t block(int layer) const { return static_cast<std::size_t>(layer - (stage_.embedding ? 1 : 0)); }
@@ -101,6 +122,8 @@ class Model {
   std::vector<Slot> slots_;
   BlockWorkspace workspace_;
   std::vector<BlockKept> kept_once_;   // of Keep::inputs: the one that all blocks share
+  std::vector<Tensor> lots_;           // by unit of blocks; or none
+  int loss_chunks_ = 1;
   Tensor recomputed_ND_;               // ... and where an output goes that is there already
   Tensor dx_ND_;      // the gradient that goes from block to block
   Tensor dfinal_ND_;  // of the final norm's output

@@ -23,6 +23,7 @@
 #include "engine/device/device.hpp"
 #include "engine/kernels/embedding.hpp"
 #include "engine/model/parameter.hpp"
+#include "engine/tensor/lot.hpp"
 
 namespace shardbook::model {
 
@@ -58,6 +59,7 @@ struct Context {
   Tensor scratch;          // f32, for reductions in two stages; one op at a time uses it
   TokenCut cut = {};
   Draw draw = {};          // of the step and micro-batch that is being computed
+  tensor::Lot* lot = nullptr;   // set-up: where activations lie side by side; null: each has memory of its own
   // The tokens whose rows are here between the linears. In shapes there are R of them.
   shard::Interval rows() const { return shard::part_of(batch.tokens(), cut.parts, cut.part); }
 };
@@ -75,7 +77,7 @@ struct Kept {
   std::vector<Tensor> tensors;
 };
 
-// Makes a tensor that lives as long as the model, at set-up.
+// Makes a tensor that lives as long as the model, at set-up; of a lot that only counts, none that exists.
 Tensor allocate_activation(Context& ctx, base::Shape shape, const std::string& name);
 Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& name);  // f32
 
@@ -202,8 +204,8 @@ class TokenEmbedding {
 class Loss {
  public:
   virtual ~Loss() = default;
-  virtual void allocate(Context& ctx) = 0;
-  // logit_NV ← d loss / d logit, in place. loss[0] (+)= Σ over this micro-batch's tokens · scale.
+  virtual void allocate(Context& ctx, std::int64_t tokens) = 0;   // that are handed over at once, at most
+  // logit_NV ← d loss / d logit, in place. loss[0] (+)= Σ over these tokens · scale: all of a micro-batch's, or some of them.
   virtual void forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale,
                                 const Tensor& loss, bool accumulate) = 0;
 };

@@ -82,7 +82,7 @@ void AdamW::step(device::Lane lane, std::int64_t step, float learning_rate) {
     const ShardState& shard = shards_[part.shard];
     const base::Shape shape{part.elements.size()};
     kernels::adam_w(lane, now, shard.gradient.slice(part.elements.begin, shape), factor_, shard.flat.begin + part.elements.begin, shard.layout->decay_end(), part.master,
-                    part.first_moment, part.second_moment, shard.parameter.slice(part.elements.begin, shape), factors_there_);
+                    part.first_moment, part.second_moment, shard.parameter.exists() ? shard.parameter.slice(part.elements.begin, shape) : Tensor{}, factors_there_);
   };
   if (offload_ != nullptr) return offload_->each(*lane.stream, move);
   for (std::size_t at = 0; at < shards_.size(); ++at) {

@@ -26,7 +26,7 @@ struct ShardState {
   OnHost on_host = OnHost::nothing;   // what of the tensors below lies in host memory
   Tensor master;
   Tensor gradient;         // summed over micro-batches and fsdp ranks
-  Tensor parameter;        // the copy that is gathered and computed with
+  Tensor parameter;        // the copy that is gathered and computed with; none where each gather makes it
   Tensor first_moment, second_moment;
   device::Event updated;   // of those that the CPU updates: it has moved this shard
 };

@@ -15,7 +15,7 @@ const char* name_of(Held held) {
   static constexpr const char* names[] = {
       "shards of parameters", "blocks, whole", "embedding and head, whole", "parts of blocks, kept", "sums of gradients", "gradients of blocks", "gradients of the ends",
       "a gradient, rounded", "a shard to be added", "a gradient, apart", "masters", "two moments", "slots for masters and moments", "shards on their way to a gather", "sums on their way to the host",
-      "shards of parameters in host memory", "sums of gradients in host memory", "sums to be added there", "masters in host memory", "two moments in host memory", "the clip factor in host memory", "inputs of layers", "kept by attention", "kept by the rest of blocks", "kept by the head",
+      "shards of parameters in host memory", "sums of gradients in host memory", "sums to be added there", "masters in host memory", "two moments in host memory", "the clip factor in host memory", "inputs of layers", "kept by blocks, then sums of their gradients", "kept by attention", "kept by the rest of blocks", "kept by the head",
       "the loss", "attention, between kernels", "a block, between kernels", "gradients between layers", "partial sums", "norm, clip and loss", "tokens"};
   return names[static_cast<int>(held)];
 }
@@ -112,11 +112,19 @@ class Writer {
     else of_head.push_back(V * D);
     P_ends_ = s_.tied ? padded("P_root", embedding + norm, 1, of_ends) : padded("P_embedding", embedding, 1, of_ends);
     P_blocks_ = equal * P_unit_;
-    if (left > 0) P_blocks_ = P_blocks_ + padded("P_last", Q{left} * block, left, of_block);
+    if (left > 0) {
+      P_last_ = padded("P_last", Q{left} * block, left, of_block);
+      P_blocks_ = P_blocks_ + P_last_;
+    }
+    blocks_a_unit_ = g;
+    full_units_ = equal;
+    blocks_left_ = left;
+    P_end_ = P_ends_;
     Q all = P_blocks_ + P_ends_;
     if (!s_.tied) {
       const Q P_head = padded("P_head", V * D + norm, 1, of_head);
       all = all + P_head;
+      P_end_ = most(P_ends_, P_head);
       P_ends_ = P_ends_ + P_head;
     }
     tensors_ = s_.layers * static_cast<std::int64_t>(of_block.size()) + static_cast<std::int64_t>(of_ends.size() + (s_.tied ? 0 : of_head.size()));
@@ -126,7 +134,7 @@ class Writer {
     if (s_.shards_on_host) {
       Y_ = letter("Y", largest_unit_ / n_);
       holds(Held::shards_to_device, MemoryKind::parameter, 2 * Y_ * bytes(s_.parameter));   // one comes while another is gathered
-    } else {
+    } else if (s_.keeps_copy || alone()) {
       holds(Held::parameter_shards, MemoryKind::parameter, P_ / n_ * bytes(s_.parameter));
     }
     if (alone()) return;
@@ -145,14 +153,14 @@ class Writer {
     const Q four = bytes(4);
     const bool several = s_.micro_batches > 1;
     if (s_.shards_on_host) holds(Held::sums_to_host, MemoryKind::gradient, 2 * Y_ * four);
-    else holds(Held::gradient_sums, MemoryKind::gradient, P_ / n_ * four);
+    else holds(Held::gradient_sums, MemoryKind::gradient, (lends() ? P_ends_ : P_) / n_ * four);
     // Alone, or with replicas only, a gradient is made where the optimizer reads it
     const bool in_place = alone() && (s_.dp > 1 || !several);
     if (!in_place) {
       // One is made while another is reduced; or all wait for the last micro-batch
       const Q whole = several && !s_.reduce_each ? units_ : least(2, units_);
       holds(Held::block_gradients, MemoryKind::gradient, whole * P_unit_ * four);
-      holds(Held::end_gradients, MemoryKind::gradient, P_ends_ * four);
+      holds(Held::end_gradients, MemoryKind::gradient, (lends() ? P_end_ : P_ends_) * four);   // where memory is lent, one after the other in one place
       // Rounded to cross in fewer bytes; the sum comes back as it crossed, beside the shard that it is written or added to
       const bool rounds = s_.fsdp > 1 && s_.reduce != 4;
       if (rounds) holds(Held::rounded_gradient, MemoryKind::gradient, largest_ * bytes(s_.reduce));
@@ -186,22 +194,28 @@ class Writer {
   void activations() {
     const Q L = L_, D = D_, N = N_, R = R_, H = H_, I = I_, E = E_, a = a_;
     const Q inner = s_.llama ? U_ + F_ : 2 * F_;   // what the activation reads and makes
+    const Q inner_kept = s_.remake ? U_ : inner;   // ... of which what it makes may be made again, and so what norms make
     const Q four = bytes(4);
     const Q kept = s_.recompute ? Q{1} : L;   // blocks that keep more than their input
     const Q square = N * H * S_ * a;          // the probabilities
     const MemoryKind kind = MemoryKind::activation;
 
     // Kept from forward until backward
-    holds(Held::layer_inputs, kind, (L + 1) * R * D * a);
-    holds(Held::attention_kept, kind, kept * (N * E * a + (s_.flash ? N * H * four : s_.recompute_attention ? Q{0} : square)));
-    holds(Held::block_kept, kind, kept * (3 * R * D * a + N * (I + inner) * a + 2 * (R * bytes(4 * statistics_))));
-    holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + N * V_ * a);
-    holds(Held::loss, kind, 4 * (N * four));
+    const Q of_attention = s_.flash || s_.recompute_attention ? N * E * a : N * E * a + square;
+    const Q of_rest = (s_.remake ? R * D : 3 * R * D) * a + N * (I + inner_kept) * a;
+    const Q logsumexp = s_.flash ? N * H * four : Q{0}, statistics = 2 * (R * bytes(4 * statistics_));
+    holds(Held::layer_inputs, kind, lends() ? R * D * a : (L + 1) * R * D * a);
+    if (lends()) lent(R * D * a + of_attention + of_rest);
+    holds(Held::attention_kept, kind, kept * (lends() ? logsumexp : of_attention + logsumexp));
+    holds(Held::block_kept, kind, kept * (lends() ? statistics : of_rest + statistics));
+    const Q scored = s_.loss_chunks == 1 ? N : letter("C", (N.value() + s_.loss_chunks - 1) / s_.loss_chunks, text("tokens whose logits are there at once: N / ", s_.loss_chunks));
+    holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + scored * V_ * a);
+    holds(Held::loss, kind, 4 * (scored * four));
     // Between kernels, shared by all blocks
     if (s_.cudnn) holds(Held::attention_workspace, kind, N * H * four + cudnn_workspace());
     else holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear
-    holds(Held::block_workspace, kind, 3 * (R * D) * a + N * (E + I + inner) * a + all_rows);
+    holds(Held::block_workspace, kind, Q{s_.remake ? 4 : 3} * (R * D) * a + N * (E + I + inner) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }
   //@end
@@ -218,6 +232,15 @@ class Writer {
     const Q columns = up(128) == s_.positions ? S_ : letter("S_k", up(128), "S up to a multiple of 128");
     const Q of_heads = s_.heads == s_.key_value_heads ? Q{0} : 2 * (c * S_ * I_ * bytes(2));
     return c * H_ * rows * columns * bytes(2) + of_heads + bytes(256);
+  }
+
+  // What blocks keep of `each`, in the memory that is their gradient's after: of each unit the larger of the two.
+  void lent(const Q& each) {
+    const Q K = letter("K", each);
+    const auto larger_of = [&](const Q& blocks, const Q& numbers) { return most(blocks * K, numbers / n_ * bytes(4)); };
+    Q all = full_units_ * larger_of(blocks_a_unit_, P_unit_);
+    if (blocks_left_ > 0) all = all + larger_of(Q{blocks_left_}, P_last_);
+    holds(Held::lent, MemoryKind::activation, all);
   }
 
   void rest() {
@@ -246,8 +269,11 @@ class Writer {
   const Shapes& s_;
   Holding holding_;
   Q L_{0}, D_{0}, n_{0}, N_{0}, R_{0}, S_{0}, H_{0}, I_{0}, E_{0}, F_{0}, U_{0}, V_{0}, a_{0};
+  bool lends() const { return s_.lends && !alone(); }
   bool alone() const { return s_.fsdp == 1 && !s_.shards_on_host; }   // has each unit whole anyway
 
+  Q P_end_{0}, blocks_a_unit_{1}, full_units_{0}, P_last_{0};
+  std::int64_t blocks_left_ = 0;
   Q units_{0}, P_unit_{0}, P_blocks_{0}, P_ends_{0}, P_{0}, largest_{0}, largest_unit_{0}, Y_{0};
   std::int64_t statistics_ = 2, tensors_ = 0;
 };

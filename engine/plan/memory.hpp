@@ -40,10 +40,14 @@ struct Shapes {
   bool each_parameter = false;     // is padded and cut by itself; else a unit as one
   bool reshard = true;             // blocks are whole only while they are used
   std::int64_t near = 0;           // ranks that keep a unit of blocks between them from its forward on; 0: none do
+  bool lends = false;              // shards of blocks' gradients lie where the blocks' activations lay
+  bool keeps_copy = true;          // of its shard a rank keeps what it computes with beside the masters
   std::int64_t ahead = 1;          // so many units are gathered ahead of their use
   bool fused = true;               // a matmul adds to the sum of a weight's gradients itself
   bool reduce_each = true;         // gradients are summed over shards after each micro-batch, not once after the last
   bool recompute = false;          // blocks keep their inputs only
+  bool remake = false;             // ... or what takes a matmul, or attention, to make
+  std::int64_t loss_chunks = 1;       // runs of tokens of which logits are there one after the other
   bool recompute_attention = false;   // blocks keep no square
   bool states_on_host = false;        // masters and moments lie in host memory
   bool shards_on_host = false;        // ... and what is computed with, and gradients: nothing stays on the device
@@ -54,7 +58,7 @@ struct Shapes {
 // A line of what is held.
 enum class Held : std::uint8_t {
   parameter_shards, whole_blocks, whole_ends, kept_parts, gradient_sums, block_gradients, end_gradients, rounded_gradient, staged_gradient, gradient_apart, masters, moments, state_slots, shards_to_device, sums_to_host, host_shards, host_sums, host_landings, host_masters, host_moments, host_factor,
-  layer_inputs, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
+  layer_inputs, lent, attention_kept, block_kept, head_kept, loss, attention_workspace, block_workspace, between_layers, partial_sums, optimizer_scratch, tokens,
 };
 const char* name_of(Held held);   // "shards of parameters"
 

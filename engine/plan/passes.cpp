@@ -19,12 +19,28 @@ Plan one_after_the_other(const Network& network) {
 }
 //@end
 
-//@ plan.recompute: What forward did not keep, backward makes again.
+namespace {
+
+bool goes_back_through_a_block(const Action& action, const Network& network) {
+  return action.kind == Kind::backward && network.layers[static_cast<std::size_t>(action.layer)].is_block();
+}
+
+}  // namespace
+
+//@ plan.recompute: What forward did not keep, backward makes again: all of a block, or what costs no matmul.
 Plan recompute_blocks(const Plan& plan, const Network& network) {
   Plan longer;
   for (const Action& action : plan.actions) {
-    const bool of_block = action.layer >= 0 && network.layers[static_cast<std::size_t>(action.layer)].is_block();
-    if (of_block && action.kind == Kind::backward) longer.add(recompute(action.layer, action.micro_batch));
+    if (goes_back_through_a_block(action, network)) longer.add(recompute(action.layer, action.micro_batch));
+    longer.add(action);
+  }
+  return longer;
+}
+
+Plan remake_blocks(const Plan& plan, const Network& network) {
+  Plan longer;
+  for (const Action& action : plan.actions) {
+    if (goes_back_through_a_block(action, network)) longer.add(remake(action.layer, action.micro_batch));
     longer.add(action);
   }
   return longer;

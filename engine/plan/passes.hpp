@@ -14,6 +14,8 @@ Plan one_after_the_other(const Network& network);
 
 // Keeps nothing of a block but its input, and makes the rest again just before its backward.
 Plan recompute_blocks(const Plan& plan, const Network& network);
+// Keeps what took a matmul to make, or attention, and makes the rest again just before its backward.
+Plan remake_blocks(const Plan& plan, const Network& network);
 
 // Which micro-batches' gradients are summed over ranks: each by itself, or all of them once, after the last (DDP's and
 // FSDP's no_sync).

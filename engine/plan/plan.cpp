@@ -8,11 +8,11 @@
 namespace shardbook::plan {
 
 const char* name_of(Kind kind) {
-  static constexpr const char* names[] = {"load", "states", "to_device", "gather", "keep", "release", "limit", "synchronize", "forward", "recompute", "backward", "reduce", "to_host", "norm", "update"};
+  static constexpr const char* names[] = {"load", "states", "to_device", "gather", "keep", "release", "limit", "synchronize", "forward", "recompute", "remake", "backward", "reduce", "to_host", "norm", "update"};
   return names[static_cast<int>(kind)];
 }
 
-bool computes(Kind kind) { return kind == Kind::forward || kind == Kind::recompute || kind == Kind::backward; }
+bool computes(Kind kind) { return kind == Kind::forward || kind == Kind::recompute || kind == Kind::remake || kind == Kind::backward; }
 
 bool communicates(Kind kind) { return kind == Kind::gather || kind == Kind::reduce; }
 
@@ -81,6 +81,7 @@ Action limit(int unit, Where where) { return of_unit(Kind::limit, Phase::forward
 Action synchronize(Where where) { return action(Kind::synchronize, Phase::forward, where); }
 Action forward(int layer, int micro_batch, Where where) { return of_layer(Kind::forward, Phase::forward, layer, micro_batch, where); }
 Action recompute(int layer, int micro_batch, Where where) { return of_layer(Kind::recompute, Phase::backward, layer, micro_batch, where); }
+Action remake(int layer, int micro_batch, Where where) { return of_layer(Kind::remake, Phase::backward, layer, micro_batch, where); }
 Action backward(int layer, int micro_batch, Where where) { return of_layer(Kind::backward, Phase::backward, layer, micro_batch, where); }
 Action reduce(int unit, const char* axis, Where where) { return reduce_bucket(unit, 1, axis, where); }
 Action reduce_bucket(int first_unit, int units, const char* axis, Where where) {

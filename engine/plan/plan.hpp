@@ -39,6 +39,7 @@ enum class Kind : std::uint8_t {
   synchronize,  // the host waits until all that was issued to compute so far has run: a planted mistake
   forward,    // of a layer; what backward needs is kept
   recompute,  // the same again, to have what was not kept
+  remake,     // ... only what costs no matmul: outputs of norms and of the activation
   backward,   // both gradients of a layer, in the order that the layer likes
   reduce,     // a unit's gradient is summed over an axis of the mesh
   to_host,    // this rank's shard of the sum goes to host memory, to those of earlier micro-batches
@@ -48,7 +49,7 @@ enum class Kind : std::uint8_t {
 inline constexpr int kinds = static_cast<int>(Kind::update) + 1;
 const char* name_of(Kind kind);
 
-bool computes(Kind kind);       // forward, recompute, backward: needs its unit's parameters
+bool computes(Kind kind);       // forward, recompute, remake, backward: needs its unit's parameters
 bool communicates(Kind kind);   // gather, reduce: with other ranks
 bool moves(Kind kind);          // these, and to and from host memory: who would change its time changes the plan
 
@@ -122,6 +123,7 @@ Action limit(int unit, Where where = Where::current());
 Action synchronize(Where where = Where::current());
 Action forward(int layer, int micro_batch, Where where = Where::current());
 Action recompute(int layer, int micro_batch, Where where = Where::current());
+Action remake(int layer, int micro_batch, Where where = Where::current());
 Action backward(int layer, int micro_batch, Where where = Where::current());
 Action reduce(int unit, const char* axis = "dp_shard", Where where = Where::current());
 Action to_host(int unit, Where where = Where::current());

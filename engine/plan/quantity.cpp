@@ -26,5 +26,6 @@ Quantity operator/(const Quantity& a, const Quantity& b) {
 }
 
 Quantity least(const Quantity& a, const Quantity& b) { return {"min(" + a.text() + ", " + b.text() + ")", std::min(a.value(), b.value())}; }
+Quantity most(const Quantity& a, const Quantity& b) { return {"max(" + a.text() + ", " + b.text() + ")", std::max(a.value(), b.value())}; }
 
 }  // namespace shardbook::plan

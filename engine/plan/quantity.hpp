@@ -34,5 +34,7 @@ class Quantity {
 
 // The smaller one: "min(N, V)".
 Quantity least(const Quantity& a, const Quantity& b);
+// The larger one.
+Quantity most(const Quantity& a, const Quantity& b);
 
 }  // namespace shardbook::plan

@@ -30,11 +30,15 @@ std::string names_what_there_is(const Action& action, const Network& network) {
 
 std::string place_of(int rank, std::size_t at, const Action& action) { return text("rank ", rank, ", action ", at, " (", line_of(action), "): "); }
 
+bool has(const Plan& plan, Kind kind) {
+  return std::any_of(plan.actions.begin(), plan.actions.end(), [kind](const Action& action) { return action.kind == kind; });
+}
+
 class Walk {
  public:
   Walk(const Plan& plan, const Network& network)
       : plan_(plan), network_(network), units_(network.units.size()),
-        recomputes_(std::any_of(plan.actions.begin(), plan.actions.end(), [](const Action& action) { return action.kind == Kind::recompute; })) {}
+        recomputes_(has(plan, Kind::recompute)), remakes_(has(plan, Kind::remake)) {}
 
   std::optional<Problem> run(int rank) {
     for (at_ = 0; at_ < plan_.actions.size(); ++at_) {
@@ -89,7 +93,8 @@ class Walk {
       case Kind::limit: return limit(action);
       case Kind::synchronize: return {};
       case Kind::forward: return forward(action);
-      case Kind::recompute: return recompute(action);
+      case Kind::recompute:
+      case Kind::remake: return again(action);
       case Kind::backward: return backward(action);
       case Kind::reduce: return reduce(action);
       case Kind::to_host: return to_host(action);
@@ -226,12 +231,15 @@ class Walk {
     return {};
   }
 
-  std::string recompute(const Action& action) {
+  // All of a block, or a part.
+  std::string again(const Action& action) {
     const int m = action.micro_batch;
+    const std::string how = action.kind == Kind::remake ? " is made again" : " is computed again";
     if (std::string problem = needs_whole(action); !problem.empty()) return problem;
-    if (!is_block(action.layer)) return text(layer_name(action.layer), " is computed again, and only blocks are: it keeps all that its backward needs");
-    if (!of(action.layer, m).forward) return text(layer_name(action.layer), " is computed again for micro-batch ", m, ", which never went forward");
-    if (of(action.layer, m).backward) return text(layer_name(action.layer), " is computed again for micro-batch ", m, ", which has gone backward already");
+    if (!is_block(action.layer)) return text(layer_name(action.layer), how, ", and only blocks are: it keeps all that its backward needs");
+    if (!of(action.layer, m).forward) return text(layer_name(action.layer), how, " for micro-batch ", m, ", which never went forward");
+    if (of(action.layer, m).backward) return text(layer_name(action.layer), how, " for micro-batch ", m, ", which has gone backward already");
+    if (action.kind == Kind::remake && recomputes_) return text(layer_name(action.layer), how, " for micro-batch ", m, " from what this plan does not keep: where a plan recomputes, blocks keep their inputs only");
     kept_ = {action.layer, m};
     return {};
   }
@@ -247,8 +255,8 @@ class Walk {
       // One gradient goes from layer to layer, in one buffer.
       if (last_backward_ != std::pair{layer + 1, m}) return text("backward ", layer_name(layer), " of micro-batch ", m, " does not follow that of ", layer_name(layer + 1), ": another has overwritten the gradient between them");
     }
-    if (recomputes_ && is_block(layer) && kept_ != std::pair{layer, m}) {
-      return text(layer_name(layer), " goes backward for micro-batch ", m, " without having been computed again: where a plan recomputes, blocks keep their inputs only, and ", layer_name(kept_.first), " has overwritten the rest");
+    if ((recomputes_ || remakes_) && is_block(layer) && kept_ != std::pair{layer, m}) {
+      return text(layer_name(layer), " goes backward for micro-batch ", m, " without having been ", recomputes_ ? "computed" : "made", " again: where a plan ", recomputes_ ? "recomputes, blocks keep their inputs only" : "remakes, blocks keep no outputs of norms and activations", ", and ", layer_name(kept_.first), " has overwritten the rest");
     }
     const int number = unit_of(layer);
     OfUnit& now = state(number);
@@ -377,6 +385,7 @@ class Walk {
   int sent_ = -1;                                   // the action that sent for states
   std::vector<OfUnit> units_;
   bool recomputes_ = false;                         // blocks keep their inputs only
+  bool remakes_ = false;                            // blocks keep what took a matmul, or attention
   std::pair<int, int> kept_{-1, -1};                // the block and micro-batch whose backward could run then
   std::map<std::pair<int, int>, OfLayer> layers_;   // by layer and micro-batch
   std::pair<int, int> last_backward_{-1, -1};

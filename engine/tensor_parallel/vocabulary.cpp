@@ -33,11 +33,11 @@ void VocabParallelCrossEntropy::forward_backward(Call ctx, const Tensor& logit_N
   program::Part part(ctx.device.recorder(), "cross_entropy");
   // The largest logit of each token, over all columns
   passes_.maximum(ctx, logit_NV);
-  maximum_.start(ctx, passes_.row_max_N(), comm::Reduction::max);
+  maximum_.start(ctx, passes_.row_max_N(logit_NV), comm::Reduction::max);
   maximum_.await(ctx);
   // Its sum of exponentials and its target's logit, which one rank has: both in one collective
   passes_.sums(ctx, logit_NV, batch);
-  sums_.start(ctx, passes_.sums_2N());
+  sums_.start(ctx, passes_.sums_2N(logit_NV));
   sums_.await(ctx);
   // Loss, and each rank's columns of the gradient
   passes_.gradient(ctx, logit_NV, batch, scale, loss, accumulate);

@@ -32,7 +32,7 @@ class VocabParallelEmbedding final : public model::TokenEmbedding {
 class VocabParallelCrossEntropy final : public model::Loss {
  public:
   VocabParallelCrossEntropy(device::Device& device, TensorParallelGroup group, std::int64_t vocabulary);
-  void allocate(Context& ctx) override { passes_.allocate(ctx); }
+  void allocate(Context& ctx, std::int64_t tokens) override { passes_.allocate(ctx, tokens); }
   void forward_backward(Call ctx, const Tensor& logit_NV, const model::Batch& batch, float scale, const Tensor& loss,
                         bool accumulate) override;
 

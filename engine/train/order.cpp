@@ -15,6 +15,7 @@ Order order_of(const Choices& choices, const plan::Network& network) {
   // What is computed
   plan::Plan plan = plan::one_after_the_other(network);
   if (choices.recompute) plan = plan::recompute_blocks(plan, network);
+  if (choices.remake) plan = plan::remake_blocks(plan, network);
   // When gradients are summed
   plan = plan::reduce_gradients(plan, network, choices.reduce);
   plan = plan::reduce_gradients(plan, network, choices.reduce, "tp");   // comes before the other at each place

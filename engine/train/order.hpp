@@ -47,6 +47,8 @@ struct Choices {
   model::UnitSize unit;          // what is gathered, freed and reduced together
   int limit = 0;                        // freed units in use before the host waits; 0: any number
   bool recompute = false;               // blocks, from their inputs
+  int loss_chunks = 1;                  // runs of tokens whose logits are there at a time
+  bool remake = false;                  // what of a block costs no matmul
   bool flash_attention = false;         // by tiles, without the square of probabilities
   bool cudnn_attention = false;         // the same by cuDNN's kernels
   bool recompute_attention = false;     // its probabilities alone, from q and k

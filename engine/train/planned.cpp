@@ -32,6 +32,8 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;
   shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
   shapes.reduce = base::size_of(choices.store.reduce);
+  shapes.keeps_copy = choices.store.keeps_copy;
+  shapes.lends = choices.store.lends;
   shapes.tp = config.tp;
   shapes.fsdp = config.fsdp;
   shapes.dp = config.dp;
@@ -43,6 +45,8 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.ahead = std::max({choices.gathers.forward.at_begin, choices.gathers.backward.at_begin, choices.gathers.backward.at_end - 1});
   shapes.reduce_each = choices.reduce == plan::Reduce::every_micro_batch;
   shapes.recompute = choices.recompute;
+  shapes.remake = choices.remake;
+  shapes.loss_chunks = choices.loss_chunks;
   shapes.recompute_attention = choices.recompute_attention;
   shapes.fused = !choices.gradients_apart;
   shapes.states_on_host = choices.store.on_host >= optimizer::OnHost::states;
@@ -79,6 +83,7 @@ Held held_as(const program::BufferInfo& buffer) {
       return ends(".master") ? Held::masters : Held::moments;
     case MemoryKind::activation:
       if (begins("x.")) return Held::layer_inputs;
+      if (of_block && ends(".kept")) return Held::lent;
       if (of_block) return name.find(".attention.") != name.npos ? Held::attention_kept : Held::block_kept;
       if (begins("loss.")) return Held::loss;
       if (name == "workspace.dx" || name == "workspace.dfinal_norm" || name == "workspace.recomputed") return Held::between_layers;

@@ -33,6 +33,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"activations.recompute",
        [](Choices& c, const std::string& v) {
          c.recompute = v == "full";
+         c.remake = v == "cheap";
          c.recompute_attention = v == "selective";
        }},
       {"attention.kernel",
@@ -60,6 +61,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          c.gathers.backward = v == "pre" ? fsdp::Ahead{ahead, 0} : v == "post" ? fsdp::Ahead{0, ahead} : fsdp::Ahead{0, 0};
        }},
       {"fsdp.blocks_a_unit", [](Choices& c, const std::string& v) { c.unit.blocks = number_in(v); }},
+      {"fsdp.gradient_memory", [](Choices& c, const std::string& v) { c.store.lends = v == "lent"; }},
       {"fsdp.limit_all_gathers", [](Choices& c, const std::string& v) { c.limit = number_in(v); }},
       {"fsdp.min_num_params", [](Choices& c, const std::string& v) { c.unit.numbers = std::int64_t{1'000'000} * number_in(v); }},
       {"fsdp.offload",
@@ -67,6 +69,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          using optimizer::OnHost;
          c.store.on_host = v == "optimizer" ? OnHost::states : v == "parameters" ? OnHost::everything : OnHost::nothing;
        }},
+      {"fsdp.parameter_copy", [](Choices& c, const std::string& v) { c.store.keeps_copy = v == "kept"; }},
       {"fsdp.prefetch", [](Choices& c, const std::string& v) { c.gathers.forward = c.gathers.backward = {number_in(v), 0}; }},
       {"fsdp.reduce_dtype", [](Choices& c, const std::string& v) { c.store.reduce = v == "bf16" ? base::DType::bf16 : base::DType::f32; }},
       {"fsdp.reshard", [](Choices& c, const std::string& v) { c.store.reshard = v == "true"; }},
@@ -81,6 +84,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        [](Choices& c, const std::string& v) {
          if (v == "alike") c.mistakes.model.push_back(forget_places);
        }},
+      {"loss.chunks", [](Choices& c, const std::string& v) { c.loss_chunks = number_in(v); }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},

@@ -39,15 +39,16 @@ struct Trainer::Computes final : plan::Executor {
   void run(const plan::Action& action) override {
     Trainer& t = trainer;
     const model::Batch& batch = t.batches_->batch(action.micro_batch);
-    const float scale = 1.0f / static_cast<float>(t.divisor_);
+    const model::Model::Score score{1.0f / static_cast<float>(t.divisor_), t.scalars_.slice(3, {1}), action.micro_batch != t.first_};
     const int slot = t.places_[static_cast<std::size_t>(action.micro_batch)];
     t.ctx_->draw = {t.config_.seed, t.step_, t.batches_->first_sequence(action.micro_batch), t.values_ == nullptr ? nullptr : t.values_->step_key()};
     if (t.draw_otherwise_) t.draw_otherwise_(t.ctx_->draw, action, t.network_.layers[static_cast<std::size_t>(action.layer)].is_block());
     switch (action.kind) {
       case Kind::forward:
-        return t.model_->forward(*t.ctx_, action.layer, batch, slot, scale, t.scalars_.slice(3, {1}), action.micro_batch != t.first_);
+        return t.model_->forward(*t.ctx_, action.layer, batch, slot, score);
       case Kind::recompute: return t.model_->recompute(*t.ctx_, action.layer, slot);
-      case Kind::backward: return t.model_->backward(*t.ctx_, action.layer, batch, slot);
+      case Kind::remake: return t.model_->remake(*t.ctx_, action.layer, slot);
+      case Kind::backward: return t.model_->backward(*t.ctx_, action.layer, batch, slot, score);
       default: SHARDBOOK_CHECK(false, "the model cannot ", plan::name_of(action.kind));
     }
   }
@@ -157,7 +158,7 @@ Trainer::Trainer(const config::RunConfig& config, device::Device& device, comm::
   divisor_ = config.global_tokens() / (mistakes.own_tokens ? config.data_ranks() : 1);
   learning_rate_ = {static_cast<float>(config.lr), static_cast<float>(config.min_lr), config.warmup_steps, config.steps};
   batches_ = std::make_unique<Batches>(device, config, source, dp_group_->index() * config.fsdp + fsdp_group_->index(), model_->vocabulary());
-  allocate_activations(activation);
+  allocate_activations(activation, choices.loss_chunks);
   make_scalars();
   if (choices.graph) {
     values_ = std::make_unique<StepValues>(device);
@@ -221,21 +222,28 @@ void Trainer::choose_executors() {
     for (Kind kind : of) room_of_[static_cast<std::size_t>(kind)] = room;
   };
   does(parameters_.get(), {Kind::to_device, Kind::gather, Kind::keep, Kind::release, Kind::limit, Kind::reduce, Kind::to_host});
-  does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::backward});
+  does(own_[0].get(), {Kind::forward, Kind::recompute, Kind::remake, Kind::backward});
   does(own_[1].get(), {Kind::load, Kind::states, Kind::synchronize, Kind::norm, Kind::update});
 }
 
-void Trainer::allocate_activations(base::DType activation) {
+void Trainer::allocate_activations(base::DType activation, int loss_chunks) {
   const model::BatchShape batch{config_.sequences_per_micro_batch(), config_.model.sequence};
   const tensor::Tensor scratch = tensor::allocate(device_, {model_->scratch_elements(batch)}, base::DType::f32, MemoryKind::workspace, "scratch");
   ctx_ = std::make_unique<model::Context>(model::Context{device_, compute_, batch, activation, scratch, model_->cut()});
-  // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only.
+  // As many micro-batches as the plan has in flight; of blocks that it computes again, the inputs only, or what is dear.
   places_ = plan::places_of(order_.plan, network_);
   const auto& actions = order_.plan.actions;
   const int head = static_cast<int>(network_.layers.size()) - 1;
-  first_ = std::find_if(actions.begin(), actions.end(), [&](const plan::Action& action) { return action.kind == Kind::forward && action.layer == head; })->micro_batch;
-  const bool again = std::any_of(actions.begin(), actions.end(), [](const plan::Action& action) { return action.kind == Kind::recompute; });
-  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), again ? model::Model::Keep::inputs : model::Model::Keep::everything);
+  const Kind scores = loss_chunks > 1 ? Kind::backward : Kind::forward;   // of the head
+  first_ = std::find_if(actions.begin(), actions.end(), [&](const plan::Action& action) { return action.kind == scores && action.layer == head; })->micro_batch;
+  const auto has = [&](Kind kind) { return std::any_of(actions.begin(), actions.end(), [kind](const plan::Action& action) { return action.kind == kind; }); };
+  const model::Keep keep = has(Kind::recompute) ? model::Keep::inputs : has(Kind::remake) ? model::Keep::what_is_dear : model::Keep::everything;
+  const std::vector<base::Bytes> lots = parameters_->wants_lots();
+  if (!lots.empty() && keep == model::Keep::inputs) {
+    throw base::Failure("this order computes blocks again from their inputs, so they keep nothing whose memory gradients could be lent: leave out --set fsdp.gradient_memory=lent, or the recomputation");
+  }
+  model_->allocate(*ctx_, 1 + *std::max_element(places_.begin(), places_.end()), {keep, lots, loss_chunks});
+  parameters_->lend(model_->lots());
 }
 
 void Trainer::make_scalars() {

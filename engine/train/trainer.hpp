@@ -97,7 +97,7 @@ class Trainer {
   bool squares_sum_over(std::string_view axis) const;
   void take_machine(const LabMachine& machine);
   void choose_executors();
-  void allocate_activations(base::DType activation);
+  void allocate_activations(base::DType activation, int loss_chunks);
   void keep_state(bool on_host);
   bool saves() const { return !config_.checkpoint.empty(); }
   void make_scalars();

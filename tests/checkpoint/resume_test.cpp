@@ -39,6 +39,8 @@ TEST(Resume, GivesTheLossesOfTheUninterruptedRunInEveryFormOfAStep) {
       {{"tp", "2"}, {"fsdp", "2"}, {"set", "fsdp.offload=optimizer"}},
       {{"fsdp", "2"}, {"set", "fsdp.offload=parameters"}},
       {{"fsdp", "2"}, {"set", "fsdp.blocks_a_unit=2"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"set", "fsdp.parameter_copy=made"}},
+      {{"fsdp", "2"}, {"set", "fsdp.gradient_memory=lent"}},
       {{"fsdp", "2"}, {"tied", "false"}, {"architecture", "llama"}},
       {{"tp", "2"}, {"fsdp", "2"}, {"drain-seed", "7"}}};
   for (std::size_t at = 0; at < forms.size(); at += one_in) {

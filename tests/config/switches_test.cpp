@@ -18,7 +18,7 @@ class Rows : public testing::TestWithParam<Switch> {};
 
 TEST_P(Rows, NameTheLinesOfTheirOriginals) {
   for (const Original& original : GetParam().originals) {
-    const auto known = {"pytorch/pytorch", "NVIDIA/Megatron-LM", "NVIDIA/cudnn-frontend", "karpathy/llm.c"};
+    const auto known = {"pytorch/pytorch", "NVIDIA/Megatron-LM", "NVIDIA/cudnn-frontend", "pytorch/torchtitan", "karpathy/llm.c"};
     EXPECT_NE(std::find(known.begin(), known.end(), original.repository), known.end()) << original.repository;
     // A whole hash: a branch moves, and a short hash may one day mean two commits
     EXPECT_EQ(original.commit.size(), 40u) << original.commit;

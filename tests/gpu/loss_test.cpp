@@ -142,9 +142,10 @@ TEST_F(Optimizer, AdamWEqualsItsHostReference) {
         Numbers master(normal(n), DType::f32), first(normal(n, 0.01), DType::f32), second(squares, DType::f32),
             gradient(normal(n, 0.1), DType::f32), parameter(unwritten(n), dtype), factor(std::vector<double>{0.5}, DType::f32);
         const Numbers old_master = master, old_first = first;
+        const bool copies = n != 1024;   // or there is none to write
         const float rate = 1e-2f, beta1 = 0.9f, beta2 = 0.95f;
         run_both([&](bool gpu) {
-          return kernels::AdamWArgs{master.at(gpu), first.at(gpu), second.at(gpu), gradient.at(gpu), parameter.at(gpu), factor.at(gpu),
+          return kernels::AdamWArgs{master.at(gpu), first.at(gpu), second.at(gpu), gradient.at(gpu), copies ? parameter.at(gpu) : nullptr, factor.at(gpu),
                                     7, n, 7 + n / 2, rate, beta1, beta2, 1e-8f, 0.1f, step, gpu ? dtype : DType::f64};
         }, &kernels::host::adam_w, &kernels::cuda::adam_w);
         // Moments: three products and a sum of numbers of f32. Those of a sum of one sign err relatively.
@@ -158,7 +159,7 @@ TEST_F(Optimizer, AdamWEqualsItsHostReference) {
           return corrected * first_terms(i) / root * gamma(16) + 3 * unit_f32 * std::abs(old_master[i]);
         };
         expect_within(master, master_error);
-        expect_within(parameter, master_error);
+        if (copies) expect_within(parameter, master_error);
       }
     }
   }

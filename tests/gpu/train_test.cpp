@@ -171,7 +171,7 @@ void expect_the_cpus_update(const program::Program& program, const program::Step
   EXPECT_GT(updates, 0);
 }
 
-// Losses and norms, and this rank's masters, moments and copies after the last step, all end to end.
+// Losses and norms, and this rank's masters, moments and, where it keeps them, copies after the last step, all end to end.
 std::vector<double> trained(world::World& world, config::RunConfig config, const TestTokens& tokens, const std::string& offload) {
   config.switches["fsdp.offload"] = offload;
   auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
@@ -205,6 +205,7 @@ std::vector<double> trained(world::World& world, config::RunConfig config, const
       device.value()->synchronize();
       all.insert(all.end(), values.begin(), values.end());
     }
+    if (!shard.parameter.exists()) continue;
     std::vector<std::uint16_t> copy(static_cast<std::size_t>(shard.parameter.elements()));
     device.value()->download(stream, "read", tensor::memory_of(shard.parameter), copy.data());
     device.value()->synchronize();
@@ -227,6 +228,39 @@ TEST(StatesInHostMemory, OfTwoGpusBecomeTheSameBits) {
   });
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
+
+// What takes less memory gives the same bits: losses and norms of eight steps, and where both runs keep the same, all of it.
+struct LessMemory {
+  int ranks;
+  const char* sets[3];
+};
+class OfLessMemory : public ::testing::TestWithParam<LessMemory> {};
+
+TEST_P(OfLessMemory, OfGpusBecomeTheSameBits) {
+  const LessMemory& form = GetParam();
+  if (device::cuda_device_count() < form.ranks) GTEST_SKIP() << "needs " << form.ranks << " GPUs, and there are " << device::cuda_device_count();
+  const base::Status ran = gpu_test::on_gpus(form.ranks, [&](world::World& world) {
+    config::RunConfig config = small_config(1, form.ranks), less = config;
+    config.model.layers = less.model.layers = 6;
+    config.steps = less.steps = 8;
+    for (const char* set : form.sets) {
+      if (set != nullptr) ASSERT_TRUE(config::set_switch(less, set)) << set;
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const std::vector<double> usual = trained(world, config, tokens, "none"), found = trained(world, less, tokens, "none");
+    const std::size_t scalars = 2 * static_cast<std::size_t>(config.steps);
+    const bool copies = found.size() == usual.size();
+    ASSERT_GT(usual.size(), 1000u);
+    EXPECT_EQ(std::vector<double>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scalars)), std::vector<double>(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(scalars)));
+    if (copies) EXPECT_EQ(found, usual);
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
+INSTANTIATE_TEST_SUITE_P(Switches, OfLessMemory,
+                         testing::Values(LessMemory{1, {"activations.recompute=cheap", nullptr, nullptr}}, LessMemory{2, {"activations.recompute=cheap", nullptr, nullptr}},
+                                         LessMemory{2, {"fsdp.parameter_copy=made", nullptr, nullptr}}, LessMemory{2, {"fsdp.gradient_memory=lent", nullptr, nullptr}},
+                                         LessMemory{2, {"activations.recompute=cheap", "fsdp.parameter_copy=made", "fsdp.gradient_memory=lent"}}));
 
 // The CPU's update, its sums of micro-batches and its rounding to bf16 give the GPU's bits, with gradients that are clipped
 // (a norm of 0.01) and such that are not, in the bytes and in the norm; alone, sharded, and cut over tp.

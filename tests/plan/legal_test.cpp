@@ -37,6 +37,7 @@ struct Drawn {
     const bool on_host = sharded && chance.once_in(2);
     for (Unit& unit : network.units) unit.on_host = on_host;
     network.states_on_host = !on_host && chance.once_in(2);
+    liberties.remake = chance.once_in(2);
   }
 };
 

@@ -199,6 +199,10 @@ TEST(Holding, OfABlocksActivationsIsThatOfKorthikantiWithoutDropout) {
   selective.recompute_attention = true;
   EXPECT_EQ(block_of(selective), (34 - 2) * N * D + 2 * 2 * 4 * N);
   EXPECT_EQ(bytes_of(holding_of(selective), Held::attention_workspace) - bytes_of(holding_of(whole), Held::attention_workspace), 2 * square);
+  // Without what costs no matmul, a further block costs 16 D numbers less 6 D: outputs of two norms, and of the activation, 4 D wide
+  Shapes cheap = whole;
+  cheap.remake = true;
+  EXPECT_EQ(block_of(whole) - block_of(cheap), 2 * (2 * D + 4 * D) * N);
   // Computed again, a further block costs its input
   shapes.recompute = true;
   const base::Bytes three_again = kept(shapes);

@@ -9,13 +9,13 @@ namespace shardbook::tests {
 namespace {
 
 // A plan in short: L load, A states (asked for), D to the device, G gather, K keep, R release, W limit (the host waits), F forward,
-// C recompute, B backward, S sum over ranks, H to the host, N norm, U update, Y synchronize; unit, or layer.micro-batch; =n: in
+// C recompute, M remake, B backward, S sum over ranks, H to the host, N norm, U update, Y synchronize; unit, or layer.micro-batch; =n: in
 // the shared buffer n; @n: through place n for shards.
 std::string in_short(const Plan& plan) {
   std::string all;
   for (const Action& action : plan.actions) {
     if (!all.empty()) all += ' ';
-    all += "LADGKRWYFCBSHNU"[static_cast<int>(action.kind)];
+    all += "LADGKRWYFCMBSHNU"[static_cast<int>(action.kind)];
     if (action.kind == Kind::load) all += std::to_string(action.micro_batch);
     else if (computes(action.kind)) all += base::text(action.layer, ".", action.micro_batch);
     else if (action.unit >= 0) all += std::to_string(action.unit);
@@ -81,6 +81,11 @@ TEST(LimitGathers, WaitsForTheOldestReleaseOnceSoManyAreInUse) {
   EXPECT_EQ(in_short(limit_gathers(plan, 1)), "G0 R0 W0 G1 R1 W1 G2 R2 W2 G3 R3");
   EXPECT_EQ(in_short(limit_gathers(plan, 2)), "G0 R0 G1 R1 W0 G2 R2 W1 G3 R3");
   EXPECT_EQ(in_short(limit_gathers(plan, 4)), in_short(plan));
+}
+
+TEST(RemakeBlocks, MakesAPartOfEachBlockAgainJustBeforeItsBackward) {
+  const Network network = network_of_blocks(2, true, 1);
+  EXPECT_EQ(in_short(remake_blocks(one_after_the_other(network), network)), "L0 F0.0 F1.0 F2.0 F3.0 B3.0 M2.0 B2.0 M1.0 B1.0 B0.0 N U");
 }
 
 TEST(SynchronizeAfterLayers, StopsTheHostAfterEach) {

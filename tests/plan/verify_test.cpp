@@ -235,6 +235,18 @@ TEST(AWrongPlan, ComputesOneBlockAgainAndNotTheOther) {
   EXPECT_EQ(said(right.with(14, recompute(2, 0))), "rank 0, action 19 (my_plan.cpp:19): blocks.0 goes backward for micro-batch 0 without having been computed again: where a plan recomputes, blocks keep their inputs only, and blocks.1 has overwritten the rest");
 }
 
+TEST(AWrongPlan, MakesAgainTooEarlyOrOneBlockAndNotTheOther) {
+  EXPECT_EQ(said(right.with(11, remake(3, 0))), "rank 0, action 11 (my_plan.cpp:11): head is made again, and only blocks are: it keeps all that its backward needs");
+  EXPECT_EQ(said(right.with(5, remake(1, 0))), "rank 0, action 5 (my_plan.cpp:5): blocks.0 is made again for micro-batch 0, which never went forward");
+  EXPECT_EQ(said(right.with(15, remake(2, 0))), "rank 0, action 15 (my_plan.cpp:15): blocks.1 is made again for micro-batch 0, which has gone backward already");
+  EXPECT_EQ(said(right.with(14, remake(2, 0))), "rank 0, action 19 (my_plan.cpp:19): blocks.0 goes backward for micro-batch 0 without having been made again: where a plan remakes, blocks keep no outputs of norms and activations, and blocks.1 has overwritten the rest");
+}
+
+TEST(AWrongPlan, MakesAgainAPartOfWhatItDoesNotKeep) {
+  EXPECT_EQ(said(Changed{right.with(14, recompute(2, 0))}.with(15, remake(2, 0))),
+            "rank 0, action 15 (my_plan.cpp:15): blocks.1 is made again for micro-batch 0 from what this plan does not keep: where a plan recomputes, blocks keep their inputs only");
+}
+
 // ---- Gradients ---------------------------------------------------------------------------------
 
 TEST(AWrongPlan, ReducesBeforeTheLastWeightGradient) {

@@ -68,6 +68,7 @@ struct Liberties {
   bool recompute = false;
   bool accumulate = false;   // sum some units' gradients over ranks after several micro-batches, so other roundings
   int in_flight = 1;         // micro-batches between forward and backward
+  bool remake = false;       // a part of what recompute makes; that one leaves nothing to it
 };
 
 // A legal plan drawn by chance: micro-batches go forward and backward in turn, but overlap; each gather, release,
@@ -122,11 +123,12 @@ class LegalPlan {
         if (is_block(done[static_cast<std::size_t>(m)])) kept_ = {done[static_cast<std::size_t>(m)], m};
         continue;
       }
-      // Blocks that keep their inputs only are computed again, but for one that still holds what it computed last
+      // Blocks that keep their inputs only, or a part, are computed again, but for one that still holds what it computed last
       const bool still_kept = kept_ == std::pair{back_at, back_of} && chance_.once_in(2);
-      if (liberties_.recompute && is_block(back_at) && !still_kept) put(plan::recompute(back_at, back_of));
+      const bool again = liberties_.recompute || liberties_.remake;
+      if (again && is_block(back_at) && !still_kept) put(liberties_.recompute ? plan::recompute(back_at, back_of) : plan::remake(back_at, back_of));
       put(plan::backward(back_at, back_of));
-      if (liberties_.recompute && is_block(back_at)) kept_ = {back_at, back_of};
+      if (again && is_block(back_at)) kept_ = {back_at, back_of};
       if (back_at-- == 0) {
         back_at = layers - 1;
         ++back_of;

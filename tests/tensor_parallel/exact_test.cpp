@@ -371,8 +371,8 @@ TEST_P(TensorParallel, CrossEntropyOfEqualLogitsIsTheWholeOnes) {
   run([](Bench& bench) {
     const auto whole = bench.dense.loss(V);
     const auto part = bench.parallel.loss(V);
-    whole->allocate(bench.ctx);
-    part->allocate(bench.ctx);
+    whole->allocate(bench.ctx, N);
+    part->allocate(bench.ctx, N);
     const model::Batch batch = batch_of(bench, {0, V});
     const auto columns = my_columns({V}, bench.ranks(), bench.me());
     const Tensor logit = filled(bench.rank.device, {N, V}, "logit", [](std::int64_t) { return 2.0; });

@@ -167,7 +167,7 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
   const std::vector<Form> forms = {
       {2, 1, 1, 2, ""}, {2, 2, 1, 2, ""}, {4, 1, 2, 2, ""}, {2, 2, 1, 2, "accumulate.reduce=last"}, {2, 1, 1, 2, "accumulate.reduce=last"},
       {2, 2, 2, 2, "accumulate.reduce=last"}, {2, 2, 1, 1, "activations.recompute=full"}, {4, 1, 1, 2, "activations.recompute=full"},
-      {2, 2, 1, 1, "activations.recompute=selective"}, {4, 1, 1, 2, "activations.recompute=selective"},
+      {2, 2, 1, 1, "activations.recompute=selective"}, {4, 1, 1, 2, "activations.recompute=selective"}, {2, 2, 1, 2, "activations.recompute=cheap"},
       {2, 2, 1, 1, "tensor_parallel.input_gradient_sum=awaited"}, {2, 1, 2, 2, "data_parallel.reduce=naive"}, {2, 2, 2, 1, "data_parallel.reduce=flat"},
       {2, 2, 1, 2, "fsdp.prefetch=0"}, {2, 2, 1, 2, "fsdp.reshard=false"}, {2, 2, 1, 1, "fsdp.backward_prefetch=post"}, {2, 4, 1, 1, "fsdp.limit_all_gathers=1"},
       // A rank's rows are half a sequence, or one and a half
@@ -308,7 +308,7 @@ TEST(Dropout, IsRepeatedBitForBitByWhatIsComputedAgain) {
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const HostRun plain = run_on_host(config, tokens);
     ASSERT_EQ(plain.error, "");
-    for (const char* recompute : {"activations.recompute=selective", "activations.recompute=full"}) {
+    for (const char* recompute : {"activations.recompute=cheap", "activations.recompute=selective", "activations.recompute=full"}) {
       ASSERT_TRUE(config::set_switch(config, recompute));
       const HostRun again = run_on_host(config, tokens);
       ASSERT_EQ(again.error, "");

@@ -30,7 +30,7 @@ base::Bytes kept_bytes(const config::RunConfig& config) {
 TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
   for (bool llama : {false, true}) {
     for (config::AttentionKind attention : {config::AttentionKind::unfused, config::AttentionKind::flash, config::AttentionKind::cudnn}) {
-      for (const std::string recompute : {"none", "selective", "full"}) {
+      for (const std::string recompute : {"none", "cheap", "selective", "full"}) {
         if (recompute == "selective" && attention != config::AttentionKind::unfused) continue;   // it has no square to leave out
         auto config_of = [&](int tp) {
           config::RunConfig config = llama ? small_llama(tp, 1) : small_config(tp, 1);
@@ -42,10 +42,11 @@ TEST(Memory, WithTokensCutARankKeepsOneTthOfWhatOneRankKeeps) {
         for (int tp : {2, 4}) {
           const config::RunConfig config = config_of(tp);
           EXPECT_EQ(kept_bytes(with_tokens_cut(config)) * tp, one) << "tp " << tp;
-          // Whole on each rank: a block's input, two norms' outputs and their statistics, the residual between its halves
+          // Whole on each rank: a block's input, two norms' outputs, where they are kept, and their statistics, the residual between its halves
           const std::int64_t N = config.tokens_per_micro_batch(), row = 2 * config.model.width, statistics = (llama ? 1 : 2) * 4;
           const std::int64_t L = config.model.layers, kept_blocks = recompute == "full" ? 1 : L;
-          const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (3 * row + 2 * statistics) + row + statistics);
+          const std::int64_t rows_kept = recompute == "cheap" ? 1 : 3;
+          const std::int64_t whole = N * ((L + 1) * row + kept_blocks * (rows_kept * row + 2 * statistics) + row + statistics);
           EXPECT_EQ(kept_bytes(config), whole + (one - whole) / tp) << "tp " << tp;
         }
       }
@@ -92,7 +93,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
       for (int tp : {1, 2}) {
         for (int ranks : numbers_of_ranks) {
           for (int micro_batches : {1, 2}) {
-            for (const char* recompute : {"none", "selective", "full"}) {
+            for (const char* recompute : {"none", "cheap", "selective", "full"}) {
               if (model.attention != config::AttentionKind::unfused && *recompute == 's') continue;   // it has no square to leave out
               config::RunConfig config = cut_over(model, way, tp, ranks, micro_batches);
               ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
@@ -132,7 +133,7 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
 
 // A mask is made anew where it is needed, from its counter: dropout holds not a byte.
 TEST(Memory, OfDropoutIsNone) {
-  for (const char* set : {"activations.recompute=none", "activations.recompute=selective", "activations.recompute=full", "attention.kernel=flash"}) {
+  for (const char* set : {"activations.recompute=none", "activations.recompute=cheap", "activations.recompute=selective", "activations.recompute=full", "attention.kernel=flash"}) {
     for (const bool cut : {false, true}) {
       config::RunConfig config = small_config(2, 2);
       config.micro_batches = 2;
@@ -149,7 +150,7 @@ TEST(Memory, OfDropoutIsNone) {
 // Prefetch is slots, and replicas of shards hold what shards hold; so with units of one block, and of several.
 TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
   for (const char* set : {"fsdp.prefetch=0", "fsdp.prefetch=2", "fsdp.prefetch=5", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=post",
-                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter", "fsdp.offload=optimizer"}) {
+                          "fsdp.limit_all_gathers=1", "accumulate.reduce=last", "fsdp.reshard=false", "fsdp.reduce_dtype=bf16", "accumulate.weight_gradient=apart", "fsdp.sharding=per_parameter", "fsdp.offload=optimizer", "fsdp.parameter_copy=made", "loss.chunks=3"}) {
     for (int dp : {1, 2}) {
       for (const char* units : {"1", "2", "3", "4", "100"}) {   // of 4 blocks: 3, and the one that is left
         config::RunConfig config = small_config(1, 2, dp);
@@ -163,6 +164,39 @@ TEST(Memory, OfEverySwitchThatHoldsMoreIsWhatTheFormulasSay) {
       }
     }
   }
+}
+
+// Of each unit of blocks the larger of what they keep and the shard of their gradient: so with short sequences, and with long ones.
+TEST(Memory, OfLentMemoryIsWhatTheFormulasSay) {
+  int larger[2] = {};   // by whether the gradient is
+  for (const config::RunConfig& model : models()) {
+    for (const char* recompute : {"none", "cheap", "selective"}) {
+      if (model.attention == config::AttentionKind::flash && *recompute == 's') continue;
+      for (const char* units : {"1", "2"}) {
+        for (int sequences : {1, 16}) {
+          for (bool cut : {false, true}) {
+            config::RunConfig config = cut_over(model, zero_3, cut ? 2 : 1, 2, 1);
+            config.sequences = 2 * sequences;
+            config.model.layers = 3;
+            if (cut) config = with_tokens_cut(config);
+            ASSERT_TRUE(config::set_switch(config, base::text("activations.recompute=", recompute)));
+            ASSERT_TRUE(config::set_switch(config, base::text("fsdp.blocks_a_unit=", units)));
+            const auto own = train::planned(config, mesh_of(config), 1);
+            ASSERT_TRUE(config::set_switch(config, "fsdp.gradient_memory=lent"));
+            const auto lent = train::planned(config, mesh_of(config), 1);
+            ASSERT_TRUE(own && lent);
+            EXPECT_EQ(lines_of(lent.value().holding), lent.value().laid_out) << recompute << ", units of " << units << ", " << sequences << " sequences";
+            EXPECT_EQ(lines_of(lent.value().holding), set_up_on_host(config).held);
+            EXPECT_LT(lent.value().holding.all(), own.value().holding.all());
+            const auto held = [](const auto& planned, plan::Held line) { return planned.value().laid_out.contains(line) ? planned.value().laid_out.at(line) : 0; };
+            ++larger[held(lent, plan::Held::lent) == held(own, plan::Held::gradient_sums) - held(lent, plan::Held::gradient_sums)];
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(larger[0], 5);
+  EXPECT_GT(larger[1], 5);
 }
 
 TEST(Memory, OfPartsThatAreKeptIsWhatTheFormulasSay) {

@@ -41,14 +41,22 @@ config::RunConfig drawn_config(Chance& chance) {
   config.sequences = config.data_ranks() * config.micro_batches;
   config.reshard = !chance.once_in(4);
   config.steps = 2;
-  if (chance.once_in(4)) config.switches["activations.recompute"] = "selective";
+  if (chance.once_in(4)) config.switches["activations.recompute"] = chance.once_in(2) ? "selective" : "cheap";
   if (fsdp > 1 && chance.once_in(3)) config.switches["fsdp.blocks_a_unit"] = std::to_string(2 + chance.below(3));
   if (fsdp > 1 && chance.once_in(4)) config.switches["fsdp.sharding"] = "per_parameter";
   if (fsdp > 2 && config.reshard && chance.once_in(2)) config.switches["fsdp.reshard_group"] = "2";
   if (dp == 1 && chance.once_in(3)) config.switches["fsdp.offload"] = "parameters";
   else if (chance.once_in(5)) config.switches["fsdp.offload"] = "optimizer";
-  return tp > 1 && chance.once_in(2) ? with_tokens_cut(config) : config;
+  const bool offloads = config.switches.contains("fsdp.offload");
+  if (fsdp > 1 && !offloads && chance.once_in(3)) config.switches["fsdp.parameter_copy"] = "made";
+  if (fsdp > 1 && dp == 1 && config.micro_batches == 1 && !offloads) config.switches["fsdp.gradient_memory"] = "lent";
+  if (tp > 1 && chance.once_in(2)) return with_tokens_cut(config);
+  if (chance.once_in(4)) config.switches["loss.chunks"] = "3";
+  return config;
 }
+
+// Where gradients are lent the memory of what blocks keep, blocks keep something.
+bool may_recompute(const config::RunConfig& config) { return !config.switches.contains("fsdp.gradient_memory"); }
 
 HostRun run(const config::RunConfig& config, const train::PlanMaker& make_plan) {
   return run_on_host(config, TestTokens(config.model.vocab, config.model.sequence), {}, make_plan);
@@ -116,7 +124,7 @@ TEST(LegalPlans, GiveTheNumbersOfTheUsualOrder) {
     config::RunConfig config = drawn_config(chance);
     config.drain_seed = static_cast<std::uint64_t>(seed) + 1;
     const bool accumulate = chance.once_in(4);
-    const Liberties liberties{chance.once_in(4), accumulate, 1 + chance.below(config.micro_batches)};
+    const Liberties liberties{chance.once_in(4) && may_recompute(config), accumulate, 1 + chance.below(config.micro_batches), chance.once_in(3)};
     std::atomic<bool> exact = false;   // all ranks say the same
     const HostRun found = run(config, [&](const Network& network) {
       const Plan made = LegalPlan(network, static_cast<std::uint64_t>(seed), liberties).make();
@@ -150,7 +158,7 @@ TEST(DamagedPlans, AreRefusedOrGiveTheNumbersOfTheUsualOrder) {
     Chance chance(static_cast<std::uint64_t>(seed) + 1000000);
     config::RunConfig config = drawn_config(chance);
     config.drain_seed = static_cast<std::uint64_t>(seed) + 1;
-    const Liberties liberties{chance.once_in(3), false, 1 + chance.below(config.micro_batches)};
+    const Liberties liberties{chance.once_in(3) && may_recompute(config), false, 1 + chance.below(config.micro_batches), chance.once_in(3)};
     const std::uint64_t change = chance.next();
     std::atomic<bool> exact = false;   // all ranks say the same
     std::string said, line;

@@ -29,6 +29,7 @@ inline std::vector<std::string> other_values(const config::Switch& row) {
 inline std::optional<config::RunConfig> meeting_needs(const config::Switch& row, config::RunConfig config) {
   for (const std::string& need : row.needs) {
     if (need == "micro-batches > 1") config.micro_batches = 2;
+    if (need == "micro-batches = 1") config.micro_batches = 1;
     if (need == "fsdp > 2" && config.fsdp == 2) config.ranks *= 2, config.fsdp = 4;
     if (need.starts_with("dp > 1") && config.ranks <= 4) config.ranks *= config.dp = 2;
     if (need == "attention-dropout > 0") config.attention_dropout = 0.1;

@@ -95,7 +95,7 @@ struct AdamW {
     store<N>(first_moment + at, m);
     store<N>(second_moment + at, v);
     store<N>(master + at, p);
-    store<N>(parameter + at, p);
+    if (parameter != nullptr) store<N>(parameter + at, p);
   }
 };
 

@@ -63,7 +63,7 @@ void update(const AdamWArgs& args, std::int64_t begin, std::int64_t end) {
     second[i] = beta2 * second[i] + (T(1) - beta2) * g * g;
     const T kept = i < decayed ? keep * master[i] : master[i];
     master[i] = kept - step_size * first[i] / (std::sqrt(second[i]) * root_correction + epsilon);
-    parameter[i] = master[i];
+    if (parameter != nullptr) parameter[i] = master[i];
   }
 }
 
