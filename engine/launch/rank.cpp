@@ -1,6 +1,10 @@
 #include "engine/launch/rank.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/comm/meta/meta.hpp"
+#include "engine/comm/watch.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/device/meta/meta_device.hpp"
 #include "engine/launch/checkpoints.hpp"
@@ -29,13 +33,25 @@ base::Result<std::unique_ptr<data::TokenSource>> open_source(const config::RunCo
 
 namespace {
 
-// The collectives of all ranks must come in one order, or the run hangs: compared once, after the first step.
-void compare_orders(world::World& world, program::Recorder& recorder) {
+// The collectives of all ranks must come in one order, or the run hangs: compared when the first step is issued and has
+// not been waited for, and later by what ranks claim of each step.
+void compare_orders(world::World& world, program::Recorder& recorder, comm::Flight& flight) {
   const std::uint64_t mine = program::collective_order_hash(*recorder.programs().back(), recorder.catalogue());
   const std::vector<std::string> all = world.all_gather(std::to_string(mine));
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    SHARDBOOK_CHECK(all[rank] == all[0], "rank ", rank, " issues other collectives, or in another order, than rank 0");
-  }
+  const auto other = std::find_if(all.begin(), all.end(), [&](const std::string& one) { return one != all[0]; });
+  if (other == all.end()) return;
+  // All come here, for all have compared the same.
+  std::vector<world::Account> accounts;
+  for (std::string& said : world.all_gather(flight.account(world.size()))) accounts.push_back({base::text("rank ", accounts.size()), "", std::move(said)});
+  const check::Verdict verdict = comm::judge(accounts);
+  if (verdict.blame == check::Blame::differs) throw base::Failure(verdict.sentence);
+  throw base::Failure(base::text("rank ", other - all.begin(), " issues other collectives, or in another order, than rank 0"));
+}
+
+// How long a collective may take. Ranks of the host keep the time limit themselves, and know a deadlock without one.
+std::chrono::milliseconds watched_for(const config::RunConfig& config) {
+  if (config.device != config::DeviceKind::cuda) return std::chrono::milliseconds(0);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(config.comm_timeout * 1000));
 }
 
 std::string encode(program::Recorder& recorder, int world_size, const std::vector<program::StepTimes>& steps) {
@@ -86,6 +102,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   const mesh::Mesh mesh = mesh_of(config);
   device.set_watch([&world] { world.throw_if_failed(); });
   device.keep_timed_programs_alone();
+  const comm::Watch watch(world, backend.flight(), watched_for(config));
   train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
   Checkpoints checkpoints(world, config, trainer);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
@@ -126,13 +143,14 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     if (timed || issued == begin) journal.programs(device.recorder(), world.size());
     if (timed) journal.traced(times);
     if (issued == begin) {
-      compare_orders(world, device.recorder());
+      compare_orders(world, device.recorder(), backend.flight());
       // The modelled pace of the progress lines comes from the program of all ranks.
       if (config.clock == config::Clock::modelled) {
         const std::vector<std::string> records = world.gather(encode(device.recorder(), world.size(), {}));
         if (world.rank() == 0) reporter.set_modelled_step(modelled_step_ns(config, records));
       }
     }
+    world.claim(issued, backend.flight().claims());
     ++issued;
     settle_until(timed ? issued : issued - 1);
     if (outcome.not_finite.empty()) checkpoints.after_step(issued, settled);
@@ -145,6 +163,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   device.synchronize();
   checkpoints.end(issued, outcome.not_finite.empty());
   if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
+  outcome.clock_at_end = world.measure_clock();
   outcome.saves = checkpoints.saves();
   outcome.record = encode(device.recorder(), world.size(), traced);
 }

@@ -1,0 +1,59 @@
+// comm/watch: has a collective hung, and who is to blame?
+//
+// A thread of each rank looks every now and then at how long the oldest call has waited, and whether ranks have called
+// different things by the end of a step (world::Claim). Where one has, every rank is asked for its flight
+// (flight.hpp), they are judged (check/flight.hpp), and the run fails with that sentence; where each rank is goes to
+// stderr. A rank that is blocked is freed as after any failure, by Backend::abort.
+//
+// Invariants
+//   - This thread calls neither CUDA nor NCCL, so it goes on when those block. What asks them is a second thread,
+//     `Poll`, that may get stuck: then nothing seems to end, which is the truth.
+//   - A rank that is slow is not a rank that hangs: nothing is said before the time is over.
+//
+// Follows PyTorch's ProcessGroupNCCL (a watchdog that polls events, and a monitor that watches the watchdog; pytorch/pytorch
+// @00f0e2f6, torch/csrc/distributed/c10d), with the difference that ranks compare at once instead of leaving files.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "engine/comm/flight.hpp"
+
+namespace shardbook::comm {
+
+// Calls `act` every `interval` on a thread of its own, until it goes. Not while `act` is stuck, which its owner ends first.
+class Poll {
+ public:
+  Poll(std::chrono::milliseconds interval, std::function<void()> act);
+  ~Poll();
+  Poll(const Poll&) = delete;
+  Poll& operator=(const Poll&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+class Watch {
+ public:
+  // `timeout` of zero: waits are not timed, and claims are still watched. World and flight outlive this.
+  Watch(world::World& world, Flight& flight, std::chrono::milliseconds timeout);
+  ~Watch();
+
+ private:
+  void look();
+  void fail(const check::Verdict& verdict);
+
+  world::World& world_;
+  Flight& flight_;
+  const std::chrono::milliseconds timeout_;
+  bool told_ = false;
+  Poll poll_;
+};
+
+}  // namespace shardbook::comm
