@@ -166,7 +166,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--device", choices=("host", "cuda"), default="host")
     parser.add_argument("--every", type=float, default=2, help="seconds between samples")
-    parser.add_argument("--progress", type=int, default=10, help="steps between progress lines")
+    parser.add_argument("--progress", type=int, default=1, help="steps between progress lines")
     parser.add_argument("--json", help="keeps what was measured there")
     parser.add_argument("options", nargs="*")
     args = parser.parse_args()

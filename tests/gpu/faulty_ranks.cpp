@@ -99,7 +99,10 @@ void train(world::World& world, const Asked& asked) {
     };
     const auto sum = [&] {
       const Scope update(device.recorder(), Phase::update);
-      if (now && asked.is("missing")) sleep_unless_failed(world, 30);
+      if (now && asked.is("missing")) {
+        device.synchronize();   // what it has called ends
+        sleep_unless_failed(world, 30);
+      }
       if (now && asked.is("left_out")) return;
       const tensor::Tensor all = now && asked.is("size") ? norm.slice(0, {shard / 2}) : norm;
       group->all_reduce(stream, all, all);
