@@ -13,6 +13,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/comm/nccl/all_to_all.hpp"
+#include "engine/comm/nccl/ends.hpp"
 #include "engine/comm/watch.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
@@ -37,36 +39,6 @@ int version_number() {
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
 }
-
-ncclDataType_t type_of(base::DType dtype) {
-  switch (dtype) {
-    case base::DType::bf16: return ncclBfloat16;
-    case base::DType::f32: return ncclFloat32;
-    case base::DType::f64: return ncclFloat64;
-    case base::DType::i32: return ncclInt32;
-  }
-  return ncclFloat32;
-}
-
-// When the calls of a communicator have ended, its log is told by events: one behind each call, in a ring as the log's.
-// Calls of one communicator end in their order.
-struct Ends {
-  FlightLog& log;
-  std::vector<device::cuda::OwnedEvent> events;
-
-  cudaEvent_t behind(std::uint64_t ticket) const { return events[ticket % events.size()].get(); }
-  // On any thread. An event that a later call has taken meanwhile says at worst too little.
-  void look() const {
-    const auto [first, last] = log.under_way();
-    std::uint64_t ended = first, open = last;   // all below `ended` have; `open` is the first that is known not to have
-    while (ended < open) {
-      const std::uint64_t middle = ended + (open - ended) / 2;
-      if (cudaEventQuery(behind(middle)) == cudaSuccess) ended = middle + 1;
-      else open = middle;
-    }
-    if (ended > first) log.ended_through(ended - 1);
-  }
-};
 
 class NcclBackend final : public Backend {
  public:
@@ -165,7 +137,6 @@ class NcclCommunicator final : public Communicator {
     self.ran(issued.call.ticket);   // NCCL has read the splits
   }
   ncclResult_t enqueue(const Call& call, cudaStream_t stream);
-  ncclResult_t enqueue_all_to_all(const Call& call, cudaStream_t stream);
 
   NcclBackend& backend_;
   ncclComm_t nccl_;
@@ -175,7 +146,7 @@ class NcclCommunicator final : public Communicator {
 
 ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
   const std::size_t count = static_cast<std::size_t>(call.elements);
-  const ncclDataType_t type = type_of(call.dtype);
+  const ncclDataType_t type = nccl_type_of(call.dtype);
   const ncclRedOp_t reduction = call.reduction == Reduction::max ? ncclMax : ncclSum;
   switch (call.kind) {
     case program::OpKind::all_reduce: return ncclAllReduce(call.in, call.out, count, type, reduction, nccl_, stream);
@@ -185,33 +156,12 @@ ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
     case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl_, stream);
     case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl_, stream);
     case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl_, stream);
-    case program::OpKind::all_to_all: return enqueue_all_to_all(call, stream);
+    case program::OpKind::all_to_all:
+      return nccl_all_to_all(call.in, call.out, call.dtype, call.send_elements, call.receive_elements, size(), nccl_, stream);
     default: break;
   }
   SHARDBOOK_CHECK(false, program::name_of(call.kind), " is no collective");
   return ncclInvalidArgument;
-}
-
-ncclResult_t NcclCommunicator::enqueue_all_to_all(const Call& call, cudaStream_t stream) {
-  const ncclDataType_t type = type_of(call.dtype);
-  const std::byte* in = static_cast<const std::byte*>(call.in);
-  std::byte* out = static_cast<std::byte*>(call.out);
-  ncclResult_t first = ncclGroupStart();
-  const auto note = [&](ncclResult_t code) {
-    if (first == ncclSuccess) first = code;
-  };
-  for (int peer = 0; peer < size(); ++peer) {
-    if (call.send_elements[peer] > 0) {
-      note(ncclSend(in, static_cast<std::size_t>(call.send_elements[peer]), type, peer, nccl_, stream));
-    }
-    if (call.receive_elements[peer] > 0) {
-      note(ncclRecv(out, static_cast<std::size_t>(call.receive_elements[peer]), type, peer, nccl_, stream));
-    }
-    in += call.send_elements[peer] * base::size_of(call.dtype);
-    out += call.receive_elements[peer] * base::size_of(call.dtype);
-  }
-  const ncclResult_t end = ncclGroupEnd();
-  return first == ncclSuccess || first == ncclInProgress ? end : first;
 }
 
 // ---- Backend -------------------------------------------------------------------------------------
@@ -386,16 +336,8 @@ void NcclBackend::warm_up(ncclComm_t nccl, const mesh::Group& group, const std::
        [&] { return ncclBroadcast(memory, memory, shard, ncclFloat32, 0, nccl, stream); });
   call(nccl, "warm-up: ncclSend, ncclRecv", who, stream, [&] {
     // The first half of the memory goes out, the second takes what comes.
-    const std::size_t piece = static_cast<std::size_t>(warm_up_bytes) / 2 / static_cast<std::size_t>(size);
-    ncclResult_t first = ncclGroupStart();
-    for (int peer = 0; peer < size; ++peer) {
-      const std::size_t at = static_cast<std::size_t>(peer) * piece;
-      const ncclResult_t sent = ncclSend(memory + at, piece, ncclInt8, peer, nccl, stream);
-      const ncclResult_t received = ncclRecv(memory + warm_up_bytes / 2 + at, piece, ncclInt8, peer, nccl, stream);
-      if (first == ncclSuccess) first = sent != ncclSuccess ? sent : received;
-    }
-    const ncclResult_t end = ncclGroupEnd();
-    return first == ncclSuccess || first == ncclInProgress ? end : first;
+    const std::vector<std::int64_t> pieces(static_cast<std::size_t>(size), warm_up_bytes / 2 / size / base::size_of(base::DType::f32));
+    return nccl_all_to_all(memory, memory + warm_up_bytes / 2, base::DType::f32, pieces.data(), pieces.data(), size, nccl, stream);
   });
   cudaError_t code;
   while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
