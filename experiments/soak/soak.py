@@ -9,7 +9,8 @@ What comes before a tenth of the time is warm-up. Then, of ten windows of equal 
 
     memory     the mean of the last two windows above that of the first two: at most 1 %, of each rank, and of each device
     step time  the slope of the windows' step times over the whole, against their spread: a drift is one that is above 2 %
-               and above twice its standard error. (Shared processors make steps unsteady; that is spread, not drift.)
+               and above twice its standard error. On the host it is the processors' time that all ranks took for a step
+               that is judged, and the wall's is printed beside it: that one is of whatever else the machine does.
     record     bytes of a rank's journal a step, and of its program at the end: as far as they grow, linear and named
 
 Exit code 0 where all hold. Needs only the standard library. `./shardbook` is built first where it is not.
@@ -57,6 +58,15 @@ def resident_kib(pid):
         return None
 
 
+def cpu_seconds(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return None
+
+
 def device_mib():
     asked = subprocess.run(["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"], capture_output=True, text=True)
     return [int(line) for line in asked.stdout.split()] if asked.returncode == 0 else []
@@ -95,7 +105,7 @@ def watch(args, folder):
     while run.poll() is None and time.monotonic() - begin < 60 * args.minutes:
         time.sleep(args.every)
         step = follower.steps[-1][1] if follower.steps else 0
-        samples.append({"at": time.monotonic(), "step": step, "rss": [resident_kib(pid) for pid in ranks_of(run.pid)],
+        samples.append({"at": time.monotonic(), "step": step, "cpu": [cpu_seconds(pid) for pid in ranks_of(run.pid)], "rss": [resident_kib(pid) for pid in ranks_of(run.pid)],
                         "device": device_mib() if args.device == "cuda" else [], "journal": journal_bytes(folder)})
     died = run.poll() is not None
     if not died:
@@ -118,7 +128,7 @@ def growth(series):
 
 
 def drift(steps, begin, end):
-    """Step time by window; its slope over the whole as a share, and the standard error of that."""
+    """Of (time, step), step time by window; its slope over the whole as a share, and the standard error of that."""
     times = []
     for i in range(WINDOWS):
         low, high = begin + (end - begin) * i / WINDOWS, begin + (end - begin) * (i + 1) / WINDOWS
@@ -126,15 +136,31 @@ def drift(steps, begin, end):
         if len(inside) < 2:
             raise SystemExit(f"only {len(inside)} progress lines in window {i + 1} of {WINDOWS}: take more --minutes, or a smaller --progress")
         times.append((inside[-1][0] - inside[0][0]) / (inside[-1][1] - inside[0][1]))
+    return times, *slope_of(times)
+
+
+def slope_of(times):
     mean_x, mean = (WINDOWS - 1) / 2, statistics.fmean(times)
     over_x = sum((x - mean_x) ** 2 for x in range(WINDOWS))
     slope = sum((x - mean_x) * (t - mean) for x, t in enumerate(times)) / over_x
     rest = sum((t - mean - slope * (x - mean_x)) ** 2 for x, t in enumerate(times))
     error = math.sqrt(rest / (WINDOWS - 2) / over_x)
-    return times, slope * (WINDOWS - 1) / mean, error * (WINDOWS - 1) / mean
+    return slope * (WINDOWS - 1) / mean, error * (WINDOWS - 1) / mean
 
 
-def judge(samples, steps, folder):
+def cpu_drift(samples):
+    """The same of the processors' time that all ranks took for a step."""
+    times = []
+    for i in range(WINDOWS):
+        inside = samples[len(samples) * i // WINDOWS:max(len(samples) * (i + 1) // WINDOWS + 1, len(samples) * i // WINDOWS + 2)]
+        taken, steps = sum(inside[-1]["cpu"]) - sum(inside[0]["cpu"]), inside[-1]["step"] - inside[0]["step"]
+        if steps < 1:
+            raise SystemExit(f"no step in window {i + 1} of {WINDOWS}: take more --minutes")
+        times.append(taken / steps)
+    return times, *slope_of(times)
+
+
+def judge(samples, steps, folder, on_host):
     begin, end = samples[0]["at"], samples[-1]["at"]
     begin += (end - begin) / 10
     samples = [one for one in samples if one["at"] >= begin]
@@ -151,7 +177,12 @@ def judge(samples, steps, folder):
             share, first, last = growth(series)
             row(f"{'memory of rank' if kind == 'rss' else 'memory of GPU'} {index}", f"{first:.1f} to {last:.1f} {unit} ({share:+.2%})", share <= LIMIT_MEMORY)
     times, share, error = drift(steps, begin, end)
-    row("step time", f"{1e3 * times[0]:.2f} to {1e3 * times[-1]:.2f} ms by window, slope {share:+.2%} ± {error:.2%}", abs(share) <= max(LIMIT_DRIFT, 2 * error))
+    said = lambda times, share, error: f"{1e3 * times[0]:.2f} to {1e3 * times[-1]:.2f} ms by window, slope {share:+.2%} ± {error:.2%}"
+    steady = lambda share, error: abs(share) <= max(LIMIT_DRIFT, 2 * error)
+    if on_host:
+        rows.append(("step time, wall", said(times, share, error), "not judged: of the machine's other work, too"))
+        times, share, error = cpu_drift(samples)
+    row("step time, processors" if on_host else "step time", said(times, share, error), steady(share, error))
     journals = [(one["step"], one["journal"]) for one in samples if one["journal"] is not None]
     if len(journals) > 1 and journals[-1][0] > journals[0][0]:
         each = (journals[-1][1] - journals[0][1]) / (journals[-1][0] - journals[0][0])
@@ -178,7 +209,7 @@ def main():
         samples, steps, died, code = watch(args, folder)
         if died or len(samples) < 2 * WINDOWS:
             raise SystemExit(f"the run ended by itself, with exit code {code}, after {len(samples)} samples: nothing to judge")
-        rows, holds, measured = judge(samples, steps, folder)
+        rows, holds, measured = judge(samples, steps, folder, args.device == "host")
         print(f"{args.minutes:g} minutes on {args.device}, {measured['steps']} steps: {' '.join(args.options)}")
         width = max(len(name) for name, _, _ in rows)
         for name, value, verdict in rows:
