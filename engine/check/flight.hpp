@@ -12,9 +12,10 @@
 //
 // Pure: no clock, no thread, no device. Every backend's ranks are judged by this.
 //
-// Sources: pytorch/pytorch @00f0e2f6, torch/csrc/distributed/c10d/FlightRecorder.hpp (what an entry keeps: a sequence
-// number of collectives and another of pairs, sizes, type, state, when); @883a873e, tools/flight_recorder/components (dumps
-// of ranks matched by sequence number, offline). Here the ranks do it themselves, before they end.
+// Sources: pytorch/pytorch @911ce84b, torch/csrc/distributed/c10d/FlightRecorder.hpp (what an entry keeps: a sequence
+// number of collectives and another of pairs, sizes, type, state, when); @016d4c99,
+// torch/distributed/flight_recorder/components/utils.py (dumps of ranks matched by sequence number, offline). Here the
+// ranks do it themselves, before they end.
 #pragma once
 
 #include <cstdint>

@@ -30,98 +30,161 @@ bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv;
 }  // namespace
 
 FlightLog::FlightLog(std::string axis, std::vector<base::Rank> ranks)
-    : axis_(std::move(axis)), ranks_(std::move(ranks)), what_(name_of_group(axis_, ranks_)), pairs_(ranks_.size()), ring_(kept) {}
+    : axis_(std::move(axis)), ranks_(std::move(ranks)), what_(name_of_group(axis_, ranks_)), pairs_(ranks_.size()), ring_(kept), claims_(claims_kept) {}
+
+void FlightLog::write(std::uint64_t ticket, const What& what) {
+  Entry& to = entry(ticket);
+  const auto set = [](auto& field, auto value) { field.store(value, std::memory_order_release); };
+  to.ticket.store(no_ticket, std::memory_order_relaxed);
+  set(to.number, what.number);
+  set(to.small, static_cast<std::uint64_t>(what.kind) | static_cast<std::uint64_t>(what.dtype) << 8 | static_cast<std::uint64_t>(what.reduction) << 16 |
+                    static_cast<std::uint64_t>(what.phase) << 24 | static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.layer)) << 32 |
+                    static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.micro_batch)) << 48);
+  set(to.peer, what.peer);
+  set(to.line, what.line);
+  set(to.bytes, what.bytes);
+  set(to.step, what.step);
+  set(to.name, what.name);
+  set(to.part, what.part);
+  set(to.file, what.file);
+  set(to.at, what.at);
+  set(to.ticket, ticket);
+}
+
+std::optional<FlightLog::What> FlightLog::read(std::uint64_t ticket) const {
+  const Entry& from = entry(ticket);
+  if (from.ticket.load(std::memory_order_acquire) != ticket) return std::nullopt;
+  const auto get = [](const auto& field) { return field.load(std::memory_order_acquire); };
+  const std::uint64_t small = get(from.small);
+  What what{get(from.number), static_cast<OpKind>(small & 255), static_cast<base::DType>(small >> 8 & 255), static_cast<std::uint8_t>(small >> 16),
+            static_cast<program::Phase>(small >> 24 & 255), static_cast<std::int16_t>(small >> 32 & 65535), static_cast<std::int16_t>(small >> 48), get(from.peer), get(from.bytes),
+            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at)};
+  if (from.ticket.load(std::memory_order_relaxed) != ticket) return std::nullopt;
+  return what;
+}
 
 void FlightLog::called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction) {
   const program::Recorder& recorder = lane.recorder();
   const program::OpKey& key = recorder.key();
   const int peer = desc.collective.peer;
-  std::lock_guard lock(mutex_);
-  SHARDBOOK_CHECK_EQ(ticket, calls_, "calls over ", axis_, " are numbered one by one");
-  Entry& mine = entry(calls_++);
-  mine = {ticket, 0, desc.kind, desc.dtype, reduction, CallState::called, key.phase, key.layer, key.micro_batch, peer, desc.collective.bytes,
-          recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where, program::host_now()};
+  SHARDBOOK_CHECK_EQ(ticket, calls_.load(std::memory_order_relaxed), "calls over ", axis_, " are numbered one by one");
+  What mine{0, desc.kind, desc.dtype, reduction, key.phase, static_cast<std::int16_t>(key.layer), static_cast<std::int16_t>(key.micro_batch), peer, desc.collective.bytes,
+            recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now()};
+  // One thread counts, so a load and a store do.
+  const auto next = [](std::atomic<std::uint64_t>& count) {
+    const std::uint64_t before = count.load(std::memory_order_relaxed);
+    count.store(before + 1, std::memory_order_release);
+    return before;
+  };
   if (is_pair(desc.kind)) {
-    check::PairCount& pair = pairs_[static_cast<std::size_t>(peer)];
-    mine.number = desc.kind == OpKind::send ? pair.sent++ : pair.received++;
-    return;
+    Pair& pair = pairs_[static_cast<std::size_t>(peer)];
+    mine.number = next(desc.kind == OpKind::send ? pair.sent : pair.received);
+  } else {
+    mine.number = next(collectives_);
+    hash_ = mixed(hash_, static_cast<std::uint64_t>(desc.kind) << 32 | static_cast<std::uint64_t>(desc.dtype) << 16 | reduction);
+    // Of an all-to-all each rank sends as much as it has.
+    if (desc.kind != OpKind::all_to_all) hash_ = mixed(hash_, static_cast<std::uint64_t>(desc.collective.bytes));
+    hash_ = mixed(hash_, static_cast<std::uint64_t>(peer));
   }
-  mine.number = collectives_++;
-  hash_ = mixed(hash_, static_cast<std::uint64_t>(desc.kind) << 32 | static_cast<std::uint64_t>(desc.dtype) << 16 | reduction);
-  // Of an all-to-all each rank sends as much as it has.
-  if (desc.kind != OpKind::all_to_all) hash_ = mixed(hash_, static_cast<std::uint64_t>(desc.collective.bytes));
-  hash_ = mixed(hash_, static_cast<std::uint64_t>(peer));
+  write(ticket, mine);
+  called_at_.store(mine.at, std::memory_order_relaxed);
+  calls_.store(ticket + 1, std::memory_order_release);
 }
 
-void FlightLog::issued(std::uint64_t ticket) {
-  std::lock_guard lock(mutex_);
-  issued_ = ticket + 1;
-  Entry& mine = entry(ticket);
-  if (mine.ticket == ticket && mine.state == CallState::called) mine.state = CallState::issued;
+void FlightLog::issued(std::uint64_t ticket) { issued_.store(ticket + 1, std::memory_order_release); }
+
+// As entries are: spoiled, written, set.
+void FlightLog::step_issued(std::int64_t step) {
+  Claimed& to = claims_[static_cast<std::size_t>(step / Flight::claimed_every) % claims_kept];
+  to.step.store(-1, std::memory_order_relaxed);
+  to.value.store(mixed(hash_, collectives_.load(std::memory_order_relaxed)), std::memory_order_release);
+  to.step.store(step, std::memory_order_release);
+}
+
+std::optional<world::Claim> FlightLog::claim(std::int64_t step) const {
+  const Claimed& from = claims_[static_cast<std::size_t>(step / Flight::claimed_every) % claims_kept];
+  if (from.step.load(std::memory_order_acquire) != step) return std::nullopt;
+  const std::uint64_t value = from.value.load(std::memory_order_acquire);
+  if (from.step.load(std::memory_order_relaxed) != step) return std::nullopt;
+  return world::Claim{what_, static_cast<int>(ranks_.size()), value};
+}
+
+void FlightLog::mark_ended(std::uint64_t ticket) {
+  std::atomic<std::uint64_t>& mark = entry(ticket).ended;
+  for (std::uint64_t before = mark.load(); before < ticket + 1 && !mark.compare_exchange_weak(before, ticket + 1);) {
+  }
 }
 
 void FlightLog::ended(std::uint64_t ticket) {
-  std::lock_guard lock(mutex_);
-  Entry& mine = entry(ticket);
-  if (mine.ticket != ticket || ticket >= calls_) return;
-  mine.state = CallState::ended;
+  const std::uint64_t calls = calls_.load(std::memory_order_acquire);
+  if (ticket >= calls || ticket < first_kept(calls)) return;
+  mark_ended(ticket);
   advance();
 }
 
 void FlightLog::ended_through(std::uint64_t ticket) {
-  std::lock_guard lock(mutex_);
-  for (std::uint64_t at = std::max(ended_, first_kept()); at <= ticket && at < calls_; ++at) entry(at).state = CallState::ended;
+  const std::uint64_t calls = calls_.load(std::memory_order_acquire);
+  for (std::uint64_t at = oldest(calls); at <= ticket && at < calls; ++at) mark_ended(at);
   advance();
 }
 
-// REQUIRES: the mutex is held.
+// Any number of threads at once. Marks are set and looked at in one order for all, so that of two threads which end calls
+// next to each other at least one sees both.
 void FlightLog::advance() {
-  const std::uint64_t before = ended_;
-  ended_ = std::max(ended_, first_kept());
-  while (ended_ < calls_ && entry(ended_).state == CallState::ended) ++ended_;
-  if (ended_ != before) ended_at_ = program::host_now();
+  std::uint64_t ended = ended_.load();
+  while (true) {
+    const std::uint64_t kept_from = first_kept(calls_.load(std::memory_order_acquire));
+    if (ended >= kept_from && !has_ended(ended)) return;
+    // On failure another has come further, and `ended` is where.
+    const std::uint64_t further = std::max(ended + 1, kept_from);
+    if (!ended_.compare_exchange_strong(ended, further)) continue;
+    ended_at_.store(program::host_now(), std::memory_order_relaxed);
+    ended = further;
+  }
 }
 
 FlightLog::Range FlightLog::under_way() const {
-  std::lock_guard lock(mutex_);
-  const std::uint64_t first = std::max(ended_, first_kept());
-  return {first, std::max(first, issued_)};
+  const std::uint64_t first = oldest(calls_.load(std::memory_order_acquire));
+  return {first, std::max(first, issued_.load(std::memory_order_acquire))};
 }
 
 base::Nanoseconds FlightLog::waits_since() const {
-  std::lock_guard lock(mutex_);
-  const std::uint64_t oldest = std::max(ended_, first_kept());
-  return oldest >= calls_ ? 0 : std::max(entry(oldest).at, ended_at_);
+  // What is written over meanwhile is no longer the oldest; a rank that calls so much is not one that hangs.
+  for (int tries = 0; tries < 4; ++tries) {
+    const std::uint64_t calls = calls_.load(std::memory_order_acquire), first = oldest(calls);
+    if (first >= calls) return 0;
+    if (const auto waits = read(first)) return std::max(waits->at, ended_at_.load(std::memory_order_relaxed));
+  }
+  return 0;
 }
 
-base::Nanoseconds FlightLog::last_called() const {
-  std::lock_guard lock(mutex_);
-  return calls_ == 0 ? 0 : entry(calls_ - 1).at;
-}
+base::Nanoseconds FlightLog::last_called() const { return called_at_.load(std::memory_order_relaxed); }
 
 check::FlightPage FlightLog::page(base::Nanoseconds now, std::size_t most) const {
   check::FlightPage page{axis_, ranks_, 0, {}, {}};
-  std::lock_guard lock(mutex_);
-  page.collectives = collectives_;
-  for (std::size_t index = 0; index < pairs_.size(); ++index) {
-    const check::PairCount& pair = pairs_[index];
-    if (pair.sent + pair.received > 0) page.pairs.push_back({static_cast<int>(index), pair.sent, pair.received});
-  }
+  const std::uint64_t calls = calls_.load(std::memory_order_acquire), issued = issued_.load(std::memory_order_acquire), ended = ended_.load();
+  const base::Nanoseconds ended_at = ended_at_.load(std::memory_order_relaxed);
   // A quarter of them before the oldest that has not ended
-  std::uint64_t begin = calls_ > most ? calls_ - most : 0;
-  begin = std::max(first_kept(), std::min(begin, ended_ > most / 4 ? ended_ - most / 4 : 0));
-  for (std::uint64_t ticket = begin; ticket < calls_ && page.calls.size() < most; ++ticket) {
-    const Entry& one = entry(ticket);
-    const base::Nanoseconds since = std::max(one.at, ended_at_);
-    page.calls.push_back({one.number, one.kind, one.dtype, one.reduction, one.bytes, one.peer, one.phase, one.layer, one.micro_batch, one.step, one.name, one.part,
-                          one.where.file, one.where.line, one.state, one.state == CallState::ended ? 0 : now - since});
+  std::uint64_t begin = calls > most ? calls - most : 0;
+  begin = std::max(first_kept(calls), std::min(begin, ended > most / 4 ? ended - most / 4 : 0));
+  for (std::uint64_t ticket = begin; ticket < calls && page.calls.size() < most; ++ticket) {
+    const std::optional<What> one = read(ticket);
+    if (!one) {   // written over meanwhile, and so is all before it
+      page.calls.clear();
+      continue;
+    }
+    const bool is_over = ticket < ended || has_ended(ticket);
+    const CallState state = is_over ? CallState::ended : ticket < issued ? CallState::issued : CallState::called;
+    page.calls.push_back({one->number, one->kind, one->dtype, one->reduction, one->bytes, one->peer, one->phase, one->layer, one->micro_batch, one->step, one->name, one->part,
+                          one->file, one->line, state, is_over ? 0 : now - std::max(one->at, ended_at)});
+  }
+  // Read last: a rank that goes on meanwhile has called more than is listed, and never less.
+  page.collectives = collectives_.load(std::memory_order_acquire);
+  for (std::size_t index = 0; index < pairs_.size(); ++index) {
+    const std::uint64_t sent = pairs_[index].sent.load(std::memory_order_acquire), received = pairs_[index].received.load(std::memory_order_acquire);
+    if (sent + received > 0) page.pairs.push_back({static_cast<int>(index), sent, received});
   }
   return page;
-}
-
-world::Claim FlightLog::claim() const {
-  std::lock_guard lock(mutex_);
-  return {what_, static_cast<int>(ranks_.size()), mixed(hash_, collectives_)};
 }
 
 // ---- A rank ----------------------------------------------------------------------------------------
@@ -139,10 +202,24 @@ std::vector<FlightLog*> Flight::logs() const {
   return all;
 }
 
-std::vector<world::Claim> Flight::claims() const {
-  std::vector<world::Claim> all;
-  for (const FlightLog* log : logs()) {
-    all.push_back(log->claim());
+void Flight::step_issued(std::int64_t step) {
+  if (step % claimed_every != 0) return;
+  // Only this thread makes the list longer.
+  for (const auto& log : logs_) log->step_issued(step);
+  claimed_.store(step, std::memory_order_release);
+}
+
+std::vector<Flight::Claims> Flight::claims_after(std::int64_t step) const {
+  std::vector<Claims> all;
+  const std::int64_t last = claimed_.load(std::memory_order_acquire);
+  const std::vector<FlightLog*> of = logs();
+  const std::int64_t first = std::max(step < 0 ? 0 : (step / claimed_every + 1) * claimed_every, last - FlightLog::claims_kept * claimed_every);
+  for (std::int64_t one = first; one <= last; one += claimed_every) {
+    Claims claims{one, {}};
+    for (const FlightLog* log : of) {
+      if (const auto claim = log->claim(one)) claims.claims.push_back(*claim);
+    }
+    if (!claims.claims.empty()) all.push_back(std::move(claims));
   }
   return all;
 }

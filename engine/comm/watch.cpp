@@ -49,34 +49,51 @@ Watch::Watch(world::World& world, Flight& flight, std::chrono::milliseconds time
 
 Watch::~Watch() { world_.set_account({}); }
 
+// By the clock of this thread's looks: after a gap the calls' ends have not been looked at either.
+base::Nanoseconds Watch::waited() const {
+  const base::Nanoseconds now = program::host_now();
+  return std::min(flight_.longest_wait(now), now - looks_since_);
+}
+
 void Watch::look() {
+  const base::Nanoseconds now = program::host_now();
+  constexpr base::Nanoseconds gap = 2'000'000'000;
+  if (looked_ == 0 || now - looked_ > gap) looks_since_ = now;
+  looked_ = now;
   if (told_ || world_.failed()) return;
-  const auto waited = [this] { return flight_.longest_wait(program::host_now()); };
-  const base::Nanoseconds limit = std::chrono::nanoseconds(timeout_).count();
-  const bool over = limit > 0 && waited() >= limit;
-  const std::optional<world::Dispute> dispute = world_.dispute();
-  if (!over && !(dispute && dispute->one == world_.rank())) return;
   try {
-    const check::Verdict verdict = ask_and_judge(world_, patience_with_answers);
-    if (dispute) {
-      told_ = true;
-      if (verdict.blame == check::Blame::differs) return fail(verdict);
-      return world_.fail(base::text("by the end of step ", dispute->step, " ranks ", dispute->one, " and ", dispute->other,
-                                    " of a group had called different collectives, of which they no longer know; run fewer ops a step, or look with verify"));
+    for (const Flight::Claims& claims : flight_.claims_after(claimed_)) {
+      world_.claim(claims.step, claims.claims);
+      claimed_ = claims.step;
     }
+    const std::optional<world::Dispute> dispute = world_.dispute();
+    if (dispute && dispute->one == world_.rank()) return settle(*dispute);
+
+    const base::Nanoseconds limit = std::chrono::nanoseconds(timeout_).count();
+    if (limit == 0 || waited() < limit) return;
+    const check::Verdict verdict = ask_and_judge(world_, patience_with_answers);
+    looked_ = program::host_now();
     // It may have ended while the ranks were asked.
     if (verdict.blame == check::Blame::nobody || waited() < limit) return;
     // All that wait come to the same verdict at about this time, and one says it. Should it not, another does.
     const base::Nanoseconds others_turn = limit + std::chrono::nanoseconds(patience_with_answers).count();
-    if (verdict.speaker != world_.rank() && waited() < others_turn) return;
-    told_ = true;
-    fail(verdict);
+    if (verdict.speaker == world_.rank() || waited() >= others_turn) fail(verdict);
   } catch (const std::exception&) {
     // The run has failed meanwhile, and its cause is known.
   }
 }
 
+// Ranks differ, and maybe nothing hangs.
+void Watch::settle(const world::Dispute& dispute) {
+  const check::Verdict verdict = ask_and_judge(world_, patience_with_answers);
+  if (verdict.blame == check::Blame::differs) return fail(verdict);
+  told_ = true;
+  world_.fail(base::text("by the end of step ", dispute.step, " ranks ", dispute.one, " and ", dispute.other,
+                         " of a group had called different collectives, of which they no longer know; ./shardbook verify compares what the run recorded"));
+}
+
 void Watch::fail(const check::Verdict& verdict) {
+  told_ = true;
   std::fprintf(stderr, "Where each rank is:\n%s", verdict.side_by_side.c_str());
   world_.fail(verdict.sentence);
 }

@@ -1,17 +1,21 @@
 // comm/watch: has a collective hung, and who is to blame?
 //
-// A thread of each rank looks every now and then at how long the oldest call has waited, and whether ranks have called
-// different things by the end of a step (world::Claim). Where one has, every rank is asked for its flight
-// (flight.hpp), they are judged (check/flight.hpp), and the run fails with that sentence; where each rank is goes to
-// stderr. A rank that is blocked is freed as after any failure, by Backend::abort.
+// A thread of each rank looks every now and then at how long the oldest call has waited, says what the rank has called by
+// the end of its last steps, and hears whether ranks of a group differ in that (world::Claim). Where a call has waited
+// too long, or ranks differ, every rank is asked for its flight (flight.hpp), they are judged (check/flight.hpp), and the
+// run fails with that sentence; where each rank is goes to stderr. A rank that is blocked is freed as after any failure,
+// by Backend::abort.
 //
 // Invariants
 //   - This thread calls neither CUDA nor NCCL, so it goes on when those block. What asks them is a second thread,
 //     `Poll`, that may get stuck: then nothing seems to end, which is the truth.
-//   - A rank that is slow is not a rank that hangs: nothing is said before the time is over.
+//   - The rank's own thread does nothing for it but write in its log: no lock, no memory, no message.
+//   - A rank that is slow is not a rank that hangs: nothing is said before the time is over. Nor is a process that was
+//     stopped as a whole and goes on: time in which this thread did not look does not count.
 //
-// Follows PyTorch's ProcessGroupNCCL (a watchdog that polls events, and a monitor that watches the watchdog; pytorch/pytorch
-// @00f0e2f6, torch/csrc/distributed/c10d), with the difference that ranks compare at once instead of leaving files.
+// Follows PyTorch (pytorch/pytorch @0007e752, torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp: ncclCommWatchdog polls the
+// events of calls, heartbeatMonitor watches the watchdog, which may be stuck in CUDA), with the difference that ranks
+// compare at once instead of leaving files.
 #pragma once
 
 #include <chrono>
@@ -47,12 +51,17 @@ class Watch {
 
  private:
   void look();
+  base::Nanoseconds waited() const;
+  void settle(const world::Dispute& dispute);
   void fail(const check::Verdict& verdict);
 
   world::World& world_;
   Flight& flight_;
   const std::chrono::milliseconds timeout_;
+  // Of the thread that looks.
   bool told_ = false;
+  std::int64_t claimed_ = -1;                            // the last step whose claims were sent
+  base::Nanoseconds looked_ = 0, looks_since_ = 0;       // last, and without a gap
   Poll poll_;
 };
 

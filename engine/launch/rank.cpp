@@ -1,7 +1,7 @@
 #include "engine/launch/rank.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <optional>
 
 #include "engine/comm/meta/meta.hpp"
 #include "engine/comm/watch.hpp"
@@ -102,7 +102,8 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   const mesh::Mesh mesh = mesh_of(config);
   device.set_watch([&world] { world.throw_if_failed(); });
   device.keep_timed_programs_alone();
-  const comm::Watch watch(world, backend.flight(), watched_for(config));
+  std::optional<comm::Watch> watch;   // who is alone waits for nobody
+  if (world.size() > 1) watch.emplace(world, backend.flight(), watched_for(config));
   train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
   Checkpoints checkpoints(world, config, trainer);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
@@ -150,7 +151,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
         if (world.rank() == 0) reporter.set_modelled_step(modelled_step_ns(config, records));
       }
     }
-    world.claim(issued, backend.flight().claims());
+    backend.flight().step_issued(issued);
     ++issued;
     settle_until(timed ? issued : issued - 1);
     if (outcome.not_finite.empty()) checkpoints.after_step(issued, settled);

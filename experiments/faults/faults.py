@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A fault between two ranks: after how many seconds is it named, and as what? Ours beside PyTorch's.
 
-    python3 experiments/faults/faults.py [--timeout 4] [--budget 230] [--device cuda|host] [--only ours|torch] [--faults killed,stopped,...] [--out measured.json]
+    python3 experiments/faults/faults.py [--timeout 4] [--budget 230] [--device cuda|cuda-shared|host] [--only ours|torch] [--faults killed,stopped,...] [--out measured.json]
 
-Both sides step through an all-gather, a reduce-scatter and an all-reduce over two ranks, twenty times; then rank 1 goes
+cuda-shared is two ranks on one GPU, as share_gpu.py says. Both sides step through an all-gather, a reduce-scatter and an all-reduce over two ranks, twenty times; then rank 1 goes
 wrong. Ours is tests/gpu/faulty_ranks.cpp (cmake --build ... --target faulty_ranks), PyTorch's is torch_ranks.py under torchrun,
 with its watchdog, its flight recorder and its analyser. The time limit of a collective is the same on both sides.
 
@@ -31,10 +31,10 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-FAULTS = ["killed", "stopped", "missing", "left_out", "size", "swapped", "slow"]
+FAULTS = ["killed", "stopped", "missing", "left_out", "size", "swapped", "behind", "slow"]
 # What the word for each must hold on our side: who, and what was done
 OURS = {"killed": r"rank 1 .*(killed|without a word)", "stopped": r"rank 1 .*(is stopped|silent)", "missing": r"rank 1 .*has not called it", "left_out": r"rank 1 .*leaves out|rank 1 .*calls",
-        "size": r"(another size|ranks disagree)", "swapped": r"(another order|another kind|ranks disagree)", "slow": None}
+        "size": r"(another size|ranks disagree)", "swapped": r"(another order|another kind|ranks disagree)", "behind": r"though all its ranks have called it|has not ended", "slow": None}
 # What PyTorch says first of a collective that hangs, or of a process that ends
 TORCH_WORD = re.compile(r"Watchdog caught collective operation timeout|failed \(exitcode|Signal \d+|timed out|Timeout at NCCL work|collective operation mismatch|Terminating|RuntimeError|DistBackendError|desync")
 
@@ -136,9 +136,12 @@ def trained(args, name):
     try:
         out, config = os.path.join(folder, "run"), os.path.join(folder, "config.json")
         with open(config, "w") as file:
-            json.dump({"device": args.device, "tp": 1, "fsdp": 2, "launch": "processes", "steps": 100000, "trace-steps": "1:3", "comm-timeout": args.timeout, "progress": 0}, file)
+            json.dump({"device": "host" if args.device == "host" else "cuda", "tp": 1, "fsdp": 2, "launch": "processes", "steps": 100000, "trace-steps": "1:3", "comm-timeout": args.timeout, "progress": 0}, file)
         env = dict(os.environ, SHARDBOOK_TEST_FAULT=f"1 3 backward {name}", SHARDBOOK_TEST_OUT=out, SHARDBOOK_TEST_SAY_FAULT="1", SHARDBOOK_ROOT=ROOT)
-        got = run([path, "train", "--config", config], args.timeout + 30, re.compile(r"^rank \d|Where each rank is"), env)
+        words = [path, "train", "--config", config]
+        if args.device == "cuda-shared":
+            words = [sys.executable, os.path.join(HERE, "share_gpu.py"), "--", *words]
+        got = run(words, args.timeout + 30, re.compile(r"^rank \d|Where each rank is"), env)
         got["named"] = next((line for line in got["lines"] if re.match(r"rank \d", line)), "")
         opened = subprocess.run([shardbook, "metrics", out], capture_output=True, text=True, env=env, timeout=30)
         got["opens"] = opened.returncode == 0
@@ -185,7 +188,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--timeout", type=float, default=4)
     parser.add_argument("--budget", type=float, default=230, help="seconds in all")
-    parser.add_argument("--device", default="cuda", choices=("cuda", "host"))
+    parser.add_argument("--device", default="cuda", choices=("cuda", "cuda-shared", "host"))
     parser.add_argument("--only", choices=("ours", "torch"))
     parser.add_argument("--faults", default=",".join(FAULTS))
     parser.add_argument("--program", help="faulty_ranks; else the one below build/")

@@ -2,8 +2,11 @@
 // nothing. On the host, whose own way to find these out is left out here: it is what ranks with GPUs rely on.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <thread>
 
 #include "engine/comm/watch.hpp"
@@ -85,7 +88,7 @@ TEST(Watch, SaysNothingOfARankThatIsSlow) {
       if (rank.world.rank() == 1) std::this_thread::sleep_for(200ms);
       one.reduce();
       rank.device.synchronize();
-      rank.world.claim(step, rank.backend.flight().claims());
+      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
     }
     rank.world.barrier();
   }).error, "");
@@ -101,15 +104,15 @@ void differ_and_go_on(HostRank& rank) {
     if (step == 3 && rank.world.rank() == 1) {
       program::OpDesc desc("broadcast", program::OpKind::broadcast, DType::f32);
       rank.backend.flight().logs()[0]->called(4, one.stream, desc.collective_of({0, 0, 32, 0}), 0);
-      rank.world.claim(step, rank.backend.flight().claims());
+      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
       return one.do_something_else();
     }
     if (step == 3) {
       one.reduce(8);
-      rank.world.claim(step, rank.backend.flight().claims());
+      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
       return one.do_something_else();
     }
-    rank.world.claim(step, rank.backend.flight().claims());
+    rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
   }
 }
 
@@ -172,11 +175,100 @@ TEST(FlightLog, ClaimsTheSameForTheSameCallsAndOtherwiseNot) {
   Logged one, same, other, fewer;
   for (std::uint64_t ticket = 0; ticket < 3; ++ticket) one.call(ticket), same.call(ticket), other.call(ticket, ticket == 1 ? 32 : 64);
   for (std::uint64_t ticket = 0; ticket < 2; ++ticket) fewer.call(ticket);
-  EXPECT_EQ(one.log.claim().value, same.log.claim().value);
-  EXPECT_EQ(one.log.claim().what, other.log.claim().what);
-  EXPECT_NE(one.log.claim().value, other.log.claim().value);
-  EXPECT_NE(one.log.claim().value, fewer.log.claim().value);
-  EXPECT_NE(one.flight.add({"dp", {0, 1}, 0, 0}).claim().what, one.log.claim().what);
+  comm::FlightLog& dp = one.flight.add({"dp", {0, 1}, 0, 0});
+  for (Logged* each : {&one, &same, &other, &fewer}) each->flight.step_issued(0);
+  const auto claimed = [](const comm::FlightLog& log) { return log.claim(0).value(); };
+  EXPECT_EQ(claimed(one.log).value, claimed(same.log).value);
+  EXPECT_EQ(claimed(one.log).what, claimed(other.log).what);
+  EXPECT_NE(claimed(one.log).value, claimed(other.log).value);
+  EXPECT_NE(claimed(one.log).value, claimed(fewer.log).value);
+  EXPECT_NE(claimed(dp).what, claimed(one.log).what);
+}
+
+TEST(Flight, HandsOutEachClaimOnceAndForgetsThoseThatNobodyTookInTime) {
+  constexpr std::int64_t every = comm::Flight::claimed_every, kept = comm::FlightLog::claims_kept;
+  Logged one;
+  const auto steps_after = [&](std::int64_t step) {
+    std::vector<std::int64_t> steps;
+    for (const comm::Flight::Claims& claims : one.flight.claims_after(step)) steps.push_back(claims.step);
+    return steps;
+  };
+  EXPECT_TRUE(steps_after(-1).empty());
+  for (std::int64_t step = 0; step <= 2 * every; ++step) one.flight.step_issued(step);
+  EXPECT_EQ(steps_after(-1), (std::vector<std::int64_t>{0, every, 2 * every}));
+  EXPECT_EQ(steps_after(every), (std::vector<std::int64_t>{2 * every}));
+  EXPECT_TRUE(steps_after(2 * every).empty());
+  for (std::int64_t step = 2 * every; step <= 1000 * every; ++step) one.flight.step_issued(step);
+  const std::vector<std::int64_t> last = steps_after(2 * every);
+  EXPECT_EQ(static_cast<std::int64_t>(last.size()), kept);
+  EXPECT_EQ(last.front(), (1000 - kept + 1) * every);
+  EXPECT_EQ(last.back(), 1000 * every);
+}
+
+// One thread calls as fast as it can, another ends what was issued, a third reads: what it reads is whole, and of this
+// log. Under the thread sanitizer this is what shows a race.
+TEST(FlightLog, IsReadWholeWhileItIsWritten) {
+  Logged one;
+  std::atomic<bool> over = false;
+  std::uint64_t pages = 0, calls_seen = 0;
+  std::thread ends([&] {
+    while (!over) {
+      const auto [first, last] = one.log.under_way();
+      if (last > first) one.log.ended(last - 1), one.log.ended_through(last - 1);
+    }
+  });
+  std::thread reads([&] {
+    while (!over) {
+      const base::Nanoseconds now = program::host_now();
+      const check::FlightPage page = one.log.page(now, comm::FlightLog::kept);
+      ASSERT_GE(one.flight.longest_wait(now), 0);
+      std::uint64_t number = page.calls.empty() ? 0 : page.calls.front().number;
+      for (const check::FlightCall& call : page.calls) {
+        ASSERT_EQ(call.number, number++);
+        ASSERT_EQ(call.bytes, static_cast<base::Bytes>(call.number * 3));   // both of one call, or neither
+        ASSERT_EQ(call.kind, program::OpKind::all_reduce);
+        ASSERT_LT(call.number, page.collectives);
+      }
+      (void)one.flight.claims_after(-1);
+      ++pages, calls_seen += page.calls.size();
+    }
+  });
+  std::uint64_t ticket = 0;
+  for (const auto until = std::chrono::steady_clock::now() + 1s; std::chrono::steady_clock::now() < until; ++ticket) {
+    one.call(ticket, static_cast<base::Bytes>(ticket * 3));
+    one.log.issued(ticket);
+    if (ticket % 8 == 0) one.flight.step_issued(static_cast<std::int64_t>(ticket / 8));
+    if (ticket % 64 == 0) std::this_thread::yield();
+  }
+  over = true;
+  ends.join(), reads.join();
+  one.log.ended_through(ticket - 1);
+  EXPECT_EQ(one.log.waits_since(), 0);
+  EXPECT_GT(pages, 0u);
+  EXPECT_GT(calls_seen, 0u) << "nothing was read whole, and this test shows nothing";
+}
+
+// What watching costs the thread that issues: beside it stands what the clock alone costs, which is read once a call.
+TEST(FlightLog, CostOfACallIsPrinted) {
+  Logged one;
+  const auto each_ns = [](std::uint64_t times, auto act) {
+    double best = 1e9;
+    for (int round = 0; round < 5; ++round) {
+      const base::Nanoseconds begin = program::host_now();
+      for (std::uint64_t i = 0; i < times; ++i) act(i);
+      best = std::min(best, static_cast<double>(program::host_now() - begin) / static_cast<double>(times));
+    }
+    return best;
+  };
+  std::uint64_t ticket = 0;
+  std::int64_t step = 0;
+  base::Nanoseconds sum = 0;
+  const double call = each_ns(20000, [&](std::uint64_t) { one.call(ticket), one.log.issued(ticket), ++ticket; });
+  const double steps = each_ns(20000, [&](std::uint64_t) { one.flight.step_issued(step++); });
+  const double clock = each_ns(20000, [&](std::uint64_t) { sum += program::host_now(); });
+  std::printf("%.0f ns a call, of which the clock %.0f ns; %.1f ns a step and communicator\n", call, clock, steps);
+  EXPECT_GT(sum, 0);
+  EXPECT_LT(call, 20000.0) << "a fiftieth of a millisecond: more than the call itself takes";
 }
 
 TEST(FlightLog, TellsTwoCommunicatorsOfOneGroupApart) {

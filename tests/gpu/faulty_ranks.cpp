@@ -2,7 +2,7 @@
 //
 //   faulty_ranks DEVICE FAULT TIMEOUT_S [RANKS]
 //
-// DEVICE is cuda (a GPU a rank) or host. After 20 good steps rank 1 makes the fault and says so on stderr, as "FAULT" and the
+// DEVICE is cuda (a GPU a rank), cuda-shared (all on one GPU; gpu_ranks.hpp says how) or host. After 20 good steps rank 1 makes the fault and says so on stderr, as "FAULT" and the
 // clock CLOCK_MONOTONIC in seconds; all go on for 20 steps more, if they can. The first cause comes on stdout behind
 // "CAUSE". Exit code 0 where no rank failed.
 #include <csignal>
@@ -17,9 +17,11 @@
 #include "engine/comm/watch.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/host/shared_host_device.hpp"
+#include "engine/device/host_function.hpp"
 #include "engine/world/launchers.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/spawn.hpp"
+#include "tests/gpu/one_gpu.hpp"
 
 namespace shardbook {
 namespace {
@@ -32,7 +34,7 @@ using program::Scope;
 constexpr int good_steps = 20, steps = 40, odd = 1;
 
 struct Asked {
-  bool on_gpus;
+  bool on_gpus, shared;
   std::string fault;
   double timeout_s;
   bool is(const char* name) const { return fault == name; }
@@ -50,7 +52,8 @@ Rank equip(world::World& world, const Asked& asked) {
     auto backend = comm::make_process_backend(world, *device, {});
     return {world, std::move(device), std::move(backend)};
   }
-  auto device = device::make_cuda_device(world.local_rank(), {DType::bf16, DType::f32}, world.rank());
+  if (asked.shared) gpu_test::share_one_gpu(world.rank());
+  auto device = device::make_cuda_device(asked.shared ? 0 : world.local_rank(), {DType::bf16, DType::f32}, world.rank());
   if (!device) throw base::Failure(device.error());
   auto backend = comm::make_nccl_backend(world, *device.value());
   return {world, std::move(device).value(), std::move(backend)};
@@ -62,6 +65,21 @@ void sleep_unless_failed(world::World& world, double seconds) {
   const base::Nanoseconds end = program::host_now() + static_cast<base::Nanoseconds>(1e9 * seconds);
   while (program::host_now() < end && !world.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   world.throw_if_failed();
+}
+
+// The stream goes on when the run has failed: until then all that is issued behind this waits, and its host does not.
+void hold_up(device::Stream& stream, world::World& world) {
+  struct Held {
+    world::World* world;
+  };
+  const device::Lane lane(stream);
+  lane.device().launch(lane, program::OpDesc("fault", program::OpKind::fill, DType::f32), Held{&world},
+                       +[](const Held& held) { sleep_unless_failed(*held.world, 30); },
+                       +[](const Held& held, const device::CudaQueue& queue) {
+                         device::cuda::call_on_host([world = held.world] {
+                           for (int i = 0; i < 6000 && !world->failed(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                         }, queue);
+                       });
 }
 
 void train(world::World& world, const Asked& asked) {
@@ -107,18 +125,19 @@ void train(world::World& world, const Asked& asked) {
       const tensor::Tensor all = now && asked.is("size") ? norm.slice(0, {shard / 2}) : norm;
       group->all_reduce(stream, all, all);
     };
+    if (now && asked.is("behind")) hold_up(stream, world);
     if (now && asked.is("swapped")) sum(), reduce();
     else reduce(), sum();
     device.end_step();
-    world.claim(step, rank.backend->flight().claims());
+    rank.backend->flight().step_issued(step);
     device.synchronize();
   }
   world.barrier();
 }
 
 int main_of(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "faulty_ranks cuda|host none|killed|stopped|missing|left_out|size|swapped|slow TIMEOUT_S [RANKS]\n"), 2;
-  const Asked asked{std::strcmp(argv[1], "cuda") == 0, argv[2], std::atof(argv[3])};
+  if (argc < 4) return std::fprintf(stderr, "faulty_ranks cuda|cuda-shared|host none|killed|stopped|missing|left_out|size|swapped|behind|slow TIMEOUT_S [RANKS]\n"), 2;
+  const Asked asked{std::strncmp(argv[1], "cuda", 4) == 0, std::strcmp(argv[1], "cuda-shared") == 0, argv[2], std::atof(argv[3])};
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) return std::fprintf(stderr, "%s\n", launch.error().c_str()), 2;
   if (launch.value().launcher == world::Launcher::shardbook) {

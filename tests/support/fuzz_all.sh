@@ -79,7 +79,8 @@ for one in $targets; do
   executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$name.log")
   slowest=$(sed -n 's/^stat::slowest_unit_time_sec: *//p' "$out/$name.log")
   covered=$(grep -a -o 'cov: [0-9]*' "$out/$name.log" | tail -1)
-  printf '%-12s %4s s %10s executions, %s edges, slowest %s s\n' "$name" "$seconds" "$executed" "${covered#cov: }" "$slowest"
+  memory=$(sed -n 's/^stat::peak_rss_mb: *//p' "$out/$name.log")
+  printf '%-12s %4s s %10s executions, %s edges, slowest %s s, at most %s MB\n' "$name" "$seconds" "$executed" "${covered#cov: }" "$slowest" "$memory"
 done
 rm -rf /dev/shm/shardbook-fuzz-*
 exit $broke

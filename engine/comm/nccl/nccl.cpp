@@ -63,6 +63,7 @@ class NcclBackend final : public Backend {
   void stop_if_failed() const;
   bool is_whole_world(const mesh::Group& group) const;
   void keep(ncclComm_t nccl);
+  bool take(ncclComm_t nccl);
   void look_for_ends();
   // One call of each kind, so that pairs are connected and every module is loaded.
   void warm_up(ncclComm_t nccl, const mesh::Group& group, const std::string& who);
@@ -97,7 +98,8 @@ class NcclBackend final : public Backend {
   bool whole_is_taken_ = false;
   std::mutex list_mutex_;          // never held in a call of NCCL
   bool aborted_ = false;
-  std::vector<ncclComm_t> all_;
+  std::vector<ncclComm_t> all_;    // that live: who takes one from here is the one to end it
+  std::vector<ncclComm_t> mine_;   // the same, for the rank's own thread alone
   std::vector<std::unique_ptr<Ends>> ends_;
   void* warm_up_memory_ = nullptr;
   // Below NCCL 2.26: the call before, that the next one waits for.
@@ -198,15 +200,34 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
   if (options_.mark_ends) poll_.emplace(look_every, [this] { look_for_ends(); });
 }
 
-// Made just now, or to be ended at once where the others have been.
+// Made just now; ended at once where the others have been.
 void NcclBackend::keep(ncclComm_t nccl) {
+  {
+    std::lock_guard lock(list_mutex_);
+    if (!aborted_) {
+      all_.push_back(nccl);
+      mine_.push_back(nccl);
+      return;
+    }
+  }
+  (void)ncclCommAbort(nccl);
+  stop_if_failed();
+}
+
+// Whether it was still there: else abort_all() ends it.
+bool NcclBackend::take(ncclComm_t nccl) {
   std::lock_guard lock(list_mutex_);
-  if (!aborted_) all_.push_back(nccl);
+  return std::erase(all_, nccl) == 1;
 }
 
 void NcclBackend::look_for_ends() {
   thread_local bool on_its_gpu = false;
-  if (!on_its_gpu) on_its_gpu = cudaSetDevice(gpu_) == cudaSuccess;
+  if (!on_its_gpu) {
+    on_its_gpu = cudaSetDevice(gpu_) == cudaSuccess;
+    // A capture of the rank's thread into a graph is not this thread's business, and goes on though this one asks.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  }
   std::vector<const Ends*> all;
   {
     std::lock_guard lock(list_mutex_);
@@ -220,13 +241,12 @@ NcclBackend::~NcclBackend() {
   if (!aborting_ && !world_.failed() && std::uncaught_exceptions() == 0) {
     try {
       const Inside inside(*this);
-      while (!all_.empty()) {
-        const ncclComm_t nccl = all_.back();
-        const ncclResult_t code = ncclCommFinalize(nccl);
-        if (code != ncclInProgress) expect(code, nccl, "ncclCommFinalize", rank_name_);
-        await_ready(nccl, "ncclCommFinalize", rank_name_);
-        all_.pop_back();
-        expect(ncclCommDestroy(nccl), nullptr, "ncclCommDestroy", rank_name_);
+      for (auto nccl = mine_.rbegin(); nccl != mine_.rend(); ++nccl) {
+        const ncclResult_t code = ncclCommFinalize(*nccl);
+        if (code != ncclInProgress) expect(code, *nccl, "ncclCommFinalize", rank_name_);
+        await_ready(*nccl, "ncclCommFinalize", rank_name_);
+        if (!take(*nccl)) break;
+        expect(ncclCommDestroy(*nccl), nullptr, "ncclCommDestroy", rank_name_);
       }
     } catch (const base::Failure&) {
       // A peer failed meanwhile; its cause is known to the world.
@@ -296,9 +316,9 @@ void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::strin
 void NcclBackend::await_ready(ncclComm_t nccl, const char* expression, const std::string& who) {
   ncclResult_t state = ncclInProgress;
   while (true) {
+    stop_if_failed();   // before NCCL is asked of a communicator that may have been aborted
     expect(ncclCommGetAsyncError(nccl, &state), nccl, "ncclCommGetAsyncError", who);
     if (state != ncclInProgress) break;
-    stop_if_failed();
     std::this_thread::yield();
   }
   expect(state, nccl, expression, who);
@@ -349,7 +369,7 @@ void NcclBackend::warm_up(ncclComm_t nccl, const mesh::Group& group, const std::
 
 void NcclBackend::check() {
   const Inside inside(*this);
-  for (ncclComm_t nccl : all_) {
+  for (ncclComm_t nccl : mine_) {
     ncclResult_t state = ncclSuccess;
     expect(ncclCommGetAsyncError(nccl, &state), nccl, "ncclCommGetAsyncError", rank_name_);
     if (state != ncclInProgress) expect(state, nccl, "a collective", rank_name_);

@@ -10,8 +10,8 @@
 //   - Every connection is made when a communicator is made, and one call of each kind is run; none is made lazily
 //     within a step (NCCL_RUNTIME_CONNECT=0, set here, and pairs by the run).
 //   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave. abort() locks nothing
-//     that a call of NCCL holds (so it is in PyTorch: pytorch/pytorch NCCLUtils.cpp, NCCLComm::abort has a lock of its
-//     own, and calls take the bare handle).
+//     that a call of NCCL holds (so it is in PyTorch: pytorch/pytorch @0323141f, torch/csrc/distributed/c10d/NCCLUtils.cpp,
+//     getNcclComm() locks for as long as it takes to hand out the bare handle, and calls are made without).
 // Both variables may be set otherwise by the user.
 //
 // Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators
