@@ -100,6 +100,7 @@ TEST_P(Accounts, ClaimsThatDifferAreADisputeForAllAndTheRunGoesOn) {
       if (step != 20) continue;
       world.barrier();
       EXPECT_FALSE(world.dispute().has_value());
+      world.barrier();   // who goes on sooner soon disputes
     }
     world.barrier();
     for (int tries = 0; tries < 2000 && !world.dispute(); ++tries) std::this_thread::sleep_for(1ms);
