@@ -4,10 +4,10 @@
     python3 experiments/faults/faults.py [--timeout 4] [--budget 230] [--device cuda|cuda-shared|host] [--only ours|torch] [--faults killed,stopped,...] [--out measured.json]
 
 cuda-shared is two ranks on one GPU, as share_gpu.py says. Both sides step through an all-gather, a reduce-scatter and an all-reduce over two ranks, twenty times; then rank 1 goes
-wrong. Ours is tests/gpu/faulty_ranks.cpp (cmake --build ... --target faulty_ranks), PyTorch's is torch_ranks.py under torchrun,
+wrong. Ours is tests/gpu/faulty_ranks.cpp (cmake --build ... --target test_gpu_nccl), PyTorch's is torch_ranks.py under torchrun,
 with its watchdog, its flight recorder and its analyser. The time limit of a collective is the same on both sides.
 
-Two rows more are of training (tests/launch/faulty_rank.cpp): the run that is left must open.
+Two rows more are of training (shardbook train), whose rank 1 gets the signal from here: the run that is left must open.
 
     fault to word    from the fault to the first line that names a cause
     fault to end     from the fault to the end of all processes; what still runs then is said
@@ -39,15 +39,15 @@ OURS = {"killed": r"rank 1 .*(killed|without a word)", "stopped": r"rank 1 .*(is
 TORCH_WORD = re.compile(r"Watchdog caught collective operation timeout|failed \(exitcode|Signal \d+|timed out|Timeout at NCCL work|collective operation mismatch|Terminating|RuntimeError|DistBackendError|desync")
 
 
+def built(name):
+    found = [path for path in glob.glob(os.path.join(ROOT, "build", "**", name), recursive=True) if os.path.isfile(path) and os.access(path, os.X_OK)]
+    return found[0] if found else None
+
+
 def program(asked):
     if asked:
         return asked
-    for preset in ("test", "release", "gpu"):
-        found = glob.glob(os.path.join(ROOT, "build", preset, "**", "faulty_ranks"), recursive=True)
-        if found:
-            return found[0]
-    found = glob.glob(os.path.join(ROOT, "build", "**", "faulty_ranks"), recursive=True)
-    return found[0] if found else None
+    return built("test_gpu_nccl")
 
 
 def descendants(pid):
@@ -76,8 +76,21 @@ def alive(pids):
     return out
 
 
-def run(words, limit, word, env=None):
-    """Runs it; when the fault was made, when the first line that `word` finds came, when all ended, and all lines."""
+def rank_1_of(pids):
+    """Of these processes the one that is rank 1, by its variables."""
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if any(one in (b"RANK=1", b"SHARDBOOK_RANK=1") for one in file.read().split(b"\0")):
+                    return pid
+        except OSError:
+            pass
+    return None
+
+
+def run(words, limit, word, env=None, sent=None):
+    """Runs it; when the fault was made, when the first line that `word` finds came, when all ended, and all lines. The fault is made
+    by the program, which says so, or is signal `sent` to rank 1 once step 5 has been reported."""
     lines, known = [], set()
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=env, start_new_session=True)
 
@@ -90,6 +103,9 @@ def run(words, limit, word, env=None):
     fault, begin, hung = None, time.monotonic(), False
     while process.poll() is None:
         known.update(descendants(process.pid))
+        if fault is None and sent is not None and any(re.match(r"step 5 ", line) for _, line in list(lines)) and (victim := rank_1_of(known)):
+            fault = time.monotonic()
+            os.kill(victim, sent)
         if fault is None:
             found = next((re.search(r"FAULT ([0-9.]+)", line) for _, line in list(lines) if "FAULT" in line), None)
             fault = float(found.group(1)) if found else None
@@ -118,8 +134,8 @@ def run(words, limit, word, env=None):
 def ours(args, name):
     path = program(args.program)
     if path is None:
-        return {"error": "there is no faulty_ranks: cmake --build build/test --target faulty_ranks"}
-    got = run([path, args.device, name, str(args.timeout)], args.timeout + 30, re.compile(r"^CAUSE |Where each rank is"))
+        return {"error": "there is no test_gpu_nccl: cmake --build build/test --target test_gpu_nccl"}
+    got = run([path, "faulty_ranks", args.device, name, str(args.timeout)], args.timeout + 30, re.compile(r"^CAUSE |Where each rank is"))
     cause = next((line[6:] for line in got["lines"] if line.startswith("CAUSE ")), "")
     got["named"] = cause
     expected = OURS[name]
@@ -128,21 +144,20 @@ def ours(args, name):
 
 
 def trained(args, name):
-    """A run of training whose rank 1 goes wrong in the backward of step 3: named, and what was traced by then opens."""
-    path, shardbook = (found[0] if (found := glob.glob(os.path.join(ROOT, "build", "**", what), recursive=True)) else None for what in ("test_launch", "shardbook"))
-    if path is None or shardbook is None:
-        return {"error": "there is no test_launch or no shardbook: cmake --build build/test --target test_launch shardbook_main"}
+    """A run of training whose rank 1 is killed or stopped after step 5: named, and what was traced by then opens."""
+    shardbook = built("shardbook")
+    if shardbook is None:
+        return {"error": "there is no shardbook: cmake --build build/test --target shardbook_main"}
     folder = tempfile.mkdtemp(prefix="faulty-run-")
     try:
-        out, config = os.path.join(folder, "run"), os.path.join(folder, "config.json")
-        with open(config, "w") as file:
-            json.dump({"device": "host" if args.device == "host" else "cuda", "tp": 1, "fsdp": 2, "launch": "processes", "steps": 100000, "trace-steps": "1:3", "comm-timeout": args.timeout, "progress": 0}, file)
-        env = dict(os.environ, SHARDBOOK_TEST_FAULT=f"1 3 backward {name}", SHARDBOOK_TEST_OUT=out, SHARDBOOK_TEST_SAY_FAULT="1", SHARDBOOK_ROOT=ROOT)
-        words = [path, "train", "--config", config]
+        out = os.path.join(folder, "run")
+        words = [shardbook, "train", "--device", "host" if args.device == "host" else "cuda", "--tp", "1", "--fsdp", "2", "--launch", "processes", "--steps", "100000", "--trace-steps", "1:3",
+                 "--comm-timeout", str(args.timeout), "--progress", "1", "--out", out]
+        env = dict(os.environ, SHARDBOOK_ROOT=ROOT)
         if args.device == "cuda-shared":
             words = [sys.executable, os.path.join(HERE, "share_gpu.py"), "--", *words]
-        got = run(words, args.timeout + 30, re.compile(r"^rank \d|Where each rank is"), env)
-        got["named"] = next((line for line in got["lines"] if re.match(r"rank \d", line)), "")
+        got = run(words, args.timeout + 30, re.compile(r"rank \d .*(killed|stopped|without a word|silent|has not)|Where each rank is"), env, signal.SIGKILL if name == "killed" else signal.SIGSTOP)
+        got["named"] = next((line for line in got["lines"] if re.search(OURS[name], line)), "")
         opened = subprocess.run([shardbook, "metrics", out], capture_output=True, text=True, env=env, timeout=30)
         got["opens"] = opened.returncode == 0
         got["right"] = not got["hung"] and got["left"] == 0 and got["code"] != 0 and bool(re.search(OURS[name], got["named"])) and got["opens"]
@@ -191,7 +206,7 @@ def main():
     parser.add_argument("--device", default="cuda", choices=("cuda", "cuda-shared", "host"))
     parser.add_argument("--only", choices=("ours", "torch"))
     parser.add_argument("--faults", default=",".join(FAULTS))
-    parser.add_argument("--program", help="faulty_ranks; else the one below build/")
+    parser.add_argument("--program", help="test_gpu_nccl; else the one below build/")
     parser.add_argument("--out", help="keeps all that was said there")
     args = parser.parse_args()
     begin, rows, all_right = time.monotonic(), [], True

@@ -11,6 +11,7 @@ all ends can be seen so; how long a step takes cannot.
 Standard error of all comes here, standard output of rank 0. Exit code: the largest.
 """
 import argparse
+import contextlib
 import os
 import secrets
 import socket
@@ -18,15 +19,15 @@ import subprocess
 import sys
 
 
-def free_ports():
-    """Of a port for the launcher's variables and the one above it, where the control connection goes."""
-    with socket.socket() as one:
+def free_port():
+    """For the launcher's variables; the control connection goes to one of the next ones."""
+    with contextlib.closing(socket.socket()) as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
 
 
 def environments(ranks):
-    port, secret = free_ports(), secrets.token_hex(16)
+    port, secret = free_port(), secrets.token_hex(16)
     for rank in range(ranks):
         yield dict(os.environ, RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK="0", LOCAL_WORLD_SIZE="1", GROUP_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
                    SHARDBOOK_SECRET=secret, NCCL_HOSTID=f"rank {rank}", NCCL_SOCKET_IFNAME="lo", NCCL_IB_DISABLE="1")

@@ -1,6 +1,6 @@
 // Ranks that step through collectives under watch, one of which goes wrong: what experiments/faults times.
 //
-//   faulty_ranks DEVICE FAULT TIMEOUT_S [RANKS]
+//   test_gpu_nccl faulty_ranks DEVICE FAULT TIMEOUT_S [RANKS]
 //
 // DEVICE is cuda (a GPU a rank), cuda-shared (all on one GPU; gpu_ranks.hpp says how) or host. After 20 good steps rank 1 makes the fault and says so on stderr, as "FAULT" and the
 // clock CLOCK_MONOTONIC in seconds; all go on for 20 steps more, if they can. The first cause comes on stdout behind
@@ -21,9 +21,10 @@
 #include "engine/world/launchers.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/spawn.hpp"
+#include "tests/gpu/faulty_ranks.hpp"
 #include "tests/gpu/one_gpu.hpp"
 
-namespace shardbook {
+namespace shardbook::gpu_test {
 namespace {
 
 using base::DType;
@@ -52,7 +53,7 @@ Rank equip(world::World& world, const Asked& asked) {
     auto backend = comm::make_process_backend(world, *device, {});
     return {world, std::move(device), std::move(backend)};
   }
-  if (asked.shared) gpu_test::share_one_gpu(world.rank());
+  if (asked.shared) share_one_gpu(world.rank());
   auto device = device::make_cuda_device(asked.shared ? 0 : world.local_rank(), {DType::bf16, DType::f32}, world.rank());
   if (!device) throw base::Failure(device.error());
   auto backend = comm::make_nccl_backend(world, *device.value());
@@ -135,9 +136,11 @@ void train(world::World& world, const Asked& asked) {
   world.barrier();
 }
 
-int main_of(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "faulty_ranks cuda|cuda-shared|host none|killed|stopped|missing|left_out|size|swapped|behind|slow TIMEOUT_S [RANKS]\n"), 2;
-  const Asked asked{std::strncmp(argv[1], "cuda", 4) == 0, std::strcmp(argv[1], "cuda-shared") == 0, argv[2], std::atof(argv[3])};
+}  // namespace
+
+int faulty_ranks(int argc, char** argv) {
+  if (argc < 5) return std::fprintf(stderr, "faulty_ranks cuda|cuda-shared|host none|killed|stopped|missing|left_out|size|swapped|behind|slow TIMEOUT_S [RANKS]\n"), 2;
+  const Asked asked{std::strncmp(argv[2], "cuda", 4) == 0, std::strcmp(argv[2], "cuda-shared") == 0, argv[3], std::atof(argv[4])};
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) return std::fprintf(stderr, "%s\n", launch.error().c_str()), 2;
   if (launch.value().launcher == world::Launcher::shardbook) {
@@ -145,13 +148,10 @@ int main_of(int argc, char** argv) {
     std::fflush(stdout);
     std::_Exit(ran.ok() ? 0 : 1);
   }
-  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), {argv[1], argv[2], argv[3]}, argc > 4 ? std::atoi(argv[4]) : 2);
+  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), {argv[1], argv[2], argv[3], argv[4]}, argc > 5 ? std::atoi(argv[5]) : 2);
   if (!ended) return std::fprintf(stderr, "%s\n", ended.error().c_str()), 2;
   if (!ended.value().first_cause.empty()) std::printf("CAUSE %s\n", ended.value().first_cause.c_str());
   return ended.value().exit_code;
 }
 
-}  // namespace
-}  // namespace shardbook
-
-int main(int argc, char** argv) { return shardbook::main_of(argc, argv); }
+}  // namespace shardbook::gpu_test
