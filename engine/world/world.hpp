@@ -11,7 +11,7 @@
 //     rank that leaves while another waits for it, fails the run and names both ranks;
 //   - when one rank fails, every blocked or later call of every rank throws base::Failure with the
 //     one first cause, within seconds;
-//   - in a run without failures, World starts no traffic between two calls but heartbeats and a short claim a step.
+//   - in a run without failures, World starts no traffic between two calls but heartbeats, and claims where its owner makes some.
 //
 // Follows the ideas of torch.distributed's TCPStore and torchrun's agent, with the difference that
 // failure is pushed to all ranks instead of found by time-outs.
@@ -168,7 +168,8 @@ class World {
   // Asks all ranks; by rank. Returns when all have answered that can, or after `patience`. Any thread but that of an
   // account. Throws base::Failure if the run failed.
   virtual std::vector<Account> ask_all(std::chrono::milliseconds patience) = 0;
-  // Claims of a step that this rank has ended, each `what` once; returns at once, without hearing of the others'.
+  // Claims of a step, each `what` once; all ranks of one claim the same steps. Returns at once, without hearing of the
+  // others'. Any thread.
   virtual void claim(std::int64_t step, const std::vector<Claim>& claims) = 0;
   // The first dispute of the run, once there is one. Any thread.
   std::optional<Dispute> dispute() const;

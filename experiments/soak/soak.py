@@ -9,15 +9,17 @@ all ranks have taken are read: so each interval is of whole steps. At the end th
 does. What comes before a tenth of the time is warm-up. Then, of ten windows of equal length:
 
     memory     the mean of the last two windows above that of the first two: at most 1 %, of each rank, and of each device
-    step       of each window the tenth percentile of its intervals' time a step; the slope over the windows, as a share of
-               the whole: at most 2 % up. Where twice its standard error is more than that, nothing is decided, which does
-               not hold either. On the host it is the processors' time that is judged, and the wall's is printed beside it;
-               on cuda the other way round.
+    step       the slope of what a step takes over the windows, as a share of the whole: at most 2 % up. Where twice its standard
+               error is more than that, nothing is decided, which does not hold either. On cuda it is the wall's time, of
+               each window the tenth percentile of its intervals. On the host it is the processors' time, as a share of
+               what a twin takes at the same time.
     record     bytes of a rank's journal a step, and of its program at the end: as far as they grow, linear and named
 
-Why a low percentile: what else the machine does can only add to a step (it takes caches, cores and clock away, and gives
-none), so the cheap intervals of a window are those that were left alone, and a tenth of them are enough. What the run does
-to itself comes with every step, the cheap ones too. A mean would be of the neighbours; a minimum of one lucky reading.
+Why a twin: what else a machine does changes what a step takes, processors' time included, by far more than 2 % (it takes
+caches and clock away, and who waits for a rank that is not let run burns less or more). So in each window another run of the
+same options is begun and lives for half of it, and a step of the old one is compared with a step of the young one, which
+meets the same neighbours at the same time. What a run does to itself is in the one alone. A GPU's machine is alone, and
+a twin would disturb it.
 
 Exit code 0 where all hold. Needs only the standard library. `./shardbook` is built first where it is not.
 """
@@ -43,8 +45,9 @@ USUAL = {
     "host": "--tp 2 --fsdp 2 --launch processes --layers 4 --width 256 --heads 4 --sequence 64 --sequences 16",
     "cuda": "--model gpt-124m --tp 1 --fsdp {gpus} --sequences {sequences}",
 }
-WINDOWS = 10
+WINDOWS = 10           # each with a twin
 LOW = 0.1              # which quantile of a window's intervals
+TWIN_WARM_UP = 6       # steps, of which three are traced
 LEAST_INTERVAL_S = 1   # of which ticks of 10 ms a process are little
 
 
@@ -107,30 +110,52 @@ class Follower(threading.Thread):
                 self.marks.append((now, self.step, sum(taken)))
 
 
-def watch(args, folder):
+def begin_run(args, folder):
     words = [PROGRAM, "train", "--device", args.device, *args.options, "--steps", "100000000", "--progress", str(args.progress), "--trace-steps", "1:4", "--out", folder]
     run = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     follower = Follower(run)
     follower.start()
+    return run, follower
+
+
+def end_run(run):
+    """As Ctrl-C does: the parent passes it on to its ranks. Whether it went."""
+    if run.poll() is not None:
+        return False
+    run.send_signal(signal.SIGINT)
+    try:
+        run.wait(60)
+        return True
+    except subprocess.TimeoutExpired:
+        os.killpg(run.pid, signal.SIGKILL)
+        run.wait()
+        return False
+
+
+def watch(args, folder):
+    """Samples, the run's marks, those of its twins, whether it ended by itself, its exit code."""
+    run, follower = begin_run(args, folder)
     begin = time.monotonic()
     while not follower.marks and run.poll() is None and time.monotonic() - begin < 600:
         time.sleep(0.2)
-    samples, begin = [], time.monotonic()
-    while run.poll() is None and time.monotonic() - begin < 60 * args.minutes:
+    samples, begin, length = [], time.monotonic(), 60 * args.minutes
+    twin, twins = None, []
+    while run.poll() is None and time.monotonic() - begin < length:
         time.sleep(args.every)
         samples.append({"at": time.monotonic(), "step": follower.step or 0, "rss": [resident_kib(pid) for pid in ranks_of(run.pid)],
                         "device": device_mib() if args.device == "cuda" else [], "journal": journal_bytes(folder)})
-    died = run.poll() is not None
-    if not died:
-        # The parent passes it on to its ranks.
-        run.send_signal(signal.SIGINT)
-        try:
-            run.wait(60)
-        except subprocess.TimeoutExpired:
-            died = True
-            run.kill()
-            run.wait()
-    return samples, follower.marks, died, run.returncode
+        # In the middle of each window behind the warm-up
+        at = ((time.monotonic() - begin) / length - 0.1) / 0.9 * WINDOWS - len(twins)
+        if args.device == "host" and twin is None and 0.2 < at < 0.5:
+            twin = begin_run(args, folder + f"-twin{len(twins)}")
+        elif twin is not None and (at > 0.8 or run.poll() is not None):
+            end_run(twin[0])
+            twins.append(twin[1].marks)
+            twin = None
+    if twin is not None:
+        end_run(twin[0])
+    went = end_run(run)
+    return samples, follower.marks, twins, not went, run.returncode
 
 
 def growth(series):
@@ -152,6 +177,19 @@ def drift(marks, what):
     return times, *slope_of(times)
 
 
+def beside_twins(marks, twins):
+    """Of each twin's life, but its first steps: processors' time that a step of the run took, by that of the twin."""
+    shares = []
+    for young in twins:
+        young = [one for one in young if one[1] >= TWIN_WARM_UP]
+        old = [one for one in marks if young and young[0][0] <= one[0] <= young[-1][0]]
+        if len(young) < 3 or len(old) < 3:
+            raise SystemExit("a twin took too few steps: take more --minutes")
+        each = lambda of: (of[-1][2] - of[0][2]) / (of[-1][1] - of[0][1])
+        shares.append(each(old) / each(young))
+    return shares, *slope_of(shares)
+
+
 def slope_of(times):
     mean_x, mean = (WINDOWS - 1) / 2, statistics.fmean(times)
     over_x = sum((x - mean_x) ** 2 for x in range(WINDOWS))
@@ -161,7 +199,7 @@ def slope_of(times):
     return slope * (WINDOWS - 1) / mean, error * (WINDOWS - 1) / mean
 
 
-def judge(samples, marks, folder, on_host):
+def judge(samples, marks, twins, folder, on_host):
     begin, end = samples[0]["at"], samples[-1]["at"]
     begin += (end - begin) / 10
     samples = [one for one in samples if one["at"] >= begin]
@@ -179,10 +217,14 @@ def judge(samples, marks, folder, on_host):
             share, first, last = growth(series)
             row(f"{'memory of rank' if kind == 'rss' else 'memory of GPU'} {index}", f"{first:.1f} to {last:.1f} {unit} ({share:+.2%})", share <= LIMIT_MEMORY)
     found = {}
-    for name, what, judged in (("step, wall", 0, not on_host), ("step, processors", 2, on_host)):
-        times, share, error = found[name] = drift(marks, what)
-        said = f"{1e3 * times[0]:.2f} to {1e3 * times[-1]:.2f} ms by window, slope {share:+.2%} ± {error:.2%}"
-        if not judged:
+    for name, what in (("step, wall", 0), ("step, processors", 2), ("step, beside a twin's", None)):
+        if what is None and not on_host:
+            continue
+        times, share, error = drift(marks, what) if what is not None else beside_twins(marks, twins)
+        found[name] = times
+        scale, unit, digits = (1e3, " ms", 2) if what is not None else (1, "", 3)
+        said = f"{scale * times[0]:.{digits}f} to {scale * times[-1]:.{digits}f}{unit} by window, slope {share:+.2%} ± {error:.2%}"
+        if (what is None) != on_host or (what is not None and what != 0):
             rows.append((name, said, "not judged"))
         elif 2 * error > LIMIT_DRIFT:
             row(name, said + ", too restless to decide", False)
@@ -194,7 +236,7 @@ def judge(samples, marks, folder, on_host):
         row("journal", f"{each:.0f} bytes a step", each <= LIMIT_JOURNAL)
     record = os.path.join(folder, "rank0.program")
     row("record", f"{os.path.getsize(record) / 1e6:.2f} MB at the end" if os.path.exists(record) else "is missing: the run did not end whole", os.path.exists(record))
-    return rows, holds, {"step_ms": {name: [1e3 * time for time in times] for name, (times, _, _) in found.items()}, "steps": marks[-1][1]}
+    return rows, holds, {"by_window": found, "steps": marks[-1][1]}
 
 
 def main():
@@ -212,10 +254,10 @@ def main():
     work = tempfile.mkdtemp(prefix="shardbook-soak-")
     try:
         folder = os.path.join(work, "run")
-        samples, marks, died, code = watch(args, folder)
+        samples, marks, twins, died, code = watch(args, folder)
         if died or len(samples) < 2 * WINDOWS:
             raise SystemExit(f"the run ended by itself, with exit code {code}, after {len(samples)} samples: nothing to judge")
-        rows, holds, measured = judge(samples, marks, folder, args.device == "host")
+        rows, holds, measured = judge(samples, marks, twins, folder, args.device == "host")
         print(f"{args.minutes:g} minutes on {args.device}, {measured['steps']} steps: {' '.join(args.options)}")
         width = max(len(name) for name, _, _ in rows)
         for name, value, verdict in rows:
@@ -223,7 +265,7 @@ def main():
         print("verdict: " + ("it stays as it was" if holds else "it does not stay as it was"))
         if args.json:
             with open(args.json, "w") as file:
-                json.dump({"options": args.options, "device": args.device, "minutes": args.minutes, "rows": rows, "step_ms": measured["step_ms"], "steps": measured["steps"]}, file, indent=1)
+                json.dump({"options": args.options, "device": args.device, "minutes": args.minutes, "rows": rows, "by_window": measured["by_window"], "steps": measured["steps"]}, file, indent=1)
         return 0 if holds else 1
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/comm/watch.hpp"
+#include "tests/program/allocations.hpp"
 #include "tests/support/process_ranks.hpp"
 
 namespace shardbook::tests {
@@ -246,6 +247,20 @@ TEST(FlightLog, IsReadWholeWhileItIsWritten) {
   EXPECT_EQ(one.log.waits_since(), 0);
   EXPECT_GT(pages, 0u);
   EXPECT_GT(calls_seen, 0u) << "nothing was read whole, and this test shows nothing";
+}
+
+TEST(FlightLog, TakesNoMemoryInAStep) {
+  Logged one;
+  one.flight.add({"dp", {0, 1}, 0, 0});
+  const std::size_t before = program::allocation_count();
+  for (std::uint64_t ticket = 0; ticket < 2 * comm::FlightLog::kept; ++ticket) {
+    one.call(ticket);
+    one.log.issued(ticket);
+    one.flight.step_issued(static_cast<std::int64_t>(ticket));
+  }
+  EXPECT_EQ(program::allocation_count(), before);
+  (void)one.flight.account(2);
+  EXPECT_GT(program::allocation_count(), before) << "nothing is counted, and this test shows nothing";
 }
 
 // What watching costs the thread that issues: beside it stands what the clock alone costs, which is read once a call.
