@@ -1,6 +1,7 @@
 #include "engine/comm/flight.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "engine/program/recorder.hpp"
 #include "engine/world/wire.hpp"
@@ -109,6 +110,8 @@ std::optional<world::Claim> FlightLog::claim(std::int64_t step) const {
   return world::Claim{what_, static_cast<int>(ranks_.size()), value};
 }
 
+world::Claim FlightLog::claim_now() const { return {what_, static_cast<int>(ranks_.size()), mixed(hash_, collectives_.load(std::memory_order_relaxed))}; }
+
 void FlightLog::mark_ended(std::uint64_t ticket) {
   std::atomic<std::uint64_t>& mark = entry(ticket).ended;
   for (std::uint64_t before = mark.load(); before < ticket + 1 && !mark.compare_exchange_weak(before, ticket + 1);) {
@@ -207,6 +210,12 @@ void Flight::step_issued(std::int64_t step) {
   // Only this thread makes the list longer.
   for (const auto& log : logs_) log->step_issued(step);
   claimed_.store(step, std::memory_order_release);
+}
+
+std::vector<world::Claim> Flight::claims_now() const {
+  std::vector<world::Claim> claims;
+  for (const FlightLog* log : logs()) claims.push_back(log->claim_now());
+  return claims;
 }
 
 std::vector<Flight::Claims> Flight::claims_after(std::int64_t step) const {
@@ -332,6 +341,30 @@ check::Verdict judge(const std::vector<world::Account>& accounts) {
     one.absent = !accounts[rank].absent.empty() || read ? accounts[rank].absent : accounts[rank].said.empty() ? "does no longer communicate" : "says what no rank says; do all ranks run the same build?";
   }
   return check::verdict_of(all);
+}
+
+void compare_flights(world::World& world, const Flight& flight) {
+  world::Writer mine;
+  for (const world::Claim& claim : flight.claims_now()) mine.integer(static_cast<std::int64_t>(claim.what)).integer(static_cast<std::int64_t>(claim.value));
+  std::map<std::int64_t, std::pair<base::Rank, std::int64_t>> first;
+  std::optional<std::pair<base::Rank, base::Rank>> differ;
+  const std::vector<std::string> all = world.all_gather(mine.bytes());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    for (world::Reader reader(all[rank]); !reader.ended();) {
+      const std::int64_t what = reader.integer(), value = reader.integer();
+      if (!reader.good()) break;
+      const auto [at, is_first] = first.try_emplace(what, static_cast<base::Rank>(rank), value);
+      if (!is_first && at->second.second != value && !differ) differ.emplace(at->second.first, static_cast<base::Rank>(rank));
+    }
+  }
+  if (!differ) return;
+  // All come here, for all have compared the same.
+  std::vector<world::Account> accounts;
+  for (std::string& said : world.all_gather(flight.account(world.size()))) accounts.push_back({base::text("rank ", accounts.size()), "", std::move(said)});
+  const check::Verdict verdict = judge(accounts);
+  if (verdict.blame == check::Blame::differs) throw base::Failure(verdict.sentence);
+  throw base::Failure(base::text("rank ", differ->second, " has called other collectives, or in another order, than rank ", differ->first,
+                                 ", so long ago that they no longer know which; ./shardbook verify compares what the run recorded"));
 }
 
 check::Verdict ask_and_judge(world::World& world, std::chrono::milliseconds patience) { return judge(world.ask_all(patience)); }

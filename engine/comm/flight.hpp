@@ -68,6 +68,8 @@ class FlightLog {
   // Of all collectives up to the end of this step; sends and receives are of two ranks and left out. Nothing where the
   // step is not one that is claimed, has not been issued, or was too long ago. Any thread.
   std::optional<world::Claim> claim(std::int64_t step) const;
+  // Of all so far. On the rank's own thread.
+  world::Claim claim_now() const;
   const std::string& axis() const { return axis_; }
   // Whether it is one of this group's.
   bool is_of(const std::string& axis, const std::vector<base::Rank>& ranks) const {
@@ -153,6 +155,8 @@ class Flight {
     std::vector<world::Claim> claims;
   };
   std::vector<Claims> claims_after(std::int64_t step) const;
+  // Of all that was called so far. On the rank's own thread.
+  std::vector<world::Claim> claims_now() const;
   // How long the call waits that waits longest; 0 where none does.
   base::Nanoseconds longest_wait(base::Nanoseconds now) const;
 
@@ -167,5 +171,8 @@ std::optional<check::FlightAccount> read_account(std::string_view bytes);
 // Asks all ranks and judges. Throws base::Failure if the run failed. Any thread.
 check::Verdict ask_and_judge(world::World& world, std::chrono::milliseconds patience);
 check::Verdict judge(const std::vector<world::Account>& accounts);
+// Collective, and on the ranks' own threads: have ranks that belong together called the same? Throws base::Failure, which
+// says what they have called, where they have not: with NCCL two calls that differ may meet, and end with wrong numbers.
+void compare_flights(world::World& world, const Flight& flight);
 
 }  // namespace shardbook::comm

@@ -40,11 +40,8 @@ void compare_orders(world::World& world, program::Recorder& recorder, comm::Flig
   const std::vector<std::string> all = world.all_gather(std::to_string(mine));
   const auto other = std::find_if(all.begin(), all.end(), [&](const std::string& one) { return one != all[0]; });
   if (other == all.end()) return;
-  // All come here, for all have compared the same.
-  std::vector<world::Account> accounts;
-  for (std::string& said : world.all_gather(flight.account(world.size()))) accounts.push_back({base::text("rank ", accounts.size()), "", std::move(said)});
-  const check::Verdict verdict = comm::judge(accounts);
-  if (verdict.blame == check::Blame::differs) throw base::Failure(verdict.sentence);
+  // All come here, for all have compared the same. Where the flights are alike it is the order of several groups.
+  comm::compare_flights(world, flight);
   throw base::Failure(base::text("rank ", other - all.begin(), " issues other collectives, or in another order, than rank 0"));
 }
 
@@ -162,6 +159,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   }
   settle_until(issued);
   device.synchronize();
+  comm::compare_flights(world, backend.flight());
   checkpoints.end(issued, outcome.not_finite.empty());
   if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
   outcome.clock_at_end = world.measure_clock();

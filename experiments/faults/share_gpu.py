@@ -8,7 +8,8 @@ NCCL refuses two ranks on one GPU, which it knows by the host's name and the GPU
 between the processes every few milliseconds. What a rank does on its host, what is named when it goes wrong, and whether
 all ends can be seen so; how long a step takes cannot.
 
-Standard error of all comes here, standard output of rank 0. Exit code: the largest.
+Standard error of all comes here, standard output of rank 0. Where a rank ends badly the others have ten seconds, and are killed
+then, as torchrun does. Exit code: the largest.
 """
 import argparse
 import contextlib
@@ -17,6 +18,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import time
 
 
 def free_port():
@@ -44,7 +46,15 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("command", nargs="+")
     args = parser.parse_args()
-    return max(abs(process.wait()) for process in start(args.command, args.ranks))
+    processes, give_up = start(args.command, args.ranks), None
+    while any(process.poll() is None for process in processes):
+        if give_up is None and any(process.poll() for process in processes):
+            give_up = time.monotonic() + 10
+        if give_up is not None and time.monotonic() > give_up:
+            for process in processes:
+                process.kill()
+        time.sleep(0.05)
+    return max(abs(process.wait()) for process in processes)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,28 @@ TEST(Watch, NamesADifferenceThoughNothingHangs) {
   EXPECT_LT(ends.seconds, soon_s);
 }
 
+// At the end of a run they compare once more, so that no run in which ranks called different things ends well.
+void differ_and_end(HostRank& rank) {
+  Watched one(rank, 0ms);
+  one.reduce(8);
+  rank.device.synchronize();
+  comm::compare_flights(rank.world, rank.backend.flight());
+  if (rank.world.rank() == 1) {
+    program::OpDesc desc("reduce_scatter", program::OpKind::reduce_scatter, DType::f32);
+    rank.backend.flight().logs()[0]->called(1, one.stream, desc.collective_of({0, 0, 32, -1}), 0);
+  } else {
+    one.reduce(8);
+  }
+  comm::compare_flights(rank.world, rank.backend.flight());
+  ADD_FAILURE() << "it should have thrown";
+}
+
+TEST(Watch, ComparesAtTheEnd) {
+  for (const std::string& error : {on_process_ranks(2, differ_and_end).error, on_host_ranks(2, differ_and_end)}) {
+    expect_words(error, {"over all (ranks 0, 1), call 2: rank 1 calls another collective where rank 0 calls all_reduce of 32 bytes", "rank 1 calls reduce_scatter of 32 bytes"});
+  }
+}
+
 // ---- The log -------------------------------------------------------------------------------------------
 
 struct Logged {

@@ -133,7 +133,7 @@ void train(world::World& world, const Asked& asked) {
     rank.backend->flight().step_issued(step);
     device.synchronize();
   }
-  world.barrier();
+  comm::compare_flights(world, rank.backend->flight());
 }
 
 }  // namespace
