@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/comm/nccl/ends.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
@@ -310,6 +311,42 @@ TEST(Marks, CostIsPrinted) {
     std::printf("%s: %.3f us an op of 4 MiB, %.3f with an event behind it: %+.3f us\n", values == host_us ? "host" : "until done", median(0), median(1), median(1) - median(0));
     EXPECT_LT(median(1) - median(0), 20.0);
   }
+}
+
+// Behind what is captured into a graph nothing is waited for; behind what runs the event tells. Without NCCL, so one GPU does.
+TEST(Marks, OfACapturedCallDoNotMakeItWait) {
+  if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
+  ASSERT_TRUE(made.ok()) << made.error();
+  device::Stream& lane = made.value()->create_stream("test");
+  const device::cuda::OwnedStream stream = device::cuda::make_stream(0, "test");
+  Flight flight;
+  FlightLog& log = flight.add({"tp", {0, 1}, 0, 0});
+  Ends ends{log, {}};
+  for (std::size_t i = 0; i < FlightLog::kept; ++i) ends.events.push_back(device::cuda::make_order_event("test"));
+  const auto call = [&](std::uint64_t ticket) {
+    log.called(ticket, lane, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, 64, -1}), 0);
+    ends.mark(ticket, stream.get(), "test");
+    log.issued(ticket);
+  };
+  call(0);
+  ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+  EXPECT_GT(log.waits_since(), 0) << "nobody has looked yet";
+  ends.look();
+  EXPECT_EQ(log.waits_since(), 0);
+
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  call(1);
+  EXPECT_EQ(log.waits_since(), 0);
+  std::thread([&] { ends.look(); }).join();
+  ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << "who looked has spoiled the capture";
+  cudaGraphDestroy(graph);
+  call(2);
+  ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+  ends.look();
+  EXPECT_EQ(log.waits_since(), 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <string>
 #include <vector>
 
 #include "engine/comm/flight.hpp"
@@ -17,6 +18,14 @@ struct Ends {
   std::vector<device::cuda::OwnedEvent> events;
 
   cudaEvent_t behind(std::uint64_t ticket) const { return events[ticket % events.size()].get(); }
+  // On the rank's own thread, behind the call. What is captured into a graph does not run now: it is not waited for, and
+  // what runs when the graph does is not seen.
+  void mark(std::uint64_t ticket, cudaStream_t stream, const std::string& who) const {
+    cudaStreamCaptureStatus captures = cudaStreamCaptureStatusNone;
+    SHARDBOOK_CUDA(cudaStreamIsCapturing(stream, &captures), who);
+    if (captures != cudaStreamCaptureStatusNone) return log.ended(ticket);
+    SHARDBOOK_CUDA(cudaEventRecord(behind(ticket), stream), who);
+  }
   // On any thread. An event that a later call has taken meanwhile says at worst too little.
   void look() const {
     const auto [first, last] = log.under_way();

@@ -134,7 +134,7 @@ class NcclCommunicator final : public Communicator {
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
     self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
                        [&] { return self.enqueue(issued.call, stream); });
-    if (self.ends_ != nullptr) SHARDBOOK_CUDA(cudaEventRecord(self.ends_->behind(issued.call.ticket), stream), self.who_);
+    if (self.ends_ != nullptr) self.ends_->mark(issued.call.ticket, stream, self.who_);
     self.log()->issued(issued.call.ticket);
     self.ran(issued.call.ticket);   // NCCL has read the splits
   }
