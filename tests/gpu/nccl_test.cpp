@@ -296,7 +296,9 @@ TEST(Marks, CostIsPrinted) {
     const base::Nanoseconds begin = program::host_now();
     for (int i = 0; i < ops; ++i) {
       ASSERT_EQ(cudaMemsetAsync(memory, i, bytes, stream.get()), cudaSuccess);
-      if (marks) ASSERT_EQ(cudaEventRecord(events[static_cast<std::size_t>(i) % events.size()].get(), stream.get()), cudaSuccess);
+      if (marks) {
+        ASSERT_EQ(cudaEventRecord(events[static_cast<std::size_t>(i) % events.size()].get(), stream.get()), cudaSuccess);
+      }
     }
     const base::Nanoseconds issued = program::host_now();
     ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
@@ -314,7 +316,7 @@ TEST(Marks, CostIsPrinted) {
 }
 
 // Behind what is captured into a graph nothing is waited for; behind what runs the event tells. Without NCCL, so one GPU does.
-TEST(Marks, OfACapturedCallDoNotMakeItWait) {
+TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
   if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
