@@ -41,8 +41,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROGRAM = os.environ.get("SHARDBOOK_PROGRAM", os.path.join(ROOT, "shardbook"))
 LIMIT_MEMORY, LIMIT_DRIFT, LIMIT_JOURNAL = 0.01, 0.02, 100
 # Steps of some tens of milliseconds on each device: many, but not so many that the list of losses (60 bytes a step) shows. On
-# the host the weights stay where they are: a model that has learned something computes with more numbers that are close
-# to zero, subnormal ones, with which a CPU is slower (README.md), and that is not what is asked here.
+# the host the weights stay where they are: with what a model has learned a CPU takes longer for a step (README.md), and that
+# is not what is asked here.
 USUAL = {
     "host": "--tp 2 --fsdp 2 --launch processes --layers 4 --width 256 --heads 4 --sequence 64 --sequences 16 --lr 1e-12 --min-lr 1e-12 --weight-decay 0",
     "cuda": "--model gpt-124m --tp 1 --fsdp {gpus} --sequences {sequences}",
