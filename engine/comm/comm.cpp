@@ -22,8 +22,12 @@ void nothing_on_cuda(const Nothing&, const device::CudaQueue&) {}
 }  // namespace
 
 void Communicator::communicate(Lane lane, const program::OpDesc& desc, Call call) {
-  call.ticket = tickets_++;
-  if (moves_ || !lane.recorder().in_step() || lane.recorder().step() == 0) return issue(lane, desc, call);
+  call.ticket = tickets_;
+  if (moves_ || !lane.recorder().in_step() || lane.recorder().step() == 0) {
+    ++tickets_;
+    if (log_ != nullptr) log_->called(call.ticket, lane, desc, static_cast<std::uint8_t>(call.reduction));
+    return issue(lane, desc, call);
+  }
   lane.device().launch(lane, desc, Nothing{}, &nothing_on_host, &nothing_on_cuda);
   ran(call.ticket);
 }

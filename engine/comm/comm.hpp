@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/comm/flight.hpp"
 #include "engine/device/device.hpp"
 #include "engine/mesh/mesh.hpp"
 #include "engine/tensor/tensor.hpp"
@@ -36,6 +37,9 @@ class Communicator {
   // How many calls keep splits, for they have not run yet.
   std::size_t splits_kept() const { return splits_.size(); }
   const mesh::Group& group() const { return group_; }
+
+  // Keeps its calls there from now on; before the first one.
+  void keep_log(FlightLog& log) { log_ = &log; }
 
   // An ideal network, for labs: from the second step on a call is an op that moves nothing, in its place in the stream.
   // The first step's are real, so that what is computed with later are numbers of a real run's kind. They are wrong.
@@ -75,6 +79,8 @@ class Communicator {
   virtual void issue(Lane lane, const program::OpDesc& desc, const Call& call) = 0;
   // The call of this ticket has run, or needs what it points to no more: its splits go. On the rank's own thread.
   void ran(std::uint64_t ticket) { splits_.erase(ticket); }
+  // Null where nobody keeps one.
+  FlightLog* log() { return log_; }
 
  private:
   void communicate(Lane lane, const program::OpDesc& desc, Call call);
@@ -85,6 +91,7 @@ class Communicator {
   program::GroupId id_;
   std::uint64_t tickets_ = 0;
   bool moves_ = true;
+  FlightLog* log_ = nullptr;
   struct Splits {
     std::vector<std::int64_t> send, receive;
   };
@@ -102,9 +109,14 @@ class Backend {
   virtual bool captures() const { return false; }
   // Throws base::Failure if a collective has failed asynchronously; cheap enough for each step's end.
   virtual void check() {}
+  // What this rank's communicators have called.
+  virtual Flight& flight() { return flight_; }
   // Ends what is under way, so that a rank whose peer died can leave.
   virtual void abort() {}
   virtual std::string version() const = 0;  // "NCCL 2.28.3", "loopback"
+
+ private:
+  Flight flight_;
 };
 
 }  // namespace shardbook::comm

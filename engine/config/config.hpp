@@ -107,7 +107,7 @@ struct RunConfig {
   Clock clock = Clock::modelled;
   std::string profile = "h200x8";   // machine profile of the modelled clock: a name or a file
   Launch launch = Launch::threads;
-  double comm_timeout = 0;          // seconds that a rank of the host waits in a collective; 0 = for ever
+  double comm_timeout = 0;          // seconds that a rank waits in a collective; 0 = for ever
 
   // Layout: ranks == tp * fsdp * dp once validated.
   int tp = 1;

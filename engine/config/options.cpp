@@ -250,7 +250,7 @@ std::vector<Option> make_table() {
       words("profile", "NAME|FILE", "h200x8", FIELD(profile), "The machine profile of the modelled clock."),
       choice<Launch>("launch", 2, "processes on cuda, else threads", FIELD(launch), "What a rank is."),
       real("comm-timeout", "600, in a lab 10; of threads 0", 0, 1e6, FIELD(comm_timeout),
-           "Seconds that a rank of the host waits in a collective for one that does not come; 0 waits for ever."),
+           "Seconds that a rank waits in a collective, before all are asked who does not come; 0 waits for ever."),
 
       // The batch and the optimizer.
       integer("sequences", "by model", 1, 1 << 24, FIELD(sequences), "Sequences of the global batch of a step."),

@@ -299,9 +299,6 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
     config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");
   }
-  if (config.device == DeviceKind::cuda && config.was_asked("comm-timeout") && config.comm_timeout != usual_comm_timeout(config)) {
-    config.notes.push_back("--comm-timeout is kept by ranks of --device host; on GPUs a collective waits until a rank fails or is silent for 15 s (SHARDBOOK_HEARTBEAT_TIMEOUT_S)");
-  }
   for (std::string& warning : warnings(config)) config.notes.push_back(std::move(warning));
   return config;
 }

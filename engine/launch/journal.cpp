@@ -86,7 +86,7 @@ void Journal::append(int kind, std::string_view payload) {
 }
 
 void Journal::head(const RankOutcome& outcome, const std::string& backend) {
-  append(head_kind, world::Writer().string(outcome.device).integer(outcome.clock.offset).integer(outcome.clock.error)
+  append(head_kind, world::Writer().string(outcome.device).integer(outcome.clock.offset).integer(outcome.clock.error).integer(outcome.clock.at)
                         .integer(outcome.device_clock_error).number(outcome.allocated_bytes).number(outcome.tracing_pair_ns)
                         .string(backend).bytes());
 }
@@ -126,6 +126,7 @@ void take(Remains& remains, std::int64_t kind, std::string_view payload) {
       outcome.device = reader.string();
       outcome.clock.offset = reader.integer();
       outcome.clock.error = reader.integer();
+      outcome.clock.at = reader.integer();
       outcome.device_clock_error = reader.integer();
       outcome.allocated_bytes = reader.number();
       outcome.tracing_pair_ns = reader.number();

@@ -6,6 +6,7 @@
 #include "engine/config/in_force.hpp"
 #include "engine/kernels/cudnn_attention.hpp"
 #include "engine/launch/checkpoints.hpp"
+#include "engine/launch/clocks.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/launch/run_folder.hpp"
 #include "engine/launch/speed.hpp"
@@ -56,7 +57,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   info.clock = config::name_of(config.clock);
   if (config.clock == config::Clock::modelled) info.profile = config.profile;
   for (const RankOutcome& rank : ranks) {
-    info.clock_error_ns = std::max(info.clock_error_ns, rank.clock.error + rank.device_clock_error);
+    info.clock_error_ns = std::max(info.clock_error_ns, clock_error_of(rank));
   }
   // JSON has no number that is not finite: such a loss is null, and `failure` says what it was.
   nlohmann::json losses = nlohmann::json::array(), norms = nlohmann::json::array();

@@ -1,6 +1,10 @@
 #include "engine/launch/rank.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include "engine/comm/meta/meta.hpp"
+#include "engine/comm/watch.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/meta/meta_device.hpp"
@@ -31,13 +35,22 @@ base::Result<std::unique_ptr<data::TokenSource>> open_source(const config::RunCo
 
 namespace {
 
-// The collectives of all ranks must come in one order, or the run hangs: compared once, after the first step.
-void compare_orders(world::World& world, program::Recorder& recorder) {
+// The collectives of all ranks must come in one order, or the run hangs: compared when the first step is issued and has
+// not been waited for, and later by what ranks claim of each step.
+void compare_orders(world::World& world, program::Recorder& recorder, comm::Flight& flight) {
   const std::uint64_t mine = program::collective_order_hash(*recorder.programs().back(), recorder.catalogue());
   const std::vector<std::string> all = world.all_gather(std::to_string(mine));
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    SHARDBOOK_CHECK(all[rank] == all[0], "rank ", rank, " issues other collectives, or in another order, than rank 0");
-  }
+  const auto other = std::find_if(all.begin(), all.end(), [&](const std::string& one) { return one != all[0]; });
+  if (other == all.end()) return;
+  // All come here, for all have compared the same. Where the flights are alike it is the order of several groups.
+  comm::compare_flights(world, flight);
+  throw base::Failure(base::text("rank ", other - all.begin(), " issues other collectives, or in another order, than rank 0"));
+}
+
+// How long a collective may take. Ranks of the host keep the time limit themselves, and know a deadlock without one.
+std::chrono::milliseconds watched_for(const config::RunConfig& config) {
+  if (config.device != config::DeviceKind::cuda) return std::chrono::milliseconds(0);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(config.comm_timeout * 1000));
 }
 
 std::string encode(program::Recorder& recorder, int world_size, const std::vector<program::StepTimes>& steps) {
@@ -96,6 +109,8 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   const mesh::Mesh mesh = mesh_of(config);
   device.set_watch([&world] { world.throw_if_failed(); });
   device.keep_timed_programs_alone();
+  std::optional<comm::Watch> watch;   // who is alone waits for nobody
+  if (world.size() > 1) watch.emplace(world, backend.flight(), watched_for(config));
   train::Trainer trainer(config, device, backend, mesh, world.rank(), source);
   Checkpoints checkpoints(world, config, trainer);
   outcome.allocated_bytes = static_cast<double>(device.allocated_bytes());
@@ -141,13 +156,14 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     if (timed || issued == begin) journal.programs(device.recorder(), world.size());
     if (timed) journal.traced(times);
     if (issued == begin) {
-      compare_orders(world, device.recorder());
+      compare_orders(world, device.recorder(), backend.flight());
       // The modelled pace of the progress lines comes from the program of all ranks.
       if (config.clock == config::Clock::modelled) {
         const std::vector<std::string> records = world.gather(encode(device.recorder(), world.size(), {}));
         if (world.rank() == 0) reporter.set_modelled_step(modelled_step_ns(config, records));
       }
     }
+    backend.flight().step_issued(issued);
     ++issued;
     settle_until(timed ? issued : issued - 1);
     if (outcome.not_finite.empty()) checkpoints.after_step(issued, settled);
@@ -158,8 +174,10 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
   }
   settle_until(issued);
   device.synchronize();
+  comm::compare_flights(world, backend.flight());
   checkpoints.end(issued, outcome.not_finite.empty());
   if (config.check_finite && !watched.is_first_of_all(world)) outcome.not_finite.clear();
+  outcome.clock_at_end = world.measure_clock();
   outcome.saves = checkpoints.saves();
   outcome.graph = trainer.graph();
   note_timing(device, outcome);

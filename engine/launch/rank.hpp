@@ -16,7 +16,7 @@ namespace shardbook::launch {
 struct RankOutcome {
   std::string record;                           // program::encode
   std::string device;                           // "NVIDIA H200", "host"
-  world::ClockOffset clock;                     // of this rank's host, to rank 0's
+  world::ClockOffset clock, clock_at_end;       // of this rank's host, to rank 0's; a run that was killed has no second
   base::Nanoseconds device_clock_error = 0;     // of the device's clock, to its host's
   std::vector<train::StepResult> results;
   std::vector<base::Nanoseconds> step_done;     // when the host saw each step done

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "engine/launch/clocks.hpp"
 #include "engine/simulate/resolver.hpp"
 #include "engine/timeline/from_program.hpp"
 
@@ -76,11 +77,12 @@ void take_times(const simulate::Resolved& resolved, std::vector<program::Record>
   }
 }
 
-// Moves all times of a rank by `offset`.
-void shift(std::vector<program::StepTimes>& steps, base::Nanoseconds offset) {
-  auto move = [offset](program::TimeSpan& span) {
-    span.start += offset;
-    span.end += offset;
+// Puts all times of a rank through `moved`.
+template <class Moved>
+void shift(std::vector<program::StepTimes>& steps, Moved moved) {
+  auto move = [&moved](program::TimeSpan& span) {
+    span.start = moved(span.start);
+    span.end = moved(span.end);
   };
   for (program::StepTimes& step : steps) {
     move(step.window);
@@ -144,7 +146,9 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
       run.traced_step_ns = std::exchange(run.step_ns, static_cast<double>(plain.value().step_ns));
     }
   } else {
-    for (std::size_t rank = 0; rank < records.size(); ++rank) shift(records[rank].steps, ranks[rank].clock.offset);
+    for (std::size_t rank = 0; rank < records.size(); ++rank) {
+      shift(records[rank].steps, [line = clock_line_of(ranks[rank])](base::Nanoseconds own) { return line.at(own); });
+    }
   }
 
   // One base for all ranks: the first thing that happened.
@@ -155,14 +159,14 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
   timeline::TimelineBuilder builder;
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
     program::Record& record = records[rank];
-    if (traced > 0) shift(record.steps, -first);
+    if (traced > 0) shift(record.steps, [first](base::Nanoseconds time) { return time - first; });
     const bool led_in = free_at[rank] != std::numeric_limits<base::Nanoseconds>::min();
     timeline::Provenance provenance;
     provenance.rank = record.rank;
     provenance.world_size = config.ranks;
     provenance.clock = clock_of(config.clock);
     provenance.profile = config.clock == config::Clock::modelled ? config.profile : "";
-    provenance.clock_error_ns = ranks[rank].clock.error + ranks[rank].device_clock_error;
+    provenance.clock_error_ns = clock_error_of(ranks[rank]);
     provenance.device = ranks[rank].device;
     std::vector<timeline::ProgramStep> steps;
     for (std::size_t step = 0; step < record.steps.size(); ++step) {

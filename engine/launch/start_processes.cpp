@@ -147,7 +147,7 @@ base::Result<world::ProcessOptions> connection_options(const config::RunConfig& 
   using namespace std::chrono_literals;
   const world::Environment environment = world::process_environment();
   base::Result<world::ProcessOptions> options = world::process_options(environment);
-  const bool left_open = !environment("SHARDBOOK_HEARTBEAT_TIMEOUT_S") && config.device == config::DeviceKind::host && config.comm_timeout > 0;
+  const bool left_open = !environment("SHARDBOOK_HEARTBEAT_TIMEOUT_S") && config.comm_timeout > 0;
   if (!options || !left_open) return options;
   const std::chrono::milliseconds silence = std::max<std::chrono::milliseconds>(5s, patience_of(config).timeout + 2s);
   options.value().heartbeat_timeout = std::min(options.value().heartbeat_timeout, silence);
@@ -167,7 +167,7 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   if (!device) throw base::Failure(device.error());
   Equipment made{std::move(device).value(), nullptr};
   if (options.with_device) options.with_device(*made.device);
-  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = train::choices_of(config).machine.max_ctas});
+  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = train::choices_of(config).machine.max_ctas, .mark_ends = config.comm_timeout > 0});
   mine.device = device::cuda_device_name(gpu);
   return made;
 }

@@ -6,7 +6,8 @@ namespace shardbook::launch {
 
 std::string to_bytes(const RankOutcome& outcome) {
   world::Writer writer;
-  writer.string(outcome.device).integer(outcome.clock.offset).integer(outcome.clock.error);
+  writer.string(outcome.device);
+  for (const world::ClockOffset& clock : {outcome.clock, outcome.clock_at_end}) writer.integer(clock.offset).integer(clock.error).integer(clock.at);
   writer.integer(outcome.device_clock_error).integer(outcome.stopped_early);
   writer.integer(outcome.saves.count).integer(outcome.saves.bytes).integer(outcome.saves.writing).integer(outcome.saves.waited);
   writer.number(outcome.allocated_bytes).number(outcome.tracing_pair_ns).string(outcome.not_finite);
@@ -30,8 +31,11 @@ RankOutcome from_bytes(std::string_view bytes) {
   world::Reader reader(bytes);
   RankOutcome outcome;
   outcome.device = reader.string();
-  outcome.clock.offset = reader.integer();
-  outcome.clock.error = reader.integer();
+  for (world::ClockOffset* clock : {&outcome.clock, &outcome.clock_at_end}) {
+    clock->offset = reader.integer();
+    clock->error = reader.integer();
+    clock->at = reader.integer();
+  }
   outcome.device_clock_error = reader.integer();
   outcome.stopped_early = reader.integer() != 0;
   outcome.saves.count = static_cast<int>(reader.integer());

@@ -145,6 +145,13 @@ void ControlServer::handle(Peer& peer, const Frame& frame) {
       decide_stop();
       if (left_ == launch_.place.size) send_all(Kind::all_left);
       return;
+    case Kind::ask: {
+      const std::chrono::milliseconds patience(std::clamp<std::int64_t>(Reader(frame.payload).integer(), 1, 60'000));
+      if (inquiry_.ask(peer.hello->rank, launch_.place.size, patience)) send_all(Kind::asked);
+      return;
+    }
+    case Kind::account: return inquiry_.answer(peer.hello->rank, Reader(frame.payload).string());
+    case Kind::claim: return take_claims(peer, frame.payload);
     case Kind::failure:
       peer.reported = true;
       if (!report_) {
@@ -302,6 +309,45 @@ void ControlServer::decide_stop() {
   send_all(Kind::stop_decision, Writer().integer(foremost).bytes());
 }
 
+void ControlServer::take_claims(const Peer& peer, const std::string& payload) {
+  Reader reader(payload);
+  const std::int64_t step = reader.integer();
+  const std::size_t count = reader.count(3 * 8);
+  for (std::size_t at = 0; at < count; ++at) {
+    Claim claim;
+    claim.what = static_cast<std::uint64_t>(reader.integer());
+    claim.of = static_cast<int>(std::clamp<std::int64_t>(reader.integer(), 1, launch_.place.size));
+    claim.value = static_cast<std::uint64_t>(reader.integer());
+    const std::optional<Dispute> dispute = claims_.add(peer.hello->rank, step, claim);
+    if (!dispute) continue;
+    send_all(Kind::dispute, Writer().integer(dispute->step).integer(static_cast<std::int64_t>(dispute->what)).integer(dispute->one).integer(dispute->other).bytes());
+  }
+}
+
+// Those that are stopped or have left will not answer.
+void ControlServer::check_inquiry() {
+  if (!inquiry_.under_way()) return;
+  std::vector<std::string> absent(by_rank_.size());
+  std::vector<bool> expected(by_rank_.size(), true);
+  for (std::size_t rank = 0; rank < by_rank_.size(); ++rank) {
+    const Peer* peer = by_rank_[rank];
+    if (peer == nullptr || peer->channel.closed()) absent[rank] = "is not there";
+    else if (peer->left) absent[rank] = "has returned";
+    else if (peer->hello->clock_id == clock_id_ && state_of_process(static_cast<pid_t>(peer->hello->pid)) == ProcessState::stopped) absent[rank] = "is stopped";
+    expected[rank] = absent[rank].empty();
+  }
+  if (!inquiry_.over(expected)) return;
+  const auto [askers, said] = inquiry_.take();
+  Writer writer;
+  writer.integer(static_cast<std::int64_t>(said.size()));
+  for (std::size_t rank = 0; rank < said.size(); ++rank) {
+    const std::string name = by_rank_[rank] == nullptr ? base::text("rank ", rank) : describe(*by_rank_[rank]);
+    const std::string why = said[rank] ? "" : absent[rank].empty() ? "does not answer" : absent[rank];
+    writer.string(name).string(why).string(said[rank].value_or(""));
+  }
+  for (const base::Rank asker : askers) by_rank_[static_cast<std::size_t>(asker)]->channel.send(Kind::accounts, writer.bytes());
+}
+
 void ControlServer::send_all(Kind kind, std::string_view payload) {
   for (const auto& peer : peers_) {
     if (peer->hello && !peer->channel.closed()) peer->channel.send(kind, payload);
@@ -329,6 +375,7 @@ void ControlServer::check_times() {
     send_all(Kind::beat);
   }
   if (cause_) return;
+  check_inquiry();
   if (report_ && time - report_time_ > report_grace) return fail(*report_);
   if (arrived_ < launch_.place.size && time - start_ > options_.connect_timeout) {
     return fail(base::text(missing_ranks(), " of ", launch_.place.size, " did not arrive at ", host_, ":",

@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/world/inquiry.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/wire.hpp"
 
@@ -65,6 +66,8 @@ class ControlServer {
   void all_here();
   void join_call(Peer& peer, const std::string& payload);
   void check_departures();
+  void take_claims(const Peer& peer, const std::string& payload);
+  void check_inquiry();
   void propose_stop();
   void decide_stop();
   void handle_closed(Peer& peer);
@@ -96,6 +99,9 @@ class ControlServer {
   Clock::time_point report_time_;
   std::optional<std::string> cause_;
   Clock::time_point cause_time_;
+  // What ranks say of themselves.
+  Claims claims_;
+  Inquiry inquiry_;
   // The stop.
   bool stop_proposed_ = false;
   bool stop_decided_ = false;

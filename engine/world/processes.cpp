@@ -96,6 +96,26 @@ class ProcessWorld final : public World {
     return best;
   }
 
+  std::vector<Account> ask_all(std::chrono::milliseconds patience) override {
+    std::unique_lock lock(mutex_);
+    throw_if_failed();
+    accounts_.reset();
+    send(Kind::ask, Writer().integer(patience.count()).bytes());
+    await(lock, [this] { return accounts_.has_value(); });
+    return *accounts_;
+  }
+
+  void claim(std::int64_t step, const std::vector<Claim>& claims) override {
+    if (claims.empty()) return;
+    Writer writer;
+    writer.integer(step).integer(static_cast<std::int64_t>(claims.size()));
+    for (const Claim& one : claims) {
+      writer.integer(static_cast<std::int64_t>(one.what)).integer(one.of).integer(static_cast<std::int64_t>(one.value));
+    }
+    std::lock_guard lock(mutex_);
+    send(Kind::claim, writer.bytes());
+  }
+
   void request_stop() override {
     std::lock_guard lock(mutex_);
     if (std::exchange(stop_requested_, true)) return;
@@ -149,7 +169,7 @@ class ProcessWorld final : public World {
   }
 
   ClockOffset ping(int rounds) {
-    ClockOffset best{0, INT64_MAX};
+    ClockOffset best{0, INT64_MAX, 0};
     for (int round = 0; round < rounds; ++round) {
       std::unique_lock lock(mutex_);
       pong_.reset();
@@ -158,7 +178,7 @@ class ProcessWorld final : public World {
       await(lock, [this] { return pong_.has_value(); });
       // The server read its clock at some time between the two readings here.
       const base::Nanoseconds half_trip = (pong_->received - sent + 1) / 2;
-      if (half_trip < best.error) best = {pong_->server_time - (sent + half_trip), half_trip};
+      if (half_trip < best.error) best = {pong_->server_time - (sent + half_trip), half_trip, sent + half_trip};
     }
     return best;
   }
@@ -184,6 +204,7 @@ class ProcessWorld final : public World {
   bool all_left_ = false;
   std::optional<std::vector<std::string>> result_;
   std::optional<Pong> pong_;
+  std::optional<std::vector<Account>> accounts_;
   bool stop_requested_ = false;
   std::int64_t last_step_ = -1;
   std::optional<std::int64_t> held_at_;
@@ -275,6 +296,26 @@ void ProcessWorld::handle(const Frame& frame) {
       return;
     case Kind::stop_decision: stop_after_ = reader.integer() + 1; return;
     case Kind::all_left: all_left_ = true; return;
+    case Kind::asked: channel_->send(Kind::account, Writer().string(account()).bytes()); return;
+    case Kind::accounts: {
+      std::vector<Account> all(reader.count(3 * 8));
+      for (Account& one : all) {
+        one.name = reader.string();
+        one.absent = reader.string();
+        one.said = reader.string();
+      }
+      if (reader.ended()) accounts_ = std::move(all);
+      return;
+    }
+    case Kind::dispute: {
+      Dispute dispute;
+      dispute.step = reader.integer();
+      dispute.what = static_cast<std::uint64_t>(reader.integer());
+      dispute.one = static_cast<base::Rank>(reader.integer());
+      dispute.other = static_cast<base::Rank>(reader.integer());
+      if (reader.ended()) set_dispute(dispute);
+      return;
+    }
     default: return;
   }
 }

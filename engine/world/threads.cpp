@@ -12,15 +12,18 @@
 #include <thread>
 
 #include "engine/base/signals.hpp"
+#include "engine/world/inquiry.hpp"
 
 namespace shardbook::world {
 
 namespace {
 
+class ThreadWorld;
+
 // What all ranks share.
 struct Hub {
   explicit Hub(int ranks)
-      : size(ranks), contributions(ranks), running(ranks, true), last_step(ranks, -1) {}
+      : size(ranks), contributions(ranks), running(ranks, true), last_step(ranks, -1), worlds(ranks, nullptr) {}
 
   const int size;
   const std::shared_ptr<FailureNotice> notice = std::make_shared<FailureNotice>();
@@ -39,6 +42,10 @@ struct Hub {
   int left = 0;
   std::vector<std::int64_t> last_step;
   std::optional<std::int64_t> stop_after;
+  Claims claims;
+  // Who can be asked, under a mutex of its own: an account may take a while.
+  std::mutex worlds_mutex;
+  std::vector<ThreadWorld*> worlds;
 
   // REQUIRES: the mutex is free.
   void fail(const std::string& cause) {
@@ -59,7 +66,14 @@ struct Hub {
 class ThreadWorld final : public World {
  public:
   ThreadWorld(Hub& hub, base::Rank rank)
-      : World(Place{rank, hub.size, rank, hub.size, 0}, hub.notice), hub_(hub) {}
+      : World(Place{rank, hub.size, rank, hub.size, 0}, hub.notice), hub_(hub) {
+    std::lock_guard lock(hub_.worlds_mutex);
+    hub_.worlds[rank] = this;
+  }
+  ~ThreadWorld() override {
+    std::lock_guard lock(hub_.worlds_mutex);
+    hub_.worlds[rank()] = nullptr;
+  }
 
   bool shares_memory() const override { return true; }
 
@@ -70,6 +84,32 @@ class ThreadWorld final : public World {
 
   void fail(const std::string& cause) override {
     hub_.fail(base::text("rank ", rank(), ": ", cause));
+  }
+
+  std::vector<Account> ask_all(std::chrono::milliseconds) override {
+    throw_if_failed();
+    std::lock_guard lock(hub_.worlds_mutex);
+    std::vector<Account> all;
+    for (int rank = 0; rank < size(); ++rank) {
+      const ThreadWorld* world = hub_.worlds[rank];
+      all.push_back({base::text("rank ", rank), world == nullptr ? "has returned" : "", world == nullptr ? "" : world->account()});
+    }
+    return all;
+  }
+
+  void claim(std::int64_t step, const std::vector<Claim>& claims) override {
+    std::optional<Dispute> found;
+    {
+      std::lock_guard lock(hub_.mutex);
+      for (const Claim& claim : claims) {
+        if (const auto dispute = hub_.claims.add(rank(), step, claim); dispute && !found) found = dispute;
+      }
+    }
+    if (!found) return;
+    std::lock_guard lock(hub_.worlds_mutex);
+    for (ThreadWorld* world : hub_.worlds) {
+      if (world != nullptr) world->set_dispute(*found);
+    }
   }
 
   void request_stop() override {

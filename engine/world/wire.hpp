@@ -21,9 +21,9 @@ namespace shardbook::world {
 
 enum class Kind : std::uint8_t {
   // From a rank to the server.
-  hello, proof, call, failure, goodbye, ping, stop_request, stop_promise,
+  hello, proof, call, failure, goodbye, ping, stop_request, stop_promise, ask, account, claim,
   // From the server to a rank.
-  challenge, welcome, refusal, all_here, result, failed, pong, stop_proposal, stop_decision, all_left,
+  challenge, welcome, refusal, all_here, result, failed, pong, stop_proposal, stop_decision, all_left, asked, accounts, dispute,
   // Both ways.
   beat
 };

@@ -104,6 +104,26 @@ void World::throw_if_failed() const {
   if (failed()) throw base::Failure(cause());
 }
 
+void World::set_account(std::function<std::string()> account) {
+  std::lock_guard lock(account_mutex_);
+  account_ = std::move(account);
+}
+
+std::string World::account() const {
+  std::lock_guard lock(account_mutex_);
+  return account_ ? account_() : "";
+}
+
+std::optional<Dispute> World::dispute() const {
+  std::lock_guard lock(account_mutex_);
+  return dispute_;
+}
+
+void World::set_dispute(const Dispute& dispute) {
+  std::lock_guard lock(account_mutex_);
+  if (!dispute_) dispute_ = dispute;
+}
+
 FailureHook World::on_failure(std::function<void()> act) {
   return FailureHook(*notice_, std::move(act));
 }

@@ -11,17 +11,19 @@
 //     rank that leaves while another waits for it, fails the run and names both ranks;
 //   - when one rank fails, every blocked or later call of every rank throws base::Failure with the
 //     one first cause, within seconds;
-//   - in a run without failures, World starts no traffic between two calls but heartbeats.
+//   - in a run without failures, World starts no traffic between two calls but heartbeats, and claims where its owner makes some.
 //
 // Follows the ideas of torch.distributed's TCPStore and torchrun's agent, with the difference that
 // failure is pushed to all ranks instead of found by time-outs.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,10 +47,12 @@ struct Place {
 // The clock that all of this measures: std::chrono::steady_clock, in nanoseconds.
 base::Nanoseconds now();
 
-// clock of rank 0 = own now() + offset, within ± error. {0, 0} for threads and for rank 0.
+// clock of rank 0 = own now() + offset, within ± error, when the own clock showed `at`. All 0 for threads, for rank 0,
+// and for ranks that read its very clock, which therefore never part from it.
 struct ClockOffset {
   base::Nanoseconds offset = 0;
   base::Nanoseconds error = 0;
+  base::Nanoseconds at = 0;
 };
 
 // The first cause, once there is one. Any thread may call anything here.
@@ -86,6 +90,26 @@ class [[nodiscard]] FailureHook {
  private:
   FailureNotice* notice_ = nullptr;
   std::uint64_t id_ = 0;
+};
+
+// What ranks that belong together must have alike, by the end of the same step: `what` names it, `of` ranks claim it.
+struct Claim {
+  std::uint64_t what = 0;
+  int of = 1;
+  std::uint64_t value = 0;
+};
+// The first claims that differ: one < other.
+struct Dispute {
+  std::int64_t step = 0;
+  std::uint64_t what = 0;
+  base::Rank one = 0, other = 0;
+};
+
+// What a rank says of itself.
+struct Account {
+  std::string name;      // "rank 3 (pid 4711 on gpu07)"
+  std::string absent;    // why it says nothing: "is stopped", "has returned", "does not answer"; "" where it does
+  std::string said;
 };
 
 // One rank's view of the run. Collective calls (marked) come from one thread a rank; failed(),
@@ -138,6 +162,18 @@ class World {
   void throw_if_failed() const;
   FailureHook on_failure(std::function<void()> act);
 
+  // What this rank says of itself when any rank asks. `account` may be called on any thread, must not block, and must
+  // not call World. Empty: nothing more; when this returns, the former one is not being called.
+  void set_account(std::function<std::string()> account);
+  // Asks all ranks; by rank. Returns when all have answered that can, or after `patience`. Any thread but that of an
+  // account. Throws base::Failure if the run failed.
+  virtual std::vector<Account> ask_all(std::chrono::milliseconds patience) = 0;
+  // Claims of a step, each `what` once; all ranks of one claim the same steps. Returns at once, without hearing of the
+  // others'. Any thread.
+  virtual void claim(std::int64_t step, const std::vector<Claim>& claims) = 0;
+  // The first dispute of the run, once there is one. Any thread.
+  std::optional<Dispute> dispute() const;
+
   // Asks all ranks to end at the same step end, soon; returns at once. Any thread.
   virtual void request_stop() = 0;
   // Every rank calls this at the end of each step, counted up by one. True: this is the agreed
@@ -152,9 +188,17 @@ class World {
   // Awaits the same call of all ranks. Returns one string a rank (all_gather), only the root's
   // (broadcast), none (barrier), or what rank 0 gets (gather). Throws base::Failure if the run failed.
   virtual std::vector<std::string> exchange(Call call, base::Rank root, std::string_view mine) = 0;
+  // What this rank says now; "" where nobody has said what.
+  std::string account() const;
+  void set_dispute(const Dispute& dispute);
 
   Place place_;
   std::shared_ptr<FailureNotice> notice_;
+
+ private:
+  mutable std::mutex account_mutex_;
+  std::function<std::string()> account_;
+  std::optional<Dispute> dispute_;
 };
 
 // The work of one rank. An exception that leaves it fails the run, its text being the cause.

@@ -1,12 +1,18 @@
 // Collectives over NCCL are exact on integers, whatever stream and order; ranks are processes, a GPU each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <thread>
 #include <vector>
 
+#include "engine/comm/nccl/ends.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/device/cuda/owners.hpp"
 #include "tests/gpu/gpu_ranks.hpp"
+#include "tests/gpu/one_gpu.hpp"
 
 namespace shardbook::comm {
 namespace {
@@ -23,7 +29,9 @@ struct RankSetup {
     device->set_watch([this] { backend->check(); });
   }
   static std::unique_ptr<device::Device> make(world::World& world) {
-    auto made = device::make_cuda_device(world.rank(), {DType::bf16, DType::f32}, world.rank());
+    const bool shares = gpu_test::one_gpu_for_all();
+    if (shares) gpu_test::share_one_gpu(world.rank());
+    auto made = device::make_cuda_device(shares ? 0 : world.rank(), {DType::bf16, DType::f32}, world.rank());
     if (!made) throw base::Failure(made.error());
     return std::move(made).value();
   }
@@ -62,11 +70,16 @@ std::vector<float> values(int rank, std::int64_t elements) {
   return all;
 }
 
+bool has_gpus_for(int ranks) {
+  const int gpus = device::cuda_device_count();
+  return gpus >= ranks || (gpus == 1 && gpu_test::one_gpu_for_all());
+}
+
 class Nccl : public ::testing::TestWithParam<bool> {
  protected:
   // Runs `main` on as many ranks, and passes its first cause on.
   void on_gpus(int ranks, const world::RankMain& main) {
-    if (device::cuda_device_count() < ranks) {
+    if (!has_gpus_for(ranks)) {
       GTEST_SKIP() << "needs " << ranks << " GPUs, and there are " << device::cuda_device_count();
     }
     const base::Status ran = gpu_test::on_gpus(ranks, main);
@@ -176,7 +189,7 @@ TEST_P(Nccl, WhatComesAfterACollectiveOnItsStreamSeesItsResult) {
 }
 
 TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
-  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  if (!has_gpus_for(2)) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
   const base::Nanoseconds begin = world::now();
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     RankSetup rank(world, options());
@@ -196,28 +209,146 @@ TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
 INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Blocking" : "NonBlocking"; });
 
-// What a call costs the thread that issues it: many small all-reduces, no waiting between.
+// What a call costs the thread that issues it: many small all-reduces, no waiting between; with and without the events
+// that tell when a call has ended, in turns.
 TEST_P(Nccl, HostCostOfACallIsPrinted) {
+  on_gpus(2, [&](world::World& world) {
+    const int calls = gpu_test::one_gpu_for_all() ? 30 : 200, rounds = 3;
+    for (const bool marks : {false, true}) {
+      NcclOptions asked = options();
+      asked.mark_ends = marks;
+      RankSetup rank(world, asked);
+      const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
+      const Tensor a = rank.tensor(1024);
+      rank.device->seal();
+      base::Nanoseconds least_issue = INT64_MAX, least_all = INT64_MAX;
+      for (int round = 0; round < rounds; ++round) {
+        world.barrier();
+        const base::Nanoseconds begin = world::now();
+        for (int i = 0; i < calls; ++i) all->all_reduce(*rank.compute, a, a);
+        const base::Nanoseconds issued = world::now();
+        rank.device->synchronize();
+        least_issue = std::min(least_issue, issued - begin);
+        least_all = std::min(least_all, world::now() - begin);
+      }
+      EXPECT_GT(least_issue, 0);
+      if (world.rank() == 0) {
+        std::printf("%s calls, %s marks: %.2f us a call to issue, %.1f us until done\n", asked.blocking_calls ? "blocking" : "non-blocking", marks ? "with" : "without",
+                    1e-3 * static_cast<double>(least_issue) / calls, 1e-3 * static_cast<double>(least_all) / calls);
+        std::fflush(stdout);
+      }
+    }
+  });
+}
+
+// What is called is in the log, and is marked as ended soon after it has; what has not run is not.
+TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {
   on_gpus(2, [&](world::World& world) {
     RankSetup rank(world, options());
     const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
     const Tensor a = rank.tensor(1024);
     rank.device->seal();
-    constexpr int calls = 200;
-    for (int round = 0; round < 3; ++round) {
-      world.barrier();
-      const base::Nanoseconds begin = world::now();
-      for (int i = 0; i < calls; ++i) all->all_reduce(*rank.compute, a, a);
-      const base::Nanoseconds issued = world::now();
-      rank.device->synchronize();
-      const base::Nanoseconds done = world::now();
-      EXPECT_GT(issued - begin, 0);
-      if (world.rank() == 0 && round == 2) {
-        std::printf("%s calls: %.1f us a call to issue, %.1f us until done\n", options().blocking_calls ? "blocking" : "non-blocking",
-                    1e-3 * static_cast<double>(issued - begin) / calls, 1e-3 * static_cast<double>(done - begin) / calls);
+    FlightLog& log = *rank.backend->flight().logs().at(0);
+    const auto ended_soon = [&] {
+      for (int tries = 0; tries < 300; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+        if (log.waits_since() == 0) return true;
+      }
+      return false;
+    };
+    // More calls than the log keeps, so that events are used again
+    const int calls = static_cast<int>(FlightLog::kept) + 40;
+    for (int i = 0; i < (gpu_test::one_gpu_for_all() ? 40 : calls); ++i) all->all_reduce(*rank.compute, a, a);
+    rank.device->synchronize();
+    EXPECT_TRUE(ended_soon());
+    world.barrier();
+
+    // Rank 1 comes half a second late: until then rank 0's call has not ended, whoever looks
+    if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    all->all_reduce(*rank.compute, a, a);
+    if (world.rank() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(250));
+      const check::FlightPage page = log.page(program::host_now(), 8);
+      EXPECT_EQ(page.calls.back().state, check::CallState::issued);
+      EXPECT_GT(page.calls.back().waited, 200'000'000);
+      EXPECT_EQ(page.calls.at(page.calls.size() - 2).state, check::CallState::ended);
+    }
+    rank.device->synchronize();
+    EXPECT_TRUE(ended_soon());
+    world.barrier();
+  });
+}
+
+// An event behind each of many small ops of one stream: what it costs the host, and the stream. One GPU shows it.
+TEST(Marks, CostIsPrinted) {
+  if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  const device::cuda::OwnedStream stream = device::cuda::make_stream(0, "test");
+  std::vector<device::cuda::OwnedEvent> events;
+  for (std::size_t i = 0; i < FlightLog::kept; ++i) events.push_back(device::cuda::make_order_event("test"));
+  void* memory = nullptr;
+  constexpr std::size_t bytes = 1 << 22;
+  ASSERT_EQ(cudaMalloc(&memory, bytes), cudaSuccess);
+  constexpr int ops = 400, turns = 20;   // fewer than a stream takes before the host waits
+  std::vector<double> host_us[2], stream_us[2];
+  for (int turn = 0; turn < 2 * turns; ++turn) {
+    const bool marks = turn % 2 == 1;
+    ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+    const base::Nanoseconds begin = program::host_now();
+    for (int i = 0; i < ops; ++i) {
+      ASSERT_EQ(cudaMemsetAsync(memory, i, bytes, stream.get()), cudaSuccess);
+      if (marks) {
+        ASSERT_EQ(cudaEventRecord(events[static_cast<std::size_t>(i) % events.size()].get(), stream.get()), cudaSuccess);
       }
     }
-  });
+    const base::Nanoseconds issued = program::host_now();
+    ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+    if (turn < 4) continue;
+    host_us[marks].push_back(1e-3 * static_cast<double>(issued - begin) / ops);
+    stream_us[marks].push_back(1e-3 * static_cast<double>(program::host_now() - begin) / ops);
+  }
+  cudaFree(memory);
+  for (auto* values : {host_us, stream_us}) {
+    for (int marks = 0; marks < 2; ++marks) std::sort(values[marks].begin(), values[marks].end());
+    const auto median = [&](int marks) { return values[marks][values[marks].size() / 2]; };
+    std::printf("%s: %.3f us an op of 4 MiB, %.3f with an event behind it: %+.3f us\n", values == host_us ? "host" : "until done", median(0), median(1), median(1) - median(0));
+    EXPECT_LT(median(1) - median(0), 20.0);
+  }
+}
+
+// Behind what is captured into a graph nothing is waited for; behind what runs the event tells. Without NCCL, so one GPU does.
+TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
+  if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
+  ASSERT_TRUE(made.ok()) << made.error();
+  device::Stream& lane = made.value()->create_stream("test");
+  const device::cuda::OwnedStream stream = device::cuda::make_stream(0, "test");
+  Flight flight;
+  FlightLog& log = flight.add({"tp", {0, 1}, 0, 0});
+  Ends ends{log, {}};
+  for (std::size_t i = 0; i < FlightLog::kept; ++i) ends.events.push_back(device::cuda::make_order_event("test"));
+  const auto call = [&](std::uint64_t ticket) {
+    log.called(ticket, lane, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, 64, -1}), 0);
+    ends.mark(ticket, stream.get(), "test");
+    log.issued(ticket);
+  };
+  call(0);
+  ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+  EXPECT_GT(log.waits_since(), 0) << "nobody has looked yet";
+  ends.look();
+  EXPECT_EQ(log.waits_since(), 0);
+
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  call(1);
+  EXPECT_EQ(log.waits_since(), 0);
+  std::thread([&] { ends.look(); }).join();
+  ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << "who looked has spoiled the capture";
+  cudaGraphDestroy(graph);
+  call(2);
+  ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+  ends.look();
+  EXPECT_EQ(log.waits_since(), 0);
 }
 
 }  // namespace

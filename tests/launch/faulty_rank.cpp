@@ -53,6 +53,11 @@ void go_wrong(const What& what) {
   }
 }
 
+// For who times what comes of it.
+void say_fault() {
+  if (std::getenv("SHARDBOOK_TEST_SAY_FAULT") != nullptr) std::fprintf(stderr, "FAULT %.6f\n", 1e-9 * static_cast<double>(program::host_now()));
+}
+
 bool is_there(const std::string& where, Phase phase, const program::OpDesc& desc) {
   if (std::string_view(desc.name) == "check_finite") return false;
   if (where == "reduction") return desc.kind == OpKind::reduce_scatter;
@@ -62,9 +67,10 @@ bool is_there(const std::string& where, Phase phase, const program::OpDesc& desc
   return phase == Phase::update;
 }
 
+// A GPU runs no function of the host: there it goes wrong as it is issued.
 template <class Args>
-void issue(device::Lane lane, const Args& args, void (*form)(const Args&)) {
-  lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), args, form, static_cast<void (*)(const Args&, const device::CudaQueue&)>(nullptr));
+void issue(device::Lane lane, const Args& args, void (*form)(const Args&), void (*cuda_form)(const Args&, const device::CudaQueue&) = nullptr) {
+  lane.device().launch(lane, program::OpDesc("fault", OpKind::fill, base::DType::f32), args, form, cuda_form);
 }
 
 }  // namespace
@@ -79,7 +85,7 @@ void plant(device::Device& device, const Fault& fault) {
     const bool now = !done && lane.recorder().step() == fault.step && is_there(fault.where, lane.recorder().key().phase, desc);
     if (!now) return;
     done = true;
-    if (fault.what != "spoils") return issue(lane, what_of(fault.what), &go_wrong);
+    if (fault.what != "spoils") return say_fault(), issue(lane, what_of(fault.what), &go_wrong, +[](const What& what, const device::CudaQueue&) { go_wrong(what); });
     for (int use = 0; use < desc.use_count; ++use) {
       const program::BufferUse& range = desc.uses[static_cast<std::size_t>(use)];
       const auto numbers = (desc.written_mask >> use & 1) == 0 ? lane.device().numbers_in(range) : std::nullopt;
@@ -123,7 +129,7 @@ int train_rank_of_test(const std::string& config_file) {
   if (const base::Status read = config::read_file(asked, config_file); !read) return std::fprintf(stderr, "%s\n", read.error().c_str()), 2;
   // Of a run that no parent made the folder of
   if (const char* out = std::getenv(out_variable)) asked.out = out;
-  const base::Result<config::RunConfig> config = config::validate(asked, 0);
+  const base::Result<config::RunConfig> config = config::validate(asked, asked.device == config::DeviceKind::cuda ? gpus_available() : 0);
   if (!config) return std::fprintf(stderr, "%s\n", config.error().c_str()), 2;
 
   Fault fault;

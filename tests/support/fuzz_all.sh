@@ -20,7 +20,7 @@ targets="trace:timeline/fuzz/corpus/trace columns:timeline/fuzz/corpus/columns p
 record:program/fuzz/corpus sidecar:viewer_scene/fuzz/corpus/sidecar scene:viewer_scene/fuzz/corpus/scene link:viewer_scene/fuzz/corpus/link
 markdown:viewer_page/fuzz/corpus/markdown diagram:viewer_page/fuzz/corpus/diagram text:viewer_page/fuzz/corpus/text
 manifest:checkpoint/fuzz/corpus/manifest safetensors:checkpoint/fuzz/corpus/safetensors
-config:config/fuzz/corpus profile:simulate/fuzz/corpus indexed:data/fuzz/corpus"
+config:config/fuzz/corpus profile:simulate/fuzz/corpus indexed:data/fuzz/corpus notes:reading/fuzz/corpus control:comm/fuzz/corpus"
 wanted=${*:-$(for one in $targets; do echo "${one%%:*}"; done)}
 asked() { for named in $wanted; do [ "$named" = "$1" ] && return 0; done; return 1; }
 
@@ -56,6 +56,8 @@ build_profile() {
 }
 build_profile
 build indexed data "engine/base/base engine/base/printable engine/data/indexed_stream engine/data/mapped_file"
+build notes reading "$(all_of engine/base/*.cpp engine/book/excerpts.cpp engine/diagram/*.cpp engine/reading/*.cpp | grep -v no_)"
+build control comm "engine/base/base engine/base/printable engine/program/program engine/program/recorder engine/check/flight engine/check/ledger engine/check/words engine/comm/flight engine/world/wire engine/world/world engine/device/device engine/device/finite engine/device/crew engine/device/cuda/no_host_function engine/device/cuda/no_copy"
 
 # A share each
 count=$(echo $wanted | wc -w)
@@ -78,6 +80,8 @@ for one in $targets; do
   executed=$(sed -n 's/^stat::number_of_executed_units: *//p' "$out/$name.log")
   slowest=$(sed -n 's/^stat::slowest_unit_time_sec: *//p' "$out/$name.log")
   covered=$(grep -a -o 'cov: [0-9]*' "$out/$name.log" | tail -1)
-  printf '%-12s %4s s %10s executions, %s edges, slowest %s s\n' "$name" "$seconds" "$executed" "${covered#cov: }" "$slowest"
+  memory=$(sed -n 's/^stat::peak_rss_mb: *//p' "$out/$name.log")
+  printf '%-12s %4s s %10s executions, %s edges, slowest %s s, at most %s MB\n' "$name" "$seconds" "$executed" "${covered#cov: }" "$slowest" "$memory"
 done
+rm -rf /dev/shm/shardbook-fuzz-*
 exit $broke

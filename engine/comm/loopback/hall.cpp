@@ -29,10 +29,12 @@ class HostCommunicator final : public Communicator {
     lane.device().launch(
         lane, desc, args, +[](const Args& call) -> bool {
           if (!call.mine->meetings_.attend(call.mine->index(), call.visit, call.file, call.send, call.receive)) return false;
+          if (call.mine->log() != nullptr) call.mine->log()->ended(call.ticket);
           if (call.send != nullptr) call.mine->ran(call.ticket);
           return true;
         },
         static_cast<void (*)(const Args&, const device::CudaQueue&)>(nullptr));
+    if (log() != nullptr) log()->issued(call.ticket);
   }
 
  private:
@@ -89,7 +91,9 @@ class HostBackend final : public Backend {
     const program::GroupId id = device.recorder().add_group({group.axis, group.ranks});
     Meetings& meetings = hall_.meetings(group);
     mine_.push_back({&meetings, group.index_of_me});
-    return std::make_unique<HostCommunicator>(meetings, group, id);
+    auto made = std::make_unique<HostCommunicator>(meetings, group, id);
+    made->keep_log(flight().add(group));
+    return made;
   }
   std::string version() const override { return hall_.kind(); }
 

@@ -112,6 +112,7 @@ class ProcessBackend final : public Backend {
       : hall_(world, device), backend_(make_backend_in(hall_, device, patience)) {}
   std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override { return backend_->communicator(device, group); }
   std::string version() const override { return backend_->version(); }
+  Flight& flight() override { return backend_->flight(); }
 
  private:
   ProcessHall hall_;

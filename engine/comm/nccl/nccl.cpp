@@ -8,9 +8,14 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "engine/comm/nccl/all_to_all.hpp"
+#include "engine/comm/nccl/ends.hpp"
+#include "engine/comm/watch.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
 
@@ -19,6 +24,7 @@ namespace {
 
 constexpr int first_with_launch_order = 22600;
 constexpr base::Bytes warm_up_bytes = 1 << 16;
+constexpr std::chrono::milliseconds look_every{50};
 
 // Must run before this process' first communicator.
 void prepare_process() {
@@ -32,16 +38,6 @@ void prepare_process() {
 int version_number() {
   int version = 0;
   return ncclGetVersion(&version) == ncclSuccess ? version : 0;
-}
-
-ncclDataType_t type_of(base::DType dtype) {
-  switch (dtype) {
-    case base::DType::bf16: return ncclBfloat16;
-    case base::DType::f32: return ncclFloat32;
-    case base::DType::f64: return ncclFloat64;
-    case base::DType::i32: return ncclInt32;
-  }
-  return ncclFloat32;
 }
 
 class NcclBackend final : public Backend {
@@ -62,11 +58,14 @@ class NcclBackend final : public Backend {
   void call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f);
 
  private:
-  // Returns when `nccl` is ready for more. REQUIRES: mutex_ is held.
+  // Returns when `nccl` is ready for more.
   void await_ready(ncclComm_t nccl, const char* expression, const std::string& who);
   void expect(ncclResult_t code, ncclComm_t nccl, const char* expression, const std::string& who) const;
   void stop_if_failed() const;
   bool is_whole_world(const mesh::Group& group) const;
+  void keep(ncclComm_t nccl);
+  bool take(ncclComm_t nccl);
+  void look_for_ends();
   // One call of each kind, so that pairs are connected and every module is loaded.
   void warm_up(ncclComm_t nccl, const mesh::Group& group, const std::string& who);
   void abort_all();
@@ -74,23 +73,49 @@ class NcclBackend final : public Backend {
   world::World& world_;
   NcclOptions options_;
   std::string rank_name_;
-  std::timed_mutex mutex_;  // held by whoever is in NCCL
-  std::atomic<bool> aborting_ = false;
-  bool aborted_ = false;
+  // The rank's thread is in NCCL while one of these lives, unless something failed before.
+  class Inside {
+   public:
+    explicit Inside(NcclBackend& backend) : backend_(backend) {
+      backend_.inside_.store(true);
+      try {
+        backend_.stop_if_failed();
+      } catch (...) {
+        backend_.inside_.store(false);
+        throw;
+      }
+    }
+    ~Inside() { backend_.inside_.store(false); }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    NcclBackend& backend_;
+  };
+
+  std::atomic<bool> inside_ = false, aborting_ = false;
   std::thread aborter_;
   ncclComm_t whole_ = nullptr;
   bool whole_is_taken_ = false;
-  std::vector<ncclComm_t> all_;
+  std::mutex list_mutex_;          // never held in a call of NCCL
+  bool aborted_ = false;
+  std::vector<ncclComm_t> all_;    // that live: who takes one from here is the one to end it
+  std::vector<ncclComm_t> mine_;   // the same, for the rank's own thread alone
+  std::vector<std::unique_ptr<Ends>> ends_;
   void* warm_up_memory_ = nullptr;
   // Below NCCL 2.26: the call before, that the next one waits for.
   bool serialised_ = false;
   device::cuda::OwnedEvent call_before_;
+  int gpu_ = 0;
+  std::optional<Poll> poll_;
 };
 
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
       : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)) {}
+  // Calls are marked there as they end. It outlives this.
+  void mark(const Ends& ends) { ends_ = &ends; }
 
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
@@ -110,19 +135,21 @@ class NcclCommunicator final : public Communicator {
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
     self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
                        [&] { return self.enqueue(issued.call, stream); });
+    if (self.ends_ != nullptr) self.ends_->mark(issued.call.ticket, stream, self.who_);
+    self.log()->issued(issued.call.ticket);
     self.ran(issued.call.ticket);   // NCCL has read the splits
   }
   ncclResult_t enqueue(const Call& call, cudaStream_t stream);
-  ncclResult_t enqueue_all_to_all(const Call& call, cudaStream_t stream);
 
   NcclBackend& backend_;
   ncclComm_t nccl_;
   std::string who_;
+  const Ends* ends_ = nullptr;
 };
 
 ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
   const std::size_t count = static_cast<std::size_t>(call.elements);
-  const ncclDataType_t type = type_of(call.dtype);
+  const ncclDataType_t type = nccl_type_of(call.dtype);
   const ncclRedOp_t reduction = call.reduction == Reduction::max ? ncclMax : ncclSum;
   switch (call.kind) {
     case program::OpKind::all_reduce: return ncclAllReduce(call.in, call.out, count, type, reduction, nccl_, stream);
@@ -132,33 +159,12 @@ ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
     case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl_, stream);
     case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl_, stream);
     case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl_, stream);
-    case program::OpKind::all_to_all: return enqueue_all_to_all(call, stream);
+    case program::OpKind::all_to_all:
+      return nccl_all_to_all(call.in, call.out, call.dtype, call.send_elements, call.receive_elements, size(), nccl_, stream);
     default: break;
   }
   SHARDBOOK_CHECK(false, program::name_of(call.kind), " is no collective");
   return ncclInvalidArgument;
-}
-
-ncclResult_t NcclCommunicator::enqueue_all_to_all(const Call& call, cudaStream_t stream) {
-  const ncclDataType_t type = type_of(call.dtype);
-  const std::byte* in = static_cast<const std::byte*>(call.in);
-  std::byte* out = static_cast<std::byte*>(call.out);
-  ncclResult_t first = ncclGroupStart();
-  const auto note = [&](ncclResult_t code) {
-    if (first == ncclSuccess) first = code;
-  };
-  for (int peer = 0; peer < size(); ++peer) {
-    if (call.send_elements[peer] > 0) {
-      note(ncclSend(in, static_cast<std::size_t>(call.send_elements[peer]), type, peer, nccl_, stream));
-    }
-    if (call.receive_elements[peer] > 0) {
-      note(ncclRecv(out, static_cast<std::size_t>(call.receive_elements[peer]), type, peer, nccl_, stream));
-    }
-    in += call.send_elements[peer] * base::size_of(call.dtype);
-    out += call.receive_elements[peer] * base::size_of(call.dtype);
-  }
-  const ncclResult_t end = ncclGroupEnd();
-  return first == ncclSuccess || first == ncclInProgress ? end : first;
 }
 
 // ---- Backend -------------------------------------------------------------------------------------
@@ -182,37 +188,74 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
   config.blocking = 0;
   if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
   try {
-    std::lock_guard lock(mutex_);
+    const Inside inside(*this);
     const ncclResult_t code = ncclCommInitRankConfig(&whole_, world.size(), id, world.rank(), &config);
-    if (whole_ != nullptr) all_.push_back(whole_);
+    if (whole_ != nullptr) keep(whole_);
     if (code != ncclInProgress) expect(code, whole_, "ncclCommInitRankConfig", rank_name_);
     await_ready(whole_, "ncclCommInitRankConfig", rank_name_);
   } catch (...) {
     abort_all();
     throw;
   }
+  SHARDBOOK_CUDA(cudaGetDevice(&gpu_), rank_name_);
+  if (options_.mark_ends) poll_.emplace(look_every, [this] { look_for_ends(); });
+}
+
+// Made just now; ended at once where the others have been.
+void NcclBackend::keep(ncclComm_t nccl) {
+  {
+    std::lock_guard lock(list_mutex_);
+    if (!aborted_) {
+      all_.push_back(nccl);
+      mine_.push_back(nccl);
+      return;
+    }
+  }
+  (void)ncclCommAbort(nccl);
+  stop_if_failed();
+}
+
+// Whether it was still there: else abort_all() ends it.
+bool NcclBackend::take(ncclComm_t nccl) {
+  std::lock_guard lock(list_mutex_);
+  return std::erase(all_, nccl) == 1;
+}
+
+void NcclBackend::look_for_ends() {
+  thread_local bool on_its_gpu = false;
+  if (!on_its_gpu) {
+    on_its_gpu = cudaSetDevice(gpu_) == cudaSuccess;
+    // A capture of the rank's thread into a graph is not this thread's business, and goes on though this one asks.
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  }
+  std::vector<const Ends*> all;
+  {
+    std::lock_guard lock(list_mutex_);
+    for (const auto& ends : ends_) all.push_back(ends.get());
+  }
+  for (const Ends* ends : all) ends->look();
 }
 
 NcclBackend::~NcclBackend() {
   // Communicators end together, or, where something failed, each by itself.
   if (!aborting_ && !world_.failed() && std::uncaught_exceptions() == 0) {
     try {
-      std::lock_guard lock(mutex_);
-      while (!all_.empty()) {
-        const ncclComm_t nccl = all_.back();
-        const ncclResult_t code = ncclCommFinalize(nccl);
-        if (code != ncclInProgress) expect(code, nccl, "ncclCommFinalize", rank_name_);
-        await_ready(nccl, "ncclCommFinalize", rank_name_);
-        all_.pop_back();
-        expect(ncclCommDestroy(nccl), nullptr, "ncclCommDestroy", rank_name_);
+      const Inside inside(*this);
+      for (auto nccl = mine_.rbegin(); nccl != mine_.rend(); ++nccl) {
+        const ncclResult_t code = ncclCommFinalize(*nccl);
+        if (code != ncclInProgress) expect(code, *nccl, "ncclCommFinalize", rank_name_);
+        await_ready(*nccl, "ncclCommFinalize", rank_name_);
+        if (!take(*nccl)) break;
+        expect(ncclCommDestroy(*nccl), nullptr, "ncclCommDestroy", rank_name_);
       }
     } catch (const base::Failure&) {
       // A peer failed meanwhile; its cause is known to the world.
     }
   }
   if (aborter_.joinable()) aborter_.join();
-  std::lock_guard lock(mutex_);
   abort_all();
+  poll_.reset();
 }
 
 std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, const mesh::Group& group) {
@@ -223,8 +266,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
     whole_is_taken_ = true;
     nccl = whole_;
   } else {
-    std::lock_guard lock(mutex_);
-    stop_if_failed();
+    const Inside inside(*this);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = options_.blocking_calls ? 1 : 0;
     if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
@@ -232,7 +274,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
     if (code != ncclInProgress) expect(code, whole_, "ncclCommSplit", who);
     await_ready(whole_, "ncclCommSplit", who);
     SHARDBOOK_CHECK(nccl != nullptr, who, ": ncclCommSplit gave no communicator");
-    all_.push_back(nccl);
+    keep(nccl);
     await_ready(nccl, "ncclCommSplit", who);
   }
   int size = 0, index = -1;
@@ -241,7 +283,17 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
   SHARDBOOK_CHECK(size == group.size() && index == group.index_of_me, who, ": NCCL counts ", size, " ranks and me as ",
                   index, ", the mesh ", group.size(), " and ", group.index_of_me);
   warm_up(nccl, group, who);
-  return std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
+  auto made = std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
+  FlightLog& log = flight().add(group);
+  made->keep_log(log);
+  if (options_.mark_ends) {
+    auto ends = std::make_unique<Ends>(Ends{log, {}});
+    for (std::size_t i = 0; i < FlightLog::kept; ++i) ends->events.push_back(device::cuda::make_order_event(who));
+    made->mark(*ends);
+    std::lock_guard lock(list_mutex_);
+    ends_.push_back(std::move(ends));
+  }
+  return made;
 }
 
 bool NcclBackend::is_whole_world(const mesh::Group& group) const {
@@ -254,8 +306,7 @@ bool NcclBackend::is_whole_world(const mesh::Group& group) const {
 
 template <class F>
 void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f) {
-  std::lock_guard lock(mutex_);
-  stop_if_failed();
+  const Inside inside(*this);
   if (serialised_) SHARDBOOK_CUDA(cudaStreamWaitEvent(stream, call_before_.get(), 0), who);
   const ncclResult_t code = f();
   if (code != ncclSuccess && code != ncclInProgress) expect(code, nccl, expression, who);
@@ -266,9 +317,9 @@ void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::strin
 void NcclBackend::await_ready(ncclComm_t nccl, const char* expression, const std::string& who) {
   ncclResult_t state = ncclInProgress;
   while (true) {
+    stop_if_failed();   // before NCCL is asked of a communicator that may have been aborted
     expect(ncclCommGetAsyncError(nccl, &state), nccl, "ncclCommGetAsyncError", who);
     if (state != ncclInProgress) break;
-    stop_if_failed();
     std::this_thread::yield();
   }
   expect(state, nccl, expression, who);
@@ -277,7 +328,8 @@ void NcclBackend::await_ready(ncclComm_t nccl, const char* expression, const std
 void NcclBackend::expect(ncclResult_t code, ncclComm_t nccl, const char* expression, const std::string& who) const {
   if (code == ncclSuccess) return;
   // A peer that left makes calls fail here: its cause is the first one.
-  world_.throw_if_failed();
+  // And a communicator that was aborted can be asked nothing.
+  stop_if_failed();
   throw base::Failure(base::text(who, ": ", expression, " failed: ", ncclGetErrorString(code), ". NCCL says: ",
                                  ncclGetLastError(nccl)));
 }
@@ -305,16 +357,8 @@ void NcclBackend::warm_up(ncclComm_t nccl, const mesh::Group& group, const std::
        [&] { return ncclBroadcast(memory, memory, shard, ncclFloat32, 0, nccl, stream); });
   call(nccl, "warm-up: ncclSend, ncclRecv", who, stream, [&] {
     // The first half of the memory goes out, the second takes what comes.
-    const std::size_t piece = static_cast<std::size_t>(warm_up_bytes) / 2 / static_cast<std::size_t>(size);
-    ncclResult_t first = ncclGroupStart();
-    for (int peer = 0; peer < size; ++peer) {
-      const std::size_t at = static_cast<std::size_t>(peer) * piece;
-      const ncclResult_t sent = ncclSend(memory + at, piece, ncclInt8, peer, nccl, stream);
-      const ncclResult_t received = ncclRecv(memory + warm_up_bytes / 2 + at, piece, ncclInt8, peer, nccl, stream);
-      if (first == ncclSuccess) first = sent != ncclSuccess ? sent : received;
-    }
-    const ncclResult_t end = ncclGroupEnd();
-    return first == ncclSuccess || first == ncclInProgress ? end : first;
+    const std::vector<std::int64_t> pieces(static_cast<std::size_t>(size), warm_up_bytes / 2 / size / base::size_of(base::DType::f32));
+    return nccl_all_to_all(memory, memory + warm_up_bytes / 2, base::DType::f32, pieces.data(), pieces.data(), size, nccl, stream);
   });
   cudaError_t code;
   while ((code = cudaStreamQuery(stream)) == cudaErrorNotReady) {
@@ -325,9 +369,8 @@ void NcclBackend::warm_up(ncclComm_t nccl, const mesh::Group& group, const std::
 }
 
 void NcclBackend::check() {
-  std::lock_guard lock(mutex_);
-  stop_if_failed();
-  for (ncclComm_t nccl : all_) {
+  const Inside inside(*this);
+  for (ncclComm_t nccl : mine_) {
     ncclResult_t state = ncclSuccess;
     expect(ncclCommGetAsyncError(nccl, &state), nccl, "ncclCommGetAsyncError", rank_name_);
     if (state != ncclInProgress) expect(state, nccl, "a collective", rank_name_);
@@ -339,24 +382,27 @@ void NcclBackend::abort() {
   // collective that only the abort ends.
   if (aborting_.exchange(true)) return;
   aborter_ = std::thread([this] {
-    // A call that NCCL never returns from holds the lock for good, and only the abort ends it: NCCL allows that from
-    // another thread. All other holders give the lock back at once, for `aborting_` stops them.
-    constexpr auto patience = std::chrono::milliseconds(500);
-    std::unique_lock lock(mutex_, std::defer_lock);
-    (void)lock.try_lock_for(patience);
+    // The rank's thread leaves NCCL at once, for `aborting_` stops it: but not out of a call that NCCL does not return
+    // from. That one only the abort ends, which NCCL allows from another thread; nothing is locked that it holds.
+    constexpr auto patience = std::chrono::milliseconds(200);
+    const auto give_up = std::chrono::steady_clock::now() + patience;
+    while (inside_.load() && std::chrono::steady_clock::now() < give_up) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     abort_all();
   });
 }
 
 void NcclBackend::abort_all() {
-  if (aborted_) return;
-  aborted_ = true;
+  std::vector<ncclComm_t> all;
+  {
+    std::lock_guard lock(list_mutex_);
+    if (std::exchange(aborted_, true)) return;
+    all.swap(all_);
+  }
   // In one group, so that all kernels are told to quit before the first communicator's memory is freed: freeing
   // waits for the device.
   (void)ncclGroupStart();
-  for (ncclComm_t nccl : all_) (void)ncclCommAbort(nccl);
+  for (ncclComm_t nccl : all) (void)ncclCommAbort(nccl);
   (void)ncclGroupEnd();
-  all_.clear();
 }
 
 }  // namespace

@@ -9,7 +9,9 @@
 //     do this themselves (NCCL_LAUNCH_ORDER_IMPLICIT, set here); below, each call waits for the one before.
 //   - Every connection is made when a communicator is made, and one call of each kind is run; none is made lazily
 //     within a step (NCCL_RUNTIME_CONNECT=0, set here, and pairs by the run).
-//   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave.
+//   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave. abort() locks nothing
+//     that a call of NCCL holds (so it is in PyTorch: pytorch/pytorch @0323141f, torch/csrc/distributed/c10d/NCCLUtils.cpp,
+//     getNcclComm() locks for as long as it takes to hand out the bare handle, and calls are made without).
 // Both variables may be set otherwise by the user.
 //
 // Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators
@@ -32,6 +34,8 @@ struct NcclOptions {
   bool blocking_calls = true;
   // Blocks of threads, and so multiprocessors, that a collective may take at most; 0: as NCCL chooses (ncclConfig_t::maxCTAs).
   int max_ctas = 0;
+  // An event behind each call tells the flight when it has ended (flight.hpp). Without, a watch sees no end of any call.
+  bool mark_ends = true;
 };
 
 // Collective over all ranks of `world`. `device` is this rank's cuda device, not sealed yet; both outlive the

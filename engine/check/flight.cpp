@@ -1,0 +1,385 @@
+#include "engine/check/flight.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <map>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include "engine/check/words.hpp"
+
+namespace shardbook::check {
+
+using base::Rank;
+using base::text;
+using program::OpKind;
+
+const char* name_of(Blame blame) {
+  static constexpr const char* names[] = {"nobody", "absent", "differs", "missing", "circle", "stuck"};
+  return names[static_cast<int>(blame)];
+}
+
+namespace {
+
+bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
+
+std::string seconds_text(base::Nanoseconds time) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << static_cast<double>(time) / 1e9 << " s";
+  return out.str();
+}
+
+std::string members_text(const FlightPage& page) {
+  std::string said = text(page.axis, " (ranks ");
+  for (std::size_t at = 0; at < page.ranks.size() && at < 8; ++at) said += text(at == 0 ? "" : ", ", page.ranks[at]);
+  return said + (page.ranks.size() > 8 ? text(" … ", page.ranks.back(), ")") : ")");
+}
+
+// "all_reduce of 64 bytes f32, qkv (step 3, forward, layer 0; engine/…:20)"
+std::string call_text(const FlightCall& call) {
+  std::string said = text(call.name, " of ", call.bytes, " bytes ", base::name_of(call.dtype));
+  if (!call.part.empty()) said += ", " + call.part;
+  said += call.step >= 0 ? text(" (step ", call.step, ", ", program::name_of(call.phase)) : text(" (", program::name_of(call.phase));
+  if (call.layer >= 0) said += text(", layer ", call.layer);
+  if (call.micro_batch >= 0) said += text(", micro-batch ", call.micro_batch);
+  return said + text("; ", line_text({call.file.c_str(), call.line}), ")");
+}
+
+// A call that has not ended.
+struct Wait {
+  const FlightAccount* account;
+  const FlightPage* page;
+  const FlightCall* call;
+};
+std::string where_text(const Wait& wait) { return text("call ", wait.call->number + 1, " over ", members_text(*wait.page)); }
+
+class Court {
+ public:
+  explicit Court(const std::vector<FlightAccount>& accounts) : accounts_(accounts) {
+    for (const FlightAccount& account : accounts) by_rank_[account.rank] = &account;
+    for (const FlightAccount& account : accounts) {
+      for (const FlightPage& page : account.pages) note_waits(account, page);
+    }
+    // Who waits longest is told first.
+    std::stable_sort(waits_.begin(), waits_.end(), [](const Wait& a, const Wait& b) { return a.call->waited > b.call->waited; });
+  }
+
+  Verdict judge() const {
+    Verdict verdict;
+    for (auto of : {&Court::absent, &Court::differs, &Court::missing, &Court::stuck}) {
+      if (verdict.blame == Blame::nobody) verdict = (this->*of)();
+    }
+    for (const FlightAccount& account : accounts_) verdict.side_by_side += line_of(account) + "\n";
+    for (const Wait& wait : waits_) verdict.speaker = verdict.speaker < 0 ? wait.account->rank : std::min(verdict.speaker, wait.account->rank);
+    return verdict;
+  }
+
+ private:
+  void note_waits(const FlightAccount& account, const FlightPage& page);
+  const FlightPage* page_of(Rank rank, const FlightPage& like) const;
+  std::vector<Rank> lacking(const Wait& wait) const;
+  std::vector<const Wait*> waits_of(Rank rank) const;
+  const Wait* longest() const { return waits_.empty() ? nullptr : &waits_.front(); }
+  std::string why_not(Rank rank, const FlightPage& page) const;
+  std::string line_of(const FlightAccount& account) const;
+  std::string name(Rank rank) const {
+    const auto found = by_rank_.find(rank);
+    return found == by_rank_.end() ? text("rank ", rank) : found->second->name;
+  }
+  std::string waiting_text(const Wait& wait) const {
+    return text(call_text(*wait.call), ", ", where_text(wait), ", has not ended in ", seconds_text(wait.call->waited), " on ", name(wait.account->rank));
+  }
+  Verdict absent() const;
+  Verdict differs() const;
+  Verdict missing() const;
+  Verdict stuck() const;
+
+  const std::vector<FlightAccount>& accounts_;
+  std::map<Rank, const FlightAccount*> by_rank_;
+  std::vector<Wait> waits_;   // of each page the oldest collective, and of each pair and direction the oldest
+};
+
+void Court::note_waits(const FlightAccount& account, const FlightPage& page) {
+  std::set<std::pair<bool, int>> seen;   // books of this page that have one
+  for (const FlightCall& call : page.calls) {
+    if (call.state == CallState::ended) continue;
+    const auto book = is_pair(call.kind) ? std::pair(call.kind == OpKind::send, call.peer) : std::pair(false, -1);
+    if (seen.insert(book).second) waits_.push_back({&account, &page, &call});
+  }
+}
+
+const FlightPage* Court::page_of(Rank rank, const FlightPage& like) const {
+  const auto found = by_rank_.find(rank);
+  if (found == by_rank_.end()) return nullptr;
+  for (const FlightPage& page : found->second->pages) {
+    if (page.axis == like.axis && page.ranks == like.ranks) return &page;
+  }
+  return nullptr;
+}
+
+std::vector<const Wait*> Court::waits_of(Rank rank) const {
+  std::vector<const Wait*> found;
+  for (const Wait& wait : waits_) {
+    if (wait.account->rank == rank) found.push_back(&wait);
+  }
+  return found;
+}
+
+// Whom a call lacks: ranks that have not called it, as far as they have said anything.
+std::vector<Rank> Court::lacking(const Wait& wait) const {
+  const FlightCall& call = *wait.call;
+  std::vector<Rank> found;
+  for (std::size_t index = 0; index < wait.page->ranks.size(); ++index) {
+    const Rank rank = wait.page->ranks[index];
+    const auto said = by_rank_.find(rank);
+    if (rank == wait.account->rank || said == by_rank_.end() || !said->second->absent.empty()) continue;
+    if (is_pair(call.kind) && static_cast<int>(index) != call.peer) continue;
+    const FlightPage* page = page_of(rank, *wait.page);
+    std::uint64_t called = page == nullptr ? 0 : page->collectives;
+    if (is_pair(call.kind)) {
+      called = 0;
+      const auto me = std::find(wait.page->ranks.begin(), wait.page->ranks.end(), wait.account->rank) - wait.page->ranks.begin();
+      for (const PairCount& pair : page == nullptr ? std::vector<PairCount>{} : page->pairs) {
+        if (pair.peer == me) called = call.kind == OpKind::send ? pair.received : pair.sent;
+      }
+    }
+    if (called <= call.number) found.push_back(rank);
+  }
+  return found;
+}
+
+// ---- 1. Who says nothing ---------------------------------------------------------------------------
+
+Verdict Court::absent() const {
+  std::vector<Rank> gone;
+  for (const FlightAccount& account : accounts_) {
+    if (!account.absent.empty()) gone.push_back(account.rank);
+  }
+  if (gone.empty()) return {};
+  Verdict verdict{Blame::absent, gone, {}, "", ""};
+  for (std::size_t at = 0; at < gone.size() && at < 8; ++at) {
+    verdict.sentence += text(at == 0 ? "" : ", ", name(gone[at]), " ", by_rank_.at(gone[at])->absent);
+  }
+  if (gone.size() > 8) verdict.sentence += text(", and ", gone.size() - 8, " more");
+  // Of the calls that wait, one that has such a rank in its group
+  for (const Wait& wait : waits_) {
+    const auto in_group = [&](Rank rank) { return std::find(wait.page->ranks.begin(), wait.page->ranks.end(), rank) != wait.page->ranks.end(); };
+    if (!std::any_of(gone.begin(), gone.end(), in_group)) continue;
+    verdict.sentence += text(": ", waiting_text(wait));
+    break;
+  }
+  return verdict;
+}
+
+// ---- 2. Who calls something else ---------------------------------------------------------------------
+
+// The calls of one group as programs, from the first on that all pages still have, for the ledger to compare.
+struct Books {
+  std::vector<program::Catalogue> catalogues;
+  std::vector<program::Program> programs;
+  std::vector<RankSteps> ranks;
+  std::vector<std::vector<const FlightCall*>> calls;   // by rank, then as op
+};
+
+// A book of a page: its collectives, or its sends to or receives from one peer; the first number that is kept.
+std::map<std::pair<int, int>, std::uint64_t> first_kept(const FlightPage& page, int me) {
+  std::map<std::pair<int, int>, std::uint64_t> first{{{-1, -1}, page.collectives}};
+  for (const PairCount& pair : page.pairs) {
+    first[{me, pair.peer}] = pair.sent;
+    first[{pair.peer, me}] = pair.received;
+  }
+  for (const FlightCall& call : page.calls) {
+    const auto book = !is_pair(call.kind) ? std::pair(-1, -1) : call.kind == OpKind::send ? std::pair(me, call.peer) : std::pair(call.peer, me);
+    first[book] = std::min(first.try_emplace(book, call.number).first->second, call.number);
+  }
+  return first;
+}
+
+std::size_t index_of(const FlightPage& page, Rank rank) {
+  return static_cast<std::size_t>(std::find(page.ranks.begin(), page.ranks.end(), rank) - page.ranks.begin());
+}
+
+Books books_of(const std::vector<std::pair<const FlightAccount*, const FlightPage*>>& pages) {
+  std::map<std::pair<int, int>, std::uint64_t> begin;
+  for (const auto& [account, page] : pages) {
+    for (const auto& [book, first] : first_kept(*page, static_cast<int>(index_of(*page, account->rank)))) begin[book] = std::max(begin[book], first);
+  }
+  Books books;
+  books.catalogues.resize(pages.size());
+  books.programs.resize(pages.size());
+  books.calls.resize(pages.size());
+  for (std::size_t at = 0; at < pages.size(); ++at) {
+    const auto& [account, page] = pages[at];
+    books.catalogues[at].groups.push_back({page->axis, page->ranks});
+    const int me = static_cast<int>(index_of(*page, account->rank));
+    for (const FlightCall& call : page->calls) {
+      const auto book = !is_pair(call.kind) ? std::pair(-1, -1) : call.kind == OpKind::send ? std::pair(me, call.peer) : std::pair(call.peer, me);
+      if (call.number < begin[book]) continue;
+      program::Op op{{}, program::OpDesc(call.name.c_str(), call.kind, call.dtype), 0, {call.file.c_str(), call.line}};
+      op.desc.collective_of({0, 0, call.bytes, call.peer});
+      books.programs[at].ops.push_back(op);
+      books.calls[at].push_back(&call);
+    }
+    books.ranks.push_back({account->rank, &books.catalogues[at], {&books.programs[at]}});
+  }
+  return books;
+}
+
+std::string did_text(Difference difference) {
+  switch (difference) {
+    case Difference::missing: return "leaves out what";
+    case Difference::extra: return "has a call more before what";
+    case Difference::swapped: return "calls in another order what";
+    case Difference::kind: return "calls another collective where";
+    case Difference::bytes: return "calls it with another size where";
+    case Difference::dtype: return "calls it with another type where";
+    case Difference::root: return "calls it with another root where";
+    case Difference::stops: break;
+  }
+  return "differs where";
+}
+
+// Where pages that are alike otherwise ask for another reduction.
+Verdict other_reduction(const FlightPage& page, const Books& books) {
+  for (std::size_t at = 1; at < books.calls.size(); ++at) {
+    const auto &usual = books.calls[0], &odd = books.calls[at];
+    for (std::size_t i = 0, k = 0; i < usual.size() && k < odd.size();) {
+      if (is_pair(usual[i]->kind)) { ++i; continue; }
+      if (is_pair(odd[k]->kind)) { ++k; continue; }
+      if (usual[i]->reduction != odd[k]->reduction) {
+        return {Blame::differs, {books.ranks[at].rank}, {}, text("over ", members_text(page), ", call ", odd[k]->number + 1, ": rank ", books.ranks[at].rank,
+                " calls it with another reduction where rank ", books.ranks[0].rank, " calls ", call_text(*usual[i]), ": rank ", books.ranks[at].rank, " calls ", call_text(*odd[k])), ""};
+      }
+      ++i, ++k;
+    }
+  }
+  return {};
+}
+
+Verdict Court::differs() const {
+  std::map<std::pair<std::string, std::vector<Rank>>, std::vector<std::pair<const FlightAccount*, const FlightPage*>>> groups;
+  for (const FlightAccount& account : accounts_) {
+    for (const FlightPage& page : account.pages) groups[{page.axis, page.ranks}].push_back({&account, &page});
+  }
+  Verdict first;
+  std::int64_t first_step = 0;
+  for (const auto& [key, pages] : groups) {
+    if (pages.size() < 2) continue;
+    const Books books = books_of(pages);
+    const auto call_at = [&](Rank rank, Place place) -> const FlightCall& {
+      std::size_t at = 0;
+      while (books.ranks[at].rank != rank) ++at;
+      return *books.calls[at][place.op];
+    };
+    for (const Divergence& found : divergences(books.ranks)) {
+      // Who is only behind has not done anything else.
+      if (found.difference == Difference::stops || found.usual_call.op == program::no_op || found.odd_call.op == program::no_op) continue;
+      const FlightCall &usual = call_at(found.usual, found.usual_call), &odd = call_at(found.odd, found.odd_call);
+      if (first.blame != Blame::nobody && first_step <= odd.step) continue;
+      first_step = odd.step;
+      first = {Blame::differs, {found.odd}, found.difference,
+               text("over ", members_text(*pages[0].second), ", call ", odd.number + 1, ": ", name(found.odd), " ", did_text(found.difference), " rank ", found.usual,
+                    " calls ", call_text(usual), ": rank ", found.odd, " calls ", call_text(odd)), ""};
+    }
+    if (first.blame == Blame::nobody) first = other_reduction(*pages[0].second, books);
+  }
+  return first;
+}
+
+// ---- 3. and 4. Who does not come -----------------------------------------------------------------------
+
+std::string Court::why_not(Rank rank, const FlightPage& page) const {
+  const FlightPage* own = page_of(rank, page);
+  const FlightAccount& account = *by_rank_.at(rank);
+  std::string said = own == nullptr || own->calls.empty() ? text("it has called nothing over ", page.axis)
+                                                          : text("its last over ", page.axis, " was ", call_text(own->calls.back()),
+                                                                 own->calls.back().state == CallState::ended ? ", which has ended" : "");
+  said += text("; for ", seconds_text(account.quiet), " it has called no collective");
+  if (account.step >= 0) said += text(", and is in step ", account.step);
+  return said;
+}
+
+Verdict Court::missing() const {
+  // Who waits for whom, by whose call
+  std::map<Rank, std::pair<const Wait*, Rank>> waits_for;
+  for (const Wait& wait : waits_) {
+    for (const Rank rank : lacking(wait)) {
+      if (waits_of(rank).empty()) {
+        Verdict verdict{Blame::missing, {}, {}, "", ""};
+        for (const Rank other : lacking(wait)) {
+          if (waits_of(other).empty()) verdict.ranks.push_back(other);
+        }
+        verdict.sentence = waiting_text(wait) + ": ";
+        for (std::size_t at = 0; at < verdict.ranks.size() && at < 8; ++at) verdict.sentence += text(at == 0 ? "" : ", ", name(verdict.ranks[at]));
+        verdict.sentence += text(verdict.ranks.size() == 1 ? " has" : " have", " not called it (", why_not(verdict.ranks.front(), *wait.page), ")");
+        return verdict;
+      }
+      waits_for.try_emplace(wait.account->rank, &wait, rank);
+    }
+  }
+  // Follow them until one comes again
+  for (const auto& start : waits_for) {
+    std::vector<Rank> path{start.first};
+    while (waits_for.contains(path.back())) {
+      const Rank next = waits_for.at(path.back()).second;
+      const auto again = std::find(path.begin(), path.end(), next);
+      if (again == path.end()) {
+        path.push_back(next);
+        continue;
+      }
+      Verdict verdict{Blame::circle, {again, path.end()}, {}, "ranks wait for each other: ", ""};
+      for (std::size_t at = 0; at < verdict.ranks.size(); ++at) {
+        const auto& [wait, whom] = waits_for.at(verdict.ranks[at]);
+        verdict.sentence += text(at == 0 ? "" : "; ", "rank ", verdict.ranks[at], " waits for rank ", whom, " in ", call_text(*wait->call), ", ", where_text(*wait));
+      }
+      return verdict;
+    }
+    // Somebody waits in what all have called: until that ends it comes to nothing else.
+    const std::vector<const Wait*> held = waits_of(path.back());
+    return {Blame::stuck, {path.back()}, {}, text(waiting_text(*start.second.first), ": ", name(path.back()), " has not called it, for it waits in ", call_text(*held.front()->call), ", ",
+                                                where_text(*held.front()), ", which all have called"), ""};
+  }
+  return {};
+}
+
+// ---- 5. What all have called -----------------------------------------------------------------------------
+
+Verdict Court::stuck() const {
+  const Wait* wait = longest();
+  if (wait == nullptr) return {};
+  Verdict verdict{Blame::stuck, {}, {}, waiting_text(*wait) + ", though all its ranks have called it", ""};
+  // Those on which it has ended are done with it; the others' streams, or their way to each other, hold it up.
+  std::string ended;
+  for (const Rank rank : wait->page->ranks) {
+    bool waits = false;
+    for (const Wait* other : waits_of(rank)) waits |= other->page->axis == wait->page->axis && other->page->ranks == wait->page->ranks && other->call->number == wait->call->number;
+    if (waits) verdict.ranks.push_back(rank);
+    else if (by_rank_.contains(rank)) ended += text(ended.empty() ? "" : ", ", rank);
+  }
+  if (!ended.empty()) verdict.sentence += text(" and it has ended on rank ", ended);
+  verdict.sentence += ": a stream is behind other work that does not end, or a device or the way between them has stopped";
+  return verdict;
+}
+
+std::string Court::line_of(const FlightAccount& account) const {
+  if (!account.absent.empty()) return text(account.name, " ", account.absent);
+  std::string said = account.name + (account.step >= 0 ? text(", step ", account.step) : "") + ":";
+  const std::vector<const Wait*> waits = waits_of(account.rank);
+  for (const Wait* wait : waits) {
+    said += text(wait == waits.front() ? "" : ";", " waits ", seconds_text(wait->call->waited), " in ", call_text(*wait->call), ", ", where_text(*wait),
+                 wait->call->state == CallState::called ? ", and the host is still in the call" : "");
+  }
+  if (waits.empty()) said += text(" waits in no collective; the last was called ", seconds_text(account.quiet), " ago");
+  for (const FlightPage& page : account.pages) {
+    const auto last = std::find_if(page.calls.rbegin(), page.calls.rend(), [](const FlightCall& call) { return call.state == CallState::ended; });
+    if (last != page.calls.rend()) said += text("; ended last over ", page.axis, ": call ", last->number + 1, ", ", call_text(*last));
+  }
+  return said;
+}
+
+}  // namespace
+
+Verdict verdict_of(const std::vector<FlightAccount>& accounts) { return Court(accounts).judge(); }
+
+}  // namespace shardbook::check

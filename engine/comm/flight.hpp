@@ -1,0 +1,178 @@
+// comm/flight: what has this rank called, and how far has it come?
+//
+// Each communicator keeps its last calls in a ring: what, how much, by which line, and whether it was issued and has
+// ended. It is read on any thread when ranks compare (check/flight.hpp judges, watch.hpp asks). Beside it runs a hash of
+// all collectives so far, which ranks of a group compare every few steps (world::Claim), so that a difference is named
+// though nothing hangs.
+//
+// Whoever knows says that a call has ended: on the host the call itself, on GPUs an event that a thread looks at.
+//
+// Invariants
+//   - One thread calls: the rank's own. It takes no lock, allocates nothing and waits for nobody: a reader that is
+//     paused in the middle of an entry cannot hold a step up.
+//   - Of an entry that is being written over, a reader gets nothing rather than half of it. Every field is an atomic;
+//     `ticket` is spoiled before the others are written and set after them, and a reader looks at it before and after.
+//     Fields are stored with release and loaded with acquire, so whoever has seen one that is newer sees the spoiled
+//     ticket, too. No fence is needed, and on x86 each of these is a plain move.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/check/flight.hpp"
+#include "engine/device/device.hpp"
+#include "engine/mesh/mesh.hpp"
+#include "engine/world/world.hpp"
+
+namespace shardbook::comm {
+
+// One communicator's.
+class FlightLog {
+ public:
+  // A rank is at most a step or two behind what its host has issued; more calls than this are under way in few runs,
+  // and then the oldest are no longer told apart.
+  static constexpr std::size_t kept = 512;
+  // Claims, one every Flight::claimed_every steps: 1024 steps, of which a watch sees every one though it looks five times a
+  // second and steps take a fifth of a millisecond.
+  static constexpr int claims_kept = 64;
+
+  FlightLog(std::string axis, std::vector<base::Rank> ranks);
+
+  // On the rank's own thread: it calls, as ticket 0, 1, 2, ...; its host has come out of the call; a step was issued.
+  void called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction);
+  void issued(std::uint64_t ticket);
+  void step_issued(std::int64_t step);
+  // Any thread. A call, or all up to and with this one, has ended. What is no longer kept is passed over.
+  void ended(std::uint64_t ticket);
+  void ended_through(std::uint64_t ticket);
+
+  // Tickets that are issued, not ended, and still kept: [first, last), empty where first == last. Any thread.
+  struct Range {
+    std::uint64_t first = 0, last = 0;
+  };
+  Range under_way() const;
+  // Since when the oldest call that has not ended has had its turn; 0 where there is none.
+  base::Nanoseconds waits_since() const;
+  // A call was made last then; 0 where none was.
+  base::Nanoseconds last_called() const;
+
+  // The last calls, at most so many, and in any case around the oldest that has not ended.
+  check::FlightPage page(base::Nanoseconds now, std::size_t most) const;
+  // Of all collectives up to the end of this step; sends and receives are of two ranks and left out. Nothing where the
+  // step is not one that is claimed, has not been issued, or was too long ago. Any thread.
+  std::optional<world::Claim> claim(std::int64_t step) const;
+  // Of all so far. On the rank's own thread.
+  world::Claim claim_now() const;
+  const std::string& axis() const { return axis_; }
+  // Whether it is one of this group's.
+  bool is_of(const std::string& axis, const std::vector<base::Rank>& ranks) const {
+    return ranks == ranks_ && (axis_ == axis || axis_.rfind(axis + " ", 0) == 0);
+  }
+
+ private:
+  // What a call is, and the same as it lies in the ring.
+  struct What {
+    std::uint64_t number = 0;
+    program::OpKind kind{};
+    base::DType dtype{};
+    std::uint8_t reduction = 0;
+    program::Phase phase{};
+    std::int16_t layer = -1, micro_batch = -1;
+    int peer = -1;
+    base::Bytes bytes = 0;
+    std::int64_t step = -1;
+    const char* name = "";
+    const char* part = "";
+    const char* file = "";
+    std::uint32_t line = 0;
+    base::Nanoseconds at = 0;
+  };
+  struct Entry {
+    std::atomic<std::uint64_t> ticket = no_ticket;
+    std::atomic<std::uint64_t> ended = 0;           // one more than the last ticket of this place that has; it only grows
+    std::atomic<std::uint64_t> number, small;       // small: kind, dtype, reduction, phase, layer, micro-batch
+    std::atomic<int> peer;
+    std::atomic<std::uint32_t> line;
+    std::atomic<base::Bytes> bytes;
+    std::atomic<std::int64_t> step;
+    std::atomic<const char*> name, part, file;
+    std::atomic<base::Nanoseconds> at;
+  };
+  struct Pair {
+    std::atomic<std::uint64_t> sent = 0, received = 0;
+  };
+  struct Claimed {
+    std::atomic<std::int64_t> step = -1;
+    std::atomic<std::uint64_t> value = 0;
+  };
+  static constexpr std::uint64_t no_ticket = ~std::uint64_t{0};
+
+  Entry& entry(std::uint64_t ticket) { return ring_[ticket % kept]; }
+  const Entry& entry(std::uint64_t ticket) const { return ring_[ticket % kept]; }
+  void write(std::uint64_t ticket, const What& what);
+  // Nothing where it is no longer there, or just being written over.
+  std::optional<What> read(std::uint64_t ticket) const;
+  static std::uint64_t first_kept(std::uint64_t calls) { return calls > kept ? calls - kept : 0; }
+  std::uint64_t oldest(std::uint64_t calls) const { return std::max(ended_.load(), first_kept(calls)); }
+  bool has_ended(std::uint64_t ticket) const { return entry(ticket).ended.load() == ticket + 1; }
+  void mark_ended(std::uint64_t ticket);
+  void advance();
+
+  const std::string axis_;
+  const std::vector<base::Rank> ranks_;
+  const std::uint64_t what_;
+  // Of tickets: all below have been called, issued, have ended.
+  std::atomic<std::uint64_t> calls_ = 0, issued_ = 0, ended_ = 0;
+  std::atomic<std::uint64_t> collectives_ = 0;
+  std::uint64_t hash_ = 0;                             // the calling thread's own
+  std::vector<Pair> pairs_;                            // by index in the group
+  std::atomic<base::Nanoseconds> called_at_ = 0, ended_at_ = 0;
+  std::vector<Entry> ring_;
+  std::vector<Claimed> claims_;
+};
+
+// All of one rank. Logs stay until it goes.
+class Flight {
+ public:
+  // A second communicator of the same group is told apart by a number: "tp 2".
+  FlightLog& add(const mesh::Group& group);
+  std::vector<FlightLog*> logs() const;
+  // What the rank says of itself (world::World::set_account). Any thread.
+  std::string account(int world_size) const;
+  // On the rank's own thread, after every step. Of every so manieth of them ranks claim what they have called.
+  void step_issued(std::int64_t step);
+  static constexpr std::int64_t claimed_every = 16;
+  // Steps that were claimed since, in order, and what of each. Any thread.
+  struct Claims {
+    std::int64_t step = 0;
+    std::vector<world::Claim> claims;
+  };
+  std::vector<Claims> claims_after(std::int64_t step) const;
+  // Of all that was called so far. On the rank's own thread.
+  std::vector<world::Claim> claims_now() const;
+  // How long the call waits that waits longest; 0 where none does.
+  base::Nanoseconds longest_wait(base::Nanoseconds now) const;
+
+ private:
+  mutable std::mutex mutex_;   // of the list, which grows while communicators are made; the calling thread reads it without
+  std::vector<std::unique_ptr<FlightLog>> logs_;
+  std::atomic<std::int64_t> claimed_ = -1;   // the last step that was
+};
+
+// What account() wrote; nothing where it is damaged.
+std::optional<check::FlightAccount> read_account(std::string_view bytes);
+// Asks all ranks and judges. Throws base::Failure if the run failed. Any thread.
+check::Verdict ask_and_judge(world::World& world, std::chrono::milliseconds patience);
+check::Verdict judge(const std::vector<world::Account>& accounts);
+// Collective, and on the ranks' own threads: have ranks that belong together called the same? Throws base::Failure, which
+// says what they have called, where they have not: with NCCL two calls that differ may meet, and end with wrong numbers.
+void compare_flights(world::World& world, const Flight& flight);
+
+}  // namespace shardbook::comm

@@ -1,0 +1,341 @@
+// A collective that hangs is named by its ranks, which compare what they have called; and so is a difference that hangs
+// nothing. On the host, whose own way to find these out is left out here: it is what ranks with GPUs rely on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <thread>
+
+#include "engine/comm/watch.hpp"
+#include "tests/program/allocations.hpp"
+#include "tests/support/process_ranks.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using base::DType;
+using program::MemoryKind;
+
+constexpr int ranks = 3;
+constexpr double soon_s = 6;
+
+// One rank under watch, with memory for its calls.
+struct Watched {
+  HostRank& rank;
+  std::unique_ptr<comm::Communicator> group;
+  device::Stream& stream;
+  tensor::Tensor memory;
+  comm::Watch watch;
+
+  explicit Watched(HostRank& of, std::chrono::milliseconds timeout = 400ms)
+      : rank(of), group(of.backend.communicator(of.device, of.everyone("all"))), stream(of.device.create_stream("comm")),
+        memory(tensor::allocate(of.device, {64}, DType::f32, MemoryKind::workspace, "memory")), watch(of.world, of.backend.flight(), timeout) {}
+  void reduce(std::int64_t elements = 8) { group->all_reduce(stream, memory.slice(0, {elements}), memory.slice(0, {elements})); }
+  // Until somebody fails.
+  void do_something_else() {
+    const auto until = std::chrono::steady_clock::now() + 10s;
+    while (std::chrono::steady_clock::now() < until && !rank.world.failed()) std::this_thread::sleep_for(5ms);
+    rank.world.throw_if_failed();
+  }
+};
+
+void expect_words(const std::string& error, const std::vector<std::string>& words) {
+  for (const std::string& one : words) EXPECT_NE(error.find(one), std::string::npos) << one << "\nin: " << error;
+}
+
+void come_late(HostRank& rank) {
+  Watched one(rank);
+  one.reduce();
+  rank.device.synchronize();
+  if (rank.world.rank() == 1) return one.do_something_else();
+  one.reduce();
+  rank.device.synchronize();
+}
+
+TEST(Watch, OfProcessesNamesWhoHasNotCalledIt) {
+  const ProcessEnds ends = on_process_ranks(ranks, come_late);
+  expect_words(ends.error, {"all_reduce of 32 bytes f32", "tests/comm/watch_test.cpp:", "call 2 over all (ranks 0, 1, 2), has not ended in 0.", "rank 1 (pid ", "has not called it",
+                            "its last over all was all_reduce", "which has ended"});
+  for (const std::string& said : ends.said) EXPECT_EQ(said, ends.error) << "one cause for all";
+  EXPECT_LT(ends.seconds, soon_s);
+  EXPECT_EQ(children_left(), "");
+}
+
+TEST(Watch, OfThreadsNamesWhoHasNotCalledIt) {
+  expect_words(on_host_ranks(ranks, come_late), {"call 2 over all (ranks 0, 1, 2), has not ended in 0.", "rank 1 has not called it"});
+}
+
+TEST(Watch, OfProcessesNamesWhoIsStopped) {
+  for (const int stopped : {1, 2}) {
+    const ProcessEnds ends = on_process_ranks(ranks, [&](HostRank& rank) {
+      Watched one(rank);
+      if (rank.world.rank() == stopped) ::raise(SIGSTOP);
+      one.reduce();
+      rank.device.synchronize();
+    });
+    expect_words(ends.said[0], {base::text("rank ", stopped, " (pid "), " is stopped: all_reduce of 32 bytes f32"});
+    EXPECT_LT(ends.seconds, soon_s);
+  }
+}
+
+TEST(Watch, SaysNothingOfARankThatIsSlow) {
+  EXPECT_EQ(on_process_ranks(ranks, [](HostRank& rank) {
+    Watched one(rank, 2s);
+    for (int step = 0; step < 5; ++step) {
+      if (rank.world.rank() == 1) std::this_thread::sleep_for(200ms);
+      one.reduce();
+      rank.device.synchronize();
+      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+    }
+    rank.world.barrier();
+  }).error, "");
+}
+
+// All-to-alls of other sizes may meet and end; here the splits fit, and rank 1 has called one collective more than it says
+// together with the others. Nothing hangs: two calls of one group's members alone cannot, so it is planted in the log.
+void differ_and_go_on(HostRank& rank) {
+  Watched one(rank, 0ms);
+  for (int step = 0; step < 1000; ++step) {
+    one.reduce(8);
+    rank.device.synchronize();
+    if (step == 3 && rank.world.rank() == 1) {
+      program::OpDesc desc("broadcast", program::OpKind::broadcast, DType::f32);
+      rank.backend.flight().logs()[0]->called(4, one.stream, desc.collective_of({0, 0, 32, 0}), 0);
+      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+      return one.do_something_else();
+    }
+    if (step == 3) {
+      one.reduce(8);
+      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+      return one.do_something_else();
+    }
+    rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+  }
+}
+
+TEST(Watch, NamesADifferenceThoughNothingHangs) {
+  const ProcessEnds ends = on_process_ranks(2, differ_and_go_on);
+  for (const std::string& error : {ends.error, on_host_ranks(2, differ_and_go_on)}) {
+    expect_words(error, {"over all (ranks 0, 1), call 5: rank 1", "calls another collective where rank 0 calls all_reduce of 32 bytes", "rank 1 calls broadcast of 32 bytes", "watch_test.cpp:"});
+  }
+  EXPECT_LT(ends.seconds, soon_s);
+}
+
+// At the end of a run they compare once more, so that no run in which ranks called different things ends well.
+void differ_and_end(HostRank& rank) {
+  Watched one(rank, 0ms);
+  one.reduce(8);
+  rank.device.synchronize();
+  comm::compare_flights(rank.world, rank.backend.flight());
+  if (rank.world.rank() == 1) {
+    program::OpDesc desc("reduce_scatter", program::OpKind::reduce_scatter, DType::f32);
+    rank.backend.flight().logs()[0]->called(1, one.stream, desc.collective_of({0, 0, 32, -1}), 0);
+  } else {
+    one.reduce(8);
+  }
+  comm::compare_flights(rank.world, rank.backend.flight());
+  ADD_FAILURE() << "it should have thrown";
+}
+
+TEST(Watch, ComparesAtTheEnd) {
+  for (const std::string& error : {on_process_ranks(2, differ_and_end).error, on_host_ranks(2, differ_and_end)}) {
+    expect_words(error, {"over all (ranks 0, 1), call 2: rank 1 calls another collective where rank 0 calls all_reduce of 32 bytes", "rank 1 calls reduce_scatter of 32 bytes"});
+  }
+}
+
+// ---- The log -------------------------------------------------------------------------------------------
+
+struct Logged {
+  comm::Flight flight;
+  comm::FlightLog& log = flight.add({"tp", {0, 1}, 0, 0});
+  device::HostDevice device{{DType::f32, DType::f32}, 0, 0};
+  device::Stream& stream = device.create_stream("comm");
+  void call(std::uint64_t ticket, base::Bytes bytes = 64) {
+    log.called(ticket, stream, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, bytes, -1}), 0);
+  }
+};
+
+TEST(FlightLog, KeepsTheLastCallsAndCountsAll) {
+  Logged one;
+  const std::uint64_t calls = 3 * comm::FlightLog::kept;
+  for (std::uint64_t ticket = 0; ticket < calls; ++ticket) one.call(ticket), one.log.issued(ticket), one.log.ended(ticket);
+  const check::FlightPage page = one.log.page(0, comm::FlightLog::kept);
+  EXPECT_EQ(page.collectives, calls);
+  ASSERT_EQ(page.calls.size(), comm::FlightLog::kept);
+  EXPECT_EQ(page.calls.front().number, calls - comm::FlightLog::kept);
+  EXPECT_EQ(page.calls.back().number, calls - 1);
+  EXPECT_EQ(one.log.waits_since(), 0);
+}
+
+TEST(FlightLog, OfCallsThatEndOutOfOrderTheOldestOneWaits) {
+  Logged one;
+  for (std::uint64_t ticket = 0; ticket < 4; ++ticket) one.call(ticket), one.log.issued(ticket);
+  one.log.ended(2);
+  EXPECT_EQ(one.log.under_way().first, 0u);
+  one.log.ended_through(1);
+  EXPECT_EQ(one.log.under_way().first, 3u);
+  EXPECT_EQ(one.log.under_way().last, 4u);
+  EXPECT_GT(one.log.waits_since(), 0);
+  one.log.ended(3);
+  EXPECT_EQ(one.log.waits_since(), 0);
+}
+
+TEST(FlightLog, ShowsTheOldestThatHasNotEndedThoughManyCameLater) {
+  Logged one;
+  for (std::uint64_t ticket = 0; ticket < 400; ++ticket) one.call(ticket), one.log.issued(ticket);
+  one.log.ended_through(99);
+  const check::FlightPage page = one.log.page(0, 32);
+  ASSERT_EQ(page.calls.size(), 32u);
+  EXPECT_EQ(page.calls.front().number, 92u);
+  EXPECT_EQ(page.calls[8].state, check::CallState::issued);
+}
+
+TEST(FlightLog, ClaimsTheSameForTheSameCallsAndOtherwiseNot) {
+  Logged one, same, other, fewer;
+  for (std::uint64_t ticket = 0; ticket < 3; ++ticket) one.call(ticket), same.call(ticket), other.call(ticket, ticket == 1 ? 32 : 64);
+  for (std::uint64_t ticket = 0; ticket < 2; ++ticket) fewer.call(ticket);
+  comm::FlightLog& dp = one.flight.add({"dp", {0, 1}, 0, 0});
+  for (Logged* each : {&one, &same, &other, &fewer}) each->flight.step_issued(0);
+  const auto claimed = [](const comm::FlightLog& log) { return log.claim(0).value(); };
+  EXPECT_EQ(claimed(one.log).value, claimed(same.log).value);
+  EXPECT_EQ(claimed(one.log).what, claimed(other.log).what);
+  EXPECT_NE(claimed(one.log).value, claimed(other.log).value);
+  EXPECT_NE(claimed(one.log).value, claimed(fewer.log).value);
+  EXPECT_NE(claimed(dp).what, claimed(one.log).what);
+}
+
+TEST(Flight, HandsOutEachClaimOnceAndForgetsThoseThatNobodyTookInTime) {
+  constexpr std::int64_t every = comm::Flight::claimed_every, kept = comm::FlightLog::claims_kept;
+  Logged one;
+  const auto steps_after = [&](std::int64_t step) {
+    std::vector<std::int64_t> steps;
+    for (const comm::Flight::Claims& claims : one.flight.claims_after(step)) steps.push_back(claims.step);
+    return steps;
+  };
+  EXPECT_TRUE(steps_after(-1).empty());
+  for (std::int64_t step = 0; step <= 2 * every; ++step) one.flight.step_issued(step);
+  EXPECT_EQ(steps_after(-1), (std::vector<std::int64_t>{0, every, 2 * every}));
+  EXPECT_EQ(steps_after(every), (std::vector<std::int64_t>{2 * every}));
+  EXPECT_TRUE(steps_after(2 * every).empty());
+  for (std::int64_t step = 2 * every; step <= 1000 * every; ++step) one.flight.step_issued(step);
+  const std::vector<std::int64_t> last = steps_after(2 * every);
+  EXPECT_EQ(static_cast<std::int64_t>(last.size()), kept);
+  EXPECT_EQ(last.front(), (1000 - kept + 1) * every);
+  EXPECT_EQ(last.back(), 1000 * every);
+}
+
+// One thread calls as fast as it can, another ends what was issued, a third reads: what it reads is whole, and of this
+// log. Under the thread sanitizer this is what shows a race.
+TEST(FlightLog, IsReadWholeWhileItIsWritten) {
+  Logged one;
+  std::atomic<bool> over = false;
+  std::uint64_t pages = 0, calls_seen = 0;
+  std::thread ends([&] {
+    while (!over) {
+      const auto [first, last] = one.log.under_way();
+      if (last > first) one.log.ended(last - 1), one.log.ended_through(last - 1);
+    }
+  });
+  std::thread reads([&] {
+    while (!over) {
+      const base::Nanoseconds now = program::host_now();
+      const check::FlightPage page = one.log.page(now, comm::FlightLog::kept);
+      ASSERT_GE(one.flight.longest_wait(now), 0);
+      std::uint64_t number = page.calls.empty() ? 0 : page.calls.front().number;
+      for (const check::FlightCall& call : page.calls) {
+        ASSERT_EQ(call.number, number++);
+        ASSERT_EQ(call.bytes, static_cast<base::Bytes>(call.number * 3));   // both of one call, or neither
+        ASSERT_EQ(call.kind, program::OpKind::all_reduce);
+        ASSERT_LT(call.number, page.collectives);
+      }
+      (void)one.flight.claims_after(-1);
+      ++pages, calls_seen += page.calls.size();
+    }
+  });
+  std::uint64_t ticket = 0;
+  for (const auto until = std::chrono::steady_clock::now() + 1s; std::chrono::steady_clock::now() < until; ++ticket) {
+    one.call(ticket, static_cast<base::Bytes>(ticket * 3));
+    one.log.issued(ticket);
+    if (ticket % 8 == 0) one.flight.step_issued(static_cast<std::int64_t>(ticket / 8));
+    if (ticket % 64 == 0) std::this_thread::yield();
+  }
+  over = true;
+  ends.join(), reads.join();
+  one.log.ended_through(ticket - 1);
+  EXPECT_EQ(one.log.waits_since(), 0);
+  EXPECT_GT(pages, 0u);
+  EXPECT_GT(calls_seen, 0u) << "nothing was read whole, and this test shows nothing";
+}
+
+TEST(FlightLog, TakesNoMemoryInAStep) {
+  Logged one;
+  one.flight.add({"dp", {0, 1}, 0, 0});
+  const std::size_t before = program::allocation_count();
+  for (std::uint64_t ticket = 0; ticket < 2 * comm::FlightLog::kept; ++ticket) {
+    one.call(ticket);
+    one.log.issued(ticket);
+    one.flight.step_issued(static_cast<std::int64_t>(ticket));
+  }
+  EXPECT_EQ(program::allocation_count(), before);
+  (void)one.flight.account(2);
+  EXPECT_GT(program::allocation_count(), before) << "nothing is counted, and this test shows nothing";
+}
+
+// What watching costs the thread that issues: beside it stands what the clock alone costs, which is read once a call.
+TEST(FlightLog, CostOfACallIsPrinted) {
+  Logged one;
+  const auto each_ns = [](std::uint64_t times, auto act) {
+    double best = 1e9;
+    for (int round = 0; round < 5; ++round) {
+      const base::Nanoseconds begin = program::host_now();
+      for (std::uint64_t i = 0; i < times; ++i) act(i);
+      best = std::min(best, static_cast<double>(program::host_now() - begin) / static_cast<double>(times));
+    }
+    return best;
+  };
+  std::uint64_t ticket = 0;
+  std::int64_t step = 0;
+  base::Nanoseconds sum = 0;
+  const double call = each_ns(20000, [&](std::uint64_t) { one.call(ticket), one.log.issued(ticket), ++ticket; });
+  const double steps = each_ns(20000, [&](std::uint64_t) { one.flight.step_issued(step++); });
+  const double clock = each_ns(20000, [&](std::uint64_t) { sum += program::host_now(); });
+  std::printf("%.0f ns a call, of which the clock %.0f ns; %.1f ns a step and communicator\n", call, clock, steps);
+  EXPECT_GT(sum, 0);
+  EXPECT_LT(call, 20000.0) << "a fiftieth of a millisecond: more than the call itself takes";
+}
+
+TEST(FlightLog, TellsTwoCommunicatorsOfOneGroupApart) {
+  Logged one;
+  EXPECT_EQ(one.flight.add({"tp", {0, 1}, 0, 0}).axis(), "tp 2");
+  EXPECT_EQ(one.flight.add({"tp", {0, 1}, 0, 0}).axis(), "tp 3");
+}
+
+TEST(Account, IsReadAsItWasWrittenAndDamagedNotAtAll) {
+  Logged one;
+  one.flight.add({"dp", {0, 2, 4}, 0, 0});
+  for (std::uint64_t ticket = 0; ticket < 5; ++ticket) one.call(ticket, 64 + static_cast<base::Bytes>(ticket));
+  one.log.issued(0), one.log.ended(0);
+  const std::string bytes = one.flight.account(2);
+  const std::optional<check::FlightAccount> read = comm::read_account(bytes);
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->pages.size(), 2u);
+  EXPECT_EQ(read->pages[1].ranks, (std::vector<base::Rank>{0, 2, 4}));
+  ASSERT_EQ(read->pages[0].calls.size(), 5u);
+  EXPECT_EQ(read->pages[0].calls[0].state, check::CallState::ended);
+  EXPECT_EQ(read->pages[0].calls[4].bytes, 68);
+  EXPECT_NE(read->pages[0].calls[4].file.find("watch_test.cpp"), std::string::npos);
+  // Cut anywhere, it is refused; a byte changed, it is refused or read, and can be judged.
+  for (std::size_t length = 0; length < bytes.size(); ++length) EXPECT_FALSE(comm::read_account(bytes.substr(0, length)).has_value()) << length;
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x41);
+    (void)comm::judge({{"rank 0", "", damaged}, {"rank 1", "", bytes}});
+  }
+}
+
+}  // namespace
+}  // namespace shardbook::tests
