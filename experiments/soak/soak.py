@@ -97,7 +97,7 @@ class Follower(threading.Thread):
 
     def __init__(self, run):
         super().__init__(daemon=True)
-        self.pid, self.pipe, self.marks, self.step = run.pid, run.stdout, [], None
+        self.pid, self.pipe, self.marks, self.step, self.ranks = run.pid, run.stdout, [], None, 1
 
     def run(self):
         for line in self.pipe:
@@ -108,7 +108,8 @@ class Follower(threading.Thread):
             if self.marks and now - self.marks[-1][0] < LEAST_INTERVAL_S:
                 continue
             taken = [cpu_seconds(pid) for pid in ranks_of(self.pid)]
-            if taken and None not in taken:
+            self.ranks = max(self.ranks, len(taken))
+            if len(taken) == self.ranks and None not in taken:
                 self.marks.append((now, self.step, sum(taken)))
 
 
@@ -151,8 +152,8 @@ def watch(args, folder):
         if args.device == "host" and twin is None and 0.2 < at < 0.5:
             twin = begin_run(args, folder + f"-twin{len(twins)}")
         elif twin is not None and (at > 0.8 or run.poll() is not None):
+            twins.append(list(twin[1].marks))   # before its ranks end, one after the other
             end_run(twin[0])
-            twins.append(twin[1].marks)
             twin = None
     if twin is not None:
         end_run(twin[0])

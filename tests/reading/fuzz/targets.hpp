@@ -34,7 +34,7 @@ inline void check_page(const Note& note) {
     require(1 <= choice.line && choice.line <= choice.last_line && choice.last_line <= lines, "a choice has lines of the note");
     require(choice.words >= 0, "a choice has words or none");
     for (const Citation& citation : choice.citations) {
-      require(!citation.path.empty() && 1 <= citation.first, "what is cited is a place");
+      require(!citation.path.empty() && 0 <= citation.first, "what is cited is a place");   // line 0, too: the check says that there is none
       require(choice.line <= citation.line && citation.line <= choice.last_line, "a choice has its own citations");
     }
   }
