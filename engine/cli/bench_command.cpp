@@ -19,6 +19,7 @@
 #include "engine/cli/report.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/kernels/cudnn_attention.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/launch/speed.hpp"
 #include "engine/timeline/reader.hpp"
@@ -42,6 +43,7 @@ struct Asked {
   int steps = 0;                  // 0: as the suite has it
   bool on_meta = false;
   bool beside_torch = false;
+  bool cudnn = false;             // is here, and attends
   std::vector<std::string> set;
   std::string profile;
   fs::path folder;                // of the runs
@@ -284,6 +286,7 @@ Result<Asked> asked_of(const Line& line) {
     if (asked.on_meta) return base::Error{"--vs torch measures, and --device meta does not: leave one of them out"};
     asked.beside_torch = true;
   }
+  asked.cudnn = !asked.on_meta && kernels::cudnn_problem().empty();
   if (line.has("set")) asked.set = line.switches.at("set");
   asked.profile = line.has("profile") ? line.value("profile") : "h200x8";
   Result<std::vector<Shape>> shapes = shapes_named(line.places);
@@ -349,7 +352,7 @@ int bench(const Line& line, Console& console) {
   std::vector<Row> rows;
   for (const Shape& shape : asked.shapes) {
     Row row{.shape = shape};
-    if (base::Status status = foretell(asked, profile.value(), words_of(shape, asked.gpus, asked.set), row); !status) {
+    if (base::Status status = foretell(asked, profile.value(), words_of(shape, asked.gpus, asked.set, asked.cudnn), row); !status) {
       return refuse(console, text(shape.name, ": ", status.error()));
     }
     rows.push_back(std::move(row));
@@ -372,7 +375,7 @@ int bench(const Line& line, Console& console) {
   bool failed = false;
   for (Row& row : rows) {
     if (!asked.on_meta) {
-      if (base::Status status = measure(asked, words_of(row.shape, asked.gpus, asked.set), row, console); !status) {
+      if (base::Status status = measure(asked, words_of(row.shape, asked.gpus, asked.set, asked.cudnn), row, console); !status) {
         if (json) console.out << out.dump(2) << "\n";
         console.err << "shardbook: bench ended at " << row.shape.name << ": " << status.error() << "\n";
         return base::stop_signal() != 0 ? exit_stopped : exit_failed;

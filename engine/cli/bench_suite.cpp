@@ -44,7 +44,7 @@ base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& na
   return shapes;
 }
 
-std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set) {
+std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set, bool cudnn) {
   const bool is_tp = shape.cut == Shape::Cut::tp;
   std::vector<std::string> words = {"--model", shape.model, "--tp", text(is_tp ? gpus : 1), "--fsdp", text(is_tp ? 1 : gpus),
                                     "--sequences", text(shape.global_sequences(gpus)), "--data", shape.data};
@@ -53,7 +53,7 @@ std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vecto
   std::istringstream fastest(shape.fastest);
   for (std::string option, value; fastest >> option >> value;) {
     if (option == "--attention" && attention_is_set) continue;
-    words.insert(words.end(), {option, value});
+    words.insert(words.end(), {option, cudnn && value == "flash" ? "cudnn" : value});
   }
   for (const std::string& one : set) words.insert(words.end(), {"--set", one});
   return words;

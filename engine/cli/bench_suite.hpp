@@ -37,8 +37,8 @@ const std::vector<Shape>& bench_suite();
 base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& names);
 
 // The options of `train` for a shape on so many GPUs, but for device, steps and folder. `set`: KEY=VALUE of --set, in place
-// of what is fastest where they say the same.
-std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set);
+// of what is fastest where they say the same. `cudnn`: attention by tiles is cuDNN's.
+std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set, bool cudnn = false);
 
 struct Floor {
   double matmul_ns = 0;   // flops of matmuls and fused attention

@@ -57,11 +57,10 @@ TEST(Remedies, ThatKeepBlocksWholeOrHalveTheRanksLeaveTheGroupThatKeepsThemShard
 
 // A step as a graph is advised wherever the host takes no part in a step, and only there.
 TEST(Remedies, AdviseAGraphWhereASwitchOfTheRunDoesNotExcludeIt) {
-  const std::vector<Options> runs = {{}, {{"micro-batches", "2"}}, {{"set", "fsdp.prefetch=0"}}, {{"set", "host.graph=on"}}, {{"set", "host.synchronize=layer"}},
-                                     {{"set", "fsdp.limit_all_gathers=2"}}, {{"set", "fsdp.offload=optimizer"}}, {{"set", "fsdp.offload=parameters"}}, {{"check-finite", "true"}}};
+  const std::vector<Options> runs = {{}, {{"micro-batches", "2"}}, {{"set", "host.graph=on"}}, {{"set", "host.synchronize=layer"}}, {{"set", "fsdp.offload=optimizer"}}, {{"check-finite", "true"}}};
   int advised = 0;
   for (Options options : runs) {
-    options.insert(options.begin(), {"fsdp", "2"});
+    options.insert(options.begin(), {"fsdp", "1"});
     const PlantedRun run = run_of(options);
     const std::string remedy = Remedies(run.recorded).fewer_calls();
     SCOPED_TRACE(options.back().second + ": " + remedy);
@@ -75,7 +74,21 @@ TEST(Remedies, AdviseAGraphWhereASwitchOfTheRunDoesNotExcludeIt) {
     EXPECT_EQ(advises, is_new && config::validate(config, 0).ok());
     advised += advises;
   }
-  EXPECT_EQ(advised, 3);
+  EXPECT_EQ(advised, 2);
+}
+
+TEST(Remedies, DoNotAdviseAGraphOverSeveralGpusWhereItIsRefused) {
+  for (const char* cut : {"tp", "fsdp", "dp"}) {
+    const PlantedRun run = run_of({{cut, "2"}});
+    const std::string remedy = Remedies(run.recorded).fewer_calls();
+    EXPECT_EQ(remedy.find("host.graph"), std::string::npos) << remedy;
+    config::RunConfig config;
+    for (const auto& [option, value] : {std::pair{"device", "cuda"}, {cut, "2"}}) ASSERT_TRUE(config::ask(config, option, {value}));
+    ASSERT_TRUE(config::set_switch(config, "host.graph=on"));
+    const base::Result<config::RunConfig> refused = config::validate(config, 2);
+    ASSERT_FALSE(refused.ok()) << cut;
+    EXPECT_NE(refused.error().find("host.graph=on needs one GPU as yet"), std::string::npos) << refused.error();
+  }
 }
 
 }  // namespace

@@ -36,6 +36,9 @@ TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
   const Shape& shape = bench_suite().front();
   const auto kernel = [&](const std::vector<std::string>& set) { return config_on_meta(words_of(shape, 2, set)).value().attention; };
   EXPECT_NE(kernel({}), kernel({"attention.kernel=unfused"}));
+  // Where cuDNN is here its kernels are faster than the engine's own, and the tutor's small heads are none of both
+  EXPECT_EQ(config_on_meta(words_of(shape, 2, {}, true)).value().attention, config::AttentionKind::cudnn);
+  EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::unfused);
 }
 
 // Rates of 2 flops and 4 bytes a ns: each op of the sum is known by hand.
