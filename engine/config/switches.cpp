@@ -274,7 +274,7 @@ std::vector<Switch> make_table() {
   row({.key = "loss.chunks", .least = 1, .most = 1024, .default_value = "1",
        .sentence = "In how many runs of tokens the logits are made. From 2 on they are never there as a whole: each run's logits, its loss and their gradients are made in the head's backward, in one place after the other.",
        .promise = Promise::bounded, .seam = Seam::spec, .needs = {}, .excludes = {"tensor_parallel.sequence = cut"},
-       .originals = {{"pytorch/torchtitan", "00a388d9733c8325b3b872c2159831e8fb616507", "torchtitan/components/loss.py", 500, 545, "ChunkedLossWrapper: for each chunk lm_head, loss and backward; the gradient of the head's input is put together"}},
+       .originals = {{"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "torchtitan/components/loss.py", 501, 545, "ChunkedLossWrapper: for each chunk lm_head, loss and backward; the gradient of the head's input is put together"}},
        .megatron = "", .pytorch = "torchtitan: ChunkedLossWrapper(num_chunks=8)", .note = "06_memory#chunks",
        .moves = of_memory("--model gpt-124m --fsdp 8 --sequences 64 --attention flash", "8", 15),
        .still = of_memory("--model gpt-6.9b --tp 8 --sequences 1 --micro-batches 1 --attention flash", "8", 0.5)});
