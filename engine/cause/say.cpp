@@ -13,8 +13,6 @@ using metrics::duration_text;
 
 namespace {
 
-double part_of(Nanoseconds ns, Nanoseconds whole) { return whole > 0 ? static_cast<double>(ns) / static_cast<double>(whole) : 0; }
-
 // "18.5 of 66.9 ms", or with two units where they differ.
 std::string of_step(Nanoseconds ns, Nanoseconds step_ns) {
   const std::string small = duration_text(ns), whole = duration_text(step_ns);

@@ -16,6 +16,8 @@ std::string milliseconds(Nanoseconds ns);
 std::string line_of(const program::SourceLine& where);
 // Lines of at most 80 columns, broken at blanks, the first after `first`, the others after `indent`; ends in a newline.
 std::string paragraph(std::string_view content, std::string_view first = "", std::string_view indent = "  ");
+// `ns` over `whole`; 0 of nothing.
+inline double part_of(Nanoseconds ns, Nanoseconds whole) { return whole > 0 ? static_cast<double>(ns) / static_cast<double>(whole) : 0; }
 // "12 %", "0.4 %"
 std::string percent(double part);
 // "47 all-gathers", "1 all-gather"

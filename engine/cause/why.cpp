@@ -23,8 +23,6 @@ constexpr double little = 0.15;
 // From this part of the step on, a cause is worth a change.
 constexpr double worth_a_change = 0.05;
 
-double part_of(Nanoseconds ns, Nanoseconds whole) { return whole > 0 ? static_cast<double>(ns) / static_cast<double>(whole) : 0; }
-
 // What is late on one rank is part of the path as that rank's compute or host: it is shown as waiting for the rank.
 void take_out_rank(std::vector<Share>& shares, Nanoseconds rank_ns) {
   const auto at = [&](Regime regime) -> Share& { return shares[static_cast<std::size_t>(regime)]; };

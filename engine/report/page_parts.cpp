@@ -60,10 +60,6 @@ std::string part_text(Look look, const char* name, Nanoseconds ns, Nanoseconds w
   return element("span", sample_svg(look) + name + " " + milliseconds_data(ns) + " · " + percent(ns, window));
 }
 
-Look look_of(timeline::Class cls) {
-  return cls == timeline::Class::communication ? Look::communication : cls == timeline::Class::memory ? Look::memory : Look::compute;
-}
-
 // The ranks that are drawn: the first ones, and the one of the longest exposure.
 std::vector<Rank> drawn_ranks(const Timeline& timeline, const Figures& figures) {
   std::vector<Rank> ranks;

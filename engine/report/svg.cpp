@@ -17,11 +17,6 @@ constexpr int picture_width = 1180, gutter = 130, share_gutter = 50;
 constexpr int stream_height = 18, thin_height = 12, gap = 3, axis_height = 20, rank_height = 20;
 constexpr std::size_t most_streams = 12;      // of a rank
 
-Look look_of(timeline::Class cls) {
-  if (cls == timeline::Class::host) return Look::cpu;
-  return cls == timeline::Class::communication ? Look::communication : cls == timeline::Class::memory ? Look::memory : Look::compute;
-}
-
 std::string text_at(const char* style, double x, double y, std::string_view words, const char* anchor = "start") {
   return element("text", {{"class", style}, {"x", coordinate(x)}, {"y", coordinate(y)}, {"text-anchor", anchor}}, escaped(words));
 }

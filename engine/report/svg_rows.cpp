@@ -102,6 +102,11 @@ const char* words_of(Look look) {
   return words[static_cast<std::size_t>(look)];
 }
 
+Look look_of(timeline::Class cls) {
+  if (cls == timeline::Class::host) return Look::cpu;
+  return cls == timeline::Class::communication ? Look::communication : cls == timeline::Class::memory ? Look::memory : Look::compute;
+}
+
 const char* style_of(Look look) {
   static constexpr const char* styles[] = {"k", "c", "m", "e", "i", "h"};
   return styles[static_cast<std::size_t>(look)];

@@ -31,6 +31,7 @@ enum class Look : std::uint8_t { compute, communication, memory, exposed, idle, 
 constexpr std::size_t looks = 6;
 // "compute", "communication", "memory", "exposed communication", "idle", "the CPU's own work"
 const char* words_of(Look look);
+Look look_of(timeline::Class cls);
 // The name of its class in the style: "k", "c", "m", "e", "i", "h".
 const char* style_of(Look look);
 
