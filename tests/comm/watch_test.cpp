@@ -285,29 +285,6 @@ TEST(FlightLog, TakesNoMemoryInAStep) {
   EXPECT_GT(program::allocation_count(), before) << "nothing is counted, and this test shows nothing";
 }
 
-// What watching costs the thread that issues: beside it stands what the clock alone costs, which is read once a call.
-TEST(FlightLog, CostOfACallIsPrinted) {
-  Logged one;
-  const auto each_ns = [](std::uint64_t times, auto act) {
-    double best = 1e9;
-    for (int round = 0; round < 5; ++round) {
-      const base::Nanoseconds begin = program::host_now();
-      for (std::uint64_t i = 0; i < times; ++i) act(i);
-      best = std::min(best, static_cast<double>(program::host_now() - begin) / static_cast<double>(times));
-    }
-    return best;
-  };
-  std::uint64_t ticket = 0;
-  std::int64_t step = 0;
-  base::Nanoseconds sum = 0;
-  const double call = each_ns(20000, [&](std::uint64_t) { one.call(ticket), one.log.issued(ticket), ++ticket; });
-  const double steps = each_ns(20000, [&](std::uint64_t) { one.flight.step_issued(step++); });
-  const double clock = each_ns(20000, [&](std::uint64_t) { sum += program::host_now(); });
-  std::printf("%.0f ns a call, of which the clock %.0f ns; %.1f ns a step and communicator\n", call, clock, steps);
-  EXPECT_GT(sum, 0);
-  EXPECT_LT(call, 20000.0) << "a fiftieth of a millisecond: more than the call itself takes";
-}
-
 TEST(FlightLog, TellsTwoCommunicatorsOfOneGroupApart) {
   Logged one;
   EXPECT_EQ(one.flight.add({"tp", {0, 1}, 0, 0}).axis(), "tp 2");

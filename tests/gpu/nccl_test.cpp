@@ -209,38 +209,6 @@ TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
 INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Blocking" : "NonBlocking"; });
 
-// What a call costs the thread that issues it: many small all-reduces, no waiting between; with and without the events
-// that tell when a call has ended, in turns.
-TEST_P(Nccl, HostCostOfACallIsPrinted) {
-  on_gpus(2, [&](world::World& world) {
-    const int calls = gpu_test::one_gpu_for_all() ? 30 : 200, rounds = 3;
-    for (const bool marks : {false, true}) {
-      NcclOptions asked = options();
-      asked.mark_ends = marks;
-      RankSetup rank(world, asked);
-      const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
-      const Tensor a = rank.tensor(1024);
-      rank.device->seal();
-      base::Nanoseconds least_issue = INT64_MAX, least_all = INT64_MAX;
-      for (int round = 0; round < rounds; ++round) {
-        world.barrier();
-        const base::Nanoseconds begin = world::now();
-        for (int i = 0; i < calls; ++i) all->all_reduce(*rank.compute, a, a);
-        const base::Nanoseconds issued = world::now();
-        rank.device->synchronize();
-        least_issue = std::min(least_issue, issued - begin);
-        least_all = std::min(least_all, world::now() - begin);
-      }
-      EXPECT_GT(least_issue, 0);
-      if (world.rank() == 0) {
-        std::printf("%s calls, %s marks: %.2f us a call to issue, %.1f us until done\n", asked.blocking_calls ? "blocking" : "non-blocking", marks ? "with" : "without",
-                    1e-3 * static_cast<double>(least_issue) / calls, 1e-3 * static_cast<double>(least_all) / calls);
-        std::fflush(stdout);
-      }
-    }
-  });
-}
-
 // What is called is in the log, and is marked as ended soon after it has; what has not run is not.
 TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {
   on_gpus(2, [&](world::World& world) {
@@ -278,7 +246,6 @@ TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {
   });
 }
 
-// An event behind each of many small ops of one stream: what it costs the host, and the stream. One GPU shows it.
 TEST(Marks, CostIsPrinted) {
   if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
