@@ -22,7 +22,7 @@
 #include "engine/device/host/host_device.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/spawn.hpp"
-#include "tests/gpu/one_gpu.hpp"
+#include "tests/gpu/training_rank.hpp"
 
 namespace shardbook::cost {
 
@@ -66,9 +66,7 @@ void of_the_log() {
 namespace {
 
 void calls_of_a_rank(world::World& world) {
-  const bool shares = gpu_test::one_gpu_for_all();
-  if (shares) gpu_test::share_one_gpu(world.rank());
-  const int calls = shares ? 30 : 200, rounds = 3;
+  const int calls = gpu_test::one_gpu_for_all() ? 30 : 200, rounds = 3;
   mesh::Group everyone{"tp", {}, world.rank(), 0};
   for (int rank = 0; rank < world.size(); ++rank) everyone.ranks.push_back(rank);
   for (const bool blocking : {false, true}) {
@@ -76,22 +74,21 @@ void calls_of_a_rank(world::World& world) {
       comm::NcclOptions options;
       options.blocking_calls = blocking;
       options.mark_ends = marks;
-      auto device = device::make_cuda_device(shares ? 0 : world.rank(), {DType::bf16, DType::f32}, world.rank());
-      if (!device) throw base::Failure(device.error());
-      device::Stream& stream = device.value()->create_stream("compute");
-      const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value(), options);
+      const std::unique_ptr<device::Device> device = gpu_test::device_of(world);
+      device::Stream& stream = device->create_stream("compute");
+      const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device, options);
       const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-      device.value()->set_watch([&backend] { backend->check(); });
-      const auto all = backend->communicator(*device.value(), everyone);
-      const tensor::Tensor small = tensor::allocate(*device.value(), {1024}, DType::f32, program::MemoryKind::activation, "small");
-      device.value()->seal();
+      device->set_watch([&backend] { backend->check(); });
+      const auto all = backend->communicator(*device, everyone);
+      const tensor::Tensor small = tensor::allocate(*device, {1024}, DType::f32, program::MemoryKind::activation, "small");
+      device->seal();
       base::Nanoseconds least_issue = INT64_MAX, least_all = INT64_MAX;
       for (int round = 0; round < rounds; ++round) {
         world.barrier();
         const base::Nanoseconds begin = world::now();
         for (int i = 0; i < calls; ++i) all->all_reduce(stream, small, small);
         least_issue = std::min(least_issue, world::now() - begin);
-        device.value()->synchronize();
+        device->synchronize();
         least_all = std::min(least_all, world::now() - begin);
       }
       if (world.rank() > 0) continue;
@@ -108,7 +105,7 @@ int of_calls() {
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) throw base::Failure(launch.error());
   if (launch.value().launcher == world::Launcher::none) {
-    if (device::cuda_device_count() < (gpu_test::one_gpu_for_all() ? 1 : 2)) throw base::Failure("calls needs 2 GPUs, or one and SHARDBOOK_TEST_ONE_GPU=1");
+    if (!gpu_test::has_gpus_for(2)) throw base::Failure("calls needs 2 GPUs, or one and SHARDBOOK_TEST_ONE_GPU=1");
     const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), {"calls"}, 2);
     if (!ended) throw base::Failure(ended.error());
     return ended.value().exit_code;

@@ -11,8 +11,7 @@
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
-#include "tests/gpu/gpu_ranks.hpp"
-#include "tests/gpu/one_gpu.hpp"
+#include "tests/gpu/training_rank.hpp"
 
 namespace shardbook::comm {
 namespace {
@@ -24,16 +23,9 @@ using device::Stream;
 // One rank of a test: its device, backend and a communicator over all.
 struct RankSetup {
   explicit RankSetup(world::World& world, NcclOptions options = {})
-      : device(make(world)), compute(&device->create_stream("compute")), other(&device->create_stream("other", device::Priority::high)),
+      : device(gpu_test::device_of(world)), compute(&device->create_stream("compute")), other(&device->create_stream("other", device::Priority::high)),
         ready(device->create_event("ready")), backend(make_nccl_backend(world, *device, options)) {
     device->set_watch([this] { backend->check(); });
-  }
-  static std::unique_ptr<device::Device> make(world::World& world) {
-    const bool shares = gpu_test::one_gpu_for_all();
-    if (shares) gpu_test::share_one_gpu(world.rank());
-    auto made = device::make_cuda_device(shares ? 0 : world.rank(), {DType::bf16, DType::f32}, world.rank());
-    if (!made) throw base::Failure(made.error());
-    return std::move(made).value();
   }
   Tensor tensor(std::int64_t elements, DType dtype = DType::f32) {
     return tensor::allocate(*device, {elements}, dtype, program::MemoryKind::activation, "test");
@@ -70,18 +62,11 @@ std::vector<float> values(int rank, std::int64_t elements) {
   return all;
 }
 
-bool has_gpus_for(int ranks) {
-  const int gpus = device::cuda_device_count();
-  return gpus >= ranks || (gpus == 1 && gpu_test::one_gpu_for_all());
-}
-
 class Nccl : public ::testing::TestWithParam<bool> {
  protected:
   // Runs `main` on as many ranks, and passes its first cause on.
   void on_gpus(int ranks, const world::RankMain& main) {
-    if (!has_gpus_for(ranks)) {
-      GTEST_SKIP() << "needs " << ranks << " GPUs, and there are " << device::cuda_device_count();
-    }
+    if (!gpu_test::has_gpus_for(ranks)) GTEST_SKIP() << gpu_test::lacks_gpus(ranks);
     const base::Status ran = gpu_test::on_gpus(ranks, main);
     EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
   }
@@ -189,7 +174,7 @@ TEST_P(Nccl, WhatComesAfterACollectiveOnItsStreamSeesItsResult) {
 }
 
 TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
-  if (!has_gpus_for(2)) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
   const base::Nanoseconds begin = world::now();
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     RankSetup rank(world, options());

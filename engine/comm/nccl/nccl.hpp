@@ -30,7 +30,7 @@ namespace shardbook::comm {
 struct NcclOptions {
   // Calls enqueue from the calling thread. Cheaper for the host; only making the communicators can then be
   // given up by the caller itself, and calls by abort(). Measured on 2 H200s, NCCL 2.28.3: 6.5 to 10 µs a call
-  // against 62 µs (tests/gpu/nccl_test.cpp prints both).
+  // against 62 µs (`cost_bench calls` prints both).
   bool blocking_calls = true;
   // Blocks of threads, and so multiprocessors, that a collective may take at most; 0: as NCCL chooses (ncclConfig_t::maxCTAs).
   int max_ctas = 0;
