@@ -10,6 +10,7 @@
 #include "engine/comm/nccl/ends.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "tests/gpu/training_rank.hpp"
 
@@ -267,8 +268,8 @@ TEST(Marks, CostIsPrinted) {
   }
 }
 
-// Behind what is captured into a graph nothing is waited for; behind what runs the event tells. Without NCCL, so one GPU does.
-TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
+// A captured call waits from the launch on until the graph has come to its event, with each launch anew. Without NCCL, so one GPU does.
+TEST(Marks, BehindCapturedCallsTellOfEachLaunch) {
   if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
@@ -277,10 +278,12 @@ TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
   const device::cuda::OwnedStream stream = device::cuda::make_stream(0, "test");
   Flight flight;
   FlightLog& log = flight.add({"tp", {0, 1}, 0, 0});
-  Ends ends{log, {}};
-  for (std::size_t i = 0; i < FlightLog::kept; ++i) ends.events.push_back(device::cuda::make_order_event("test"));
-  const auto call = [&](std::uint64_t ticket) {
+  Ends ends(log, "test");
+  const auto describe = [&](std::uint64_t ticket) {
     log.called(ticket, lane, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, 64, -1}), 0);
+  };
+  const auto call = [&](std::uint64_t ticket) {
+    describe(ticket);
     ends.mark(ticket, stream.get(), "test");
     log.issued(ticket);
   };
@@ -291,13 +294,35 @@ TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
   EXPECT_EQ(log.waits_since(), 0);
 
   cudaGraph_t graph = nullptr;
+  log.capture_begins();
   ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  call(1);
-  EXPECT_EQ(log.waits_since(), 0);
+  for (std::uint64_t ticket : {1, 2}) {
+    describe(ticket);
+    if (ticket == 2) device::cuda::launch_delay_kernel(stream.get(), 300'000'000);
+    ends.mark_captured(stream.get(), "test");
+  }
   std::thread([&] { ends.look(); }).join();
   ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << "who looked has spoiled the capture";
+  const FlightLog::Captured captured = log.capture_ends();
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  for (std::uint64_t first : {1, 3}) {
+    if (first > 1) log.called_again(first, captured, 7);
+    ends.launches(first, 0, 2);
+    ends.look();
+    EXPECT_EQ(log.under_way().last, first) << "nothing of it was issued, and something is looked at";
+    ASSERT_EQ(cudaGraphLaunch(exec, stream.get()), cudaSuccess);
+    log.issued(first + 1);
+    for (int tries = 0; tries < 100 && log.under_way().first == first; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(1))) ends.look();
+    EXPECT_EQ(log.under_way().first, first + 1) << "the first call has ended, and the second is under way";
+    EXPECT_GT(log.waits_since(), 0);
+    ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+    ends.look();
+    EXPECT_EQ(log.waits_since(), 0);
+  }
+  cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
-  call(2);
+  call(5);
   ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
   ends.look();
   EXPECT_EQ(log.waits_since(), 0);

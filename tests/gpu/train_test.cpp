@@ -223,13 +223,14 @@ class OfLessMemory : public ::testing::TestWithParam<LessMemory> {};
 
 TEST_P(OfLessMemory, OfGpusBecomeTheSameBits) {
   const LessMemory& form = GetParam();
-  if (device::cuda_device_count() < form.ranks) GTEST_SKIP() << "needs " << form.ranks << " GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(form.ranks)) GTEST_SKIP() << gpu_test::lacks_gpus(form.ranks);
   const base::Status ran = gpu_test::on_gpus(form.ranks, [&](world::World& world) {
     config::RunConfig config = small_config(1, form.ranks), less = config;
     config.model.layers = less.model.layers = 6;
     config.steps = less.steps = 8;
     for (const char* set : form.sets) {
-      if (set != nullptr) ASSERT_TRUE(config::set_switch(less, set)) << set;
+      if (set == nullptr) continue;
+      ASSERT_TRUE(config::set_switch(less, set)) << set;
     }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const std::vector<double> usual = trained(world, config, tokens, "none"), found = trained(world, less, tokens, "none");
@@ -237,7 +238,9 @@ TEST_P(OfLessMemory, OfGpusBecomeTheSameBits) {
     const bool copies = found.size() == usual.size();
     ASSERT_GT(usual.size(), 1000u);
     EXPECT_EQ(std::vector<double>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scalars)), std::vector<double>(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(scalars)));
-    if (copies) EXPECT_EQ(found, usual);
+    if (copies) {
+      EXPECT_EQ(found, usual);
+    }
   });
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }

@@ -115,7 +115,7 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
       : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)) {}
   // Calls are marked there as they end. It outlives this.
-  void mark(const Ends& ends) { ends_ = &ends; }
+  void mark(Ends& ends) { ends_ = &ends; }
 
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
@@ -135,16 +135,20 @@ class NcclCommunicator final : public Communicator {
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
     self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
                        [&] { return self.enqueue(issued.call, stream); });
-    if (self.ends_ != nullptr) self.ends_->mark(issued.call.ticket, stream, self.who_);
-    self.log()->issued(issued.call.ticket);
+    if (self.ends_ != nullptr && self.capturing()) self.ends_->mark_captured(stream, self.who_);
+    if (self.ends_ != nullptr && !self.capturing()) self.ends_->mark(issued.call.ticket, stream, self.who_);
+    if (!self.capturing()) self.log()->issued(issued.call.ticket);
     self.ran(issued.call.ticket);   // NCCL has read the splits
+  }
+  void launch_calls(std::uint64_t ticket, std::size_t first, std::size_t count) override {
+    if (ends_ != nullptr) ends_->launches(ticket, first, count);
   }
   ncclResult_t enqueue(const Call& call, cudaStream_t stream);
 
   NcclBackend& backend_;
   ncclComm_t nccl_;
   std::string who_;
-  const Ends* ends_ = nullptr;
+  Ends* ends_ = nullptr;
 };
 
 ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
@@ -287,8 +291,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
   FlightLog& log = flight().add(group);
   made->keep_log(log);
   if (options_.mark_ends) {
-    auto ends = std::make_unique<Ends>(Ends{log, {}});
-    for (std::size_t i = 0; i < FlightLog::kept; ++i) ends->events.push_back(device::cuda::make_order_event(who));
+    auto ends = std::make_unique<Ends>(log, who);
     made->mark(*ends);
     std::lock_guard lock(list_mutex_);
     ends_.push_back(std::move(ends));
