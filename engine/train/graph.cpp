@@ -8,7 +8,7 @@ bool Trainer::becomes_graph(const Choices& choices, const comm::Backend& backend
   if (!choices.graph || !device_.captures()) return false;
   const bool alone = config_.ranks == 1;
   if (!alone && !backend.captures() && device_.kind() == device::Kind::cuda) {
-    throw base::Failure(base::text("--set host.graph=on needs collectives that a graph can hold, which ", backend.version(), " has not: leave it out, or take NCCL 2.26 or newer"));
+    throw base::Failure(base::text("--set host.graph=on needs collectives that a graph can hold, and this backend (", backend.version(), ") was not made for that: leave it out"));
   }
   return alone || backend.captures();
 }

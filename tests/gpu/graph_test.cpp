@@ -1,7 +1,6 @@
-// Steps that a GPU is given by one launch are the steps that it is given op by op, to the bit.
+// Steps that a GPU is given by one launch are the steps that it is given op by op, to the bit; over several GPUs, too, whose
+// launches hold collectives (SHARDBOOK_TEST_ONE_GPU=1: ranks that share one).
 #include <gtest/gtest.h>
-
-#include <cstdlib>
 
 #include "tests/gpu/training_rank.hpp"
 #include "tests/train/host_run.hpp"
@@ -16,7 +15,7 @@ std::vector<double> trained(world::World& world, config::RunConfig config, bool 
   config.steps = 20;
   config.switches["host.graph"] = graph ? "on" : "off";
   const TestTokens tokens(config.model.vocab, config.model.sequence);
-  gpu_test::TrainingRank rank(world);
+  gpu_test::TrainingRank rank(world, base::DType::bf16, {.in_graphs = true});
   device::Stream& stream = rank.device->create_stream("test");
   train::Trainer trainer(config, *rank.device, *rank.backend, mesh_of(config), world.rank(), &tokens);
   std::vector<double> all;
@@ -67,7 +66,6 @@ TEST_P(StepsAsAGraph, OfGpusKeepEveryBit) {
   const Form form = GetParam();
   const int gpus = form.tp * form.fsdp;
   if (!gpu_test::has_gpus_for(gpus)) GTEST_SKIP() << gpu_test::lacks_gpus(gpus);
-  if (gpus > 1 && std::getenv("SHARDBOOK_GRAPH_COLLECTIVES") == nullptr) GTEST_SKIP() << "graphs that hold collectives are refused as yet; SHARDBOOK_GRAPH_COLLECTIVES=1 tries them";
   const base::Status ran = gpu_test::on_gpus(gpus, [&](world::World& world) {
     config::RunConfig config = small_config(form.tp, form.fsdp);
     config.model.width = 128;
@@ -90,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(OfOne, StepsAsAGraph,
 INSTANTIATE_TEST_SUITE_P(OfTwo, StepsAsAGraph,
                          testing::Values(Form{2, 1, 1, 0, false, "", ""}, Form{1, 2, 2, 0.1, true, "", ""}, Form{2, 1, 1, 0.1, false, "tensor_parallel.sequence", "cut"},
                                          Form{1, 2, 1, 0, false, "fsdp.prefetch", "0"}));
+INSTANTIATE_TEST_SUITE_P(OfFour, StepsAsAGraph, testing::Values(Form{2, 2, 1, 0.1, true, "", ""}));
 
 }  // namespace
 }  // namespace shardbook::tests

@@ -30,8 +30,8 @@ inline std::unique_ptr<device::Device> device_of(const world::World& world, base
 
 // Device and backend, which hear of the failure of others.
 struct TrainingRank {
-  explicit TrainingRank(world::World& world, base::DType stores_bf16_as = base::DType::bf16)
-      : device(device_of(world, stores_bf16_as)), backend(comm::make_nccl_backend(world, *device)), stop(world.on_failure([this] { backend->abort(); })) {
+  explicit TrainingRank(world::World& world, base::DType stores_bf16_as = base::DType::bf16, comm::NcclOptions options = {})
+      : device(device_of(world, stores_bf16_as)), backend(comm::make_nccl_backend(world, *device, options)), stop(world.on_failure([this] { backend->abort(); })) {
     device->set_watch([&world] { world.throw_if_failed(); });
   }
   std::unique_ptr<device::Device> device;
