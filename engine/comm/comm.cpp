@@ -53,12 +53,15 @@ void Communicator::launches(int number, std::int64_t step) {
   if (graph.count == 0) return;
   std::uint64_t ticket = tickets_;
   if (graph.was_launched) {
+    // What tells of the launch before is about to tell of this one
+    if (log_ != nullptr) log_->ended_through(graph.last);
     if (log_ != nullptr) log_->called_again(ticket, graph.calls, step);
     tickets_ += graph.count;
   } else {
     ticket -= graph.count;   // they were called as they were captured
   }
   graph.was_launched = true;
+  graph.last = ticket + graph.count - 1;
   launch_calls(ticket, graph.first, graph.count);
 }
 

@@ -47,6 +47,7 @@ class Communicator {
 
   // Graphs (Device::begin_capture). Its calls from capture_begins() to capture_ends() go into one, which has a number from then on.
   // launches() comes before each launch, the first one included, and launched() after it: what the graph holds has been called.
+  // REQUIRES of launches(): what the graph was launched for before has ended.
   void capture_begins();
   int capture_ends();
   void launches(int graph, std::int64_t step);
@@ -106,6 +107,7 @@ class Communicator {
     FlightLog::Captured calls;
     std::size_t first = 0, count = 0;   // of all that were captured
     bool was_launched = false;
+    std::uint64_t last = 0;             // ticket of its last launch
   };
   bool capturing_ = false;
   std::uint64_t captured_from_ = 0;     // ticket
