@@ -73,7 +73,7 @@ TEST(StepsAsAGraph, GainNothingWhereTheHostIsAheadAnyway) {
   const Spoken spoken = shardbook({"whatif", folder / "run", "--set", "host.graph=on", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json answer = nlohmann::json::parse(spoken.out);
-  EXPECT_NEAR(answer["would_be_ns"].get<double>(), answer["step_ns"].get<double>(), 0.005 * answer["step_ns"].get<double>());
+  EXPECT_NEAR(answer["would_be_ns"].get<double>(), answer["step_ns"].get<double>(), 0.01 * answer["step_ns"].get<double>());
 }
 
 // What a run on several GPUs would gain is foretold, too.

@@ -48,13 +48,11 @@ struct Asked {
 
 class Way {
  public:
-  // `streams`: so many that nothing is issued to stand beside the rank's own, and marks on it.
-  Way(config::RunConfig config, const data::TokenSource* tokens, bool recorded, bool graph, int streams = 0) : config_(std::move(config)) {
+  Way(config::RunConfig config, const data::TokenSource* tokens, bool recorded, bool graph) : config_(std::move(config)) {
     config_.switches["host.graph"] = graph ? "on" : "off";
     if (device::cuda_device_count() > 0) device_ = std::move(device::make_cuda_device(0, {base::DType::bf16, base::DType::f32}, 0)).value();
     else device_ = std::make_unique<device::MetaDevice>(0);
     if (!recorded) device_->keep_timed_programs_alone();
-    for (int stream = 0; stream < streams; ++stream) device_->create_stream("idle");
     trainer_ = std::make_unique<train::Trainer>(config_, *device_, *backend_, tests::mesh_of(config_), 0, tokens);
     run(warm);
     calls_us.clear();
@@ -126,28 +124,22 @@ void of_steps(int count, char** words) {
   std::printf("graph: %zu nodes, made in %.2f ms\n", ways.back()->graph().nodes, static_cast<double>(ways.back()->graph().made_in) / 1e6);
 }
 
-// Marks beside the stream, as a rank alone has them, and on it, as ranks with several streams have them. Each with plain steps of
-// its own in turns, all of them pooled.
+// All turns pooled: a GPU at its limit of power changes its pace by more than what is looked for.
 void of_tracing(int count, char** words) {
-  const Asked asked(count, words, 8, 8);
+  const Asked asked(count, words, 5, 8);
   if (device::cuda_device_count() == 0) throw base::Failure("trace needs a GPU: elsewhere no marks are set");
   const TestTokens tokens(asked.config.model.vocab, asked.config.model.sequence);
-  Way beside(asked.config, &tokens, false, false), on(asked.config, &tokens, false, false, 1);
+  Way way(asked.config, &tokens, false, false);
   for (int turn = 0; turn < asked.turns; ++turn) {
-    for (Way* way : {&beside, &on}) {
-      way->run(asked.steps);
-      way->run_traced(asked.steps);
-    }
+    way.run(asked.steps);
+    way.run_traced(asked.steps);
   }
-  for (const Way* way : {&beside, &on}) {
-    const device::CudaTiming timing = device::cuda_timing(way->device());
-    const double plain = median(way->steps_us), traced = median(way->traced_us);
-    std::printf("%s, %d sequences, %zu ops, marks %s: plain %.1f us, traced %.1f us, %+.2f %% (medians of %zu and %zu); the host issues for %.1f us and has read all after %.1f us; a pair of "
-                "marks costs the host %lld ns and the stream %lld ns, a kernel begins %lld ns behind its mark, which lags by %lld ns\n",
-                asked.model.c_str(), asked.config.sequences, way->ops, way == &beside ? "beside the stream" : "on the stream", plain, traced, 100 * (traced / plain - 1), way->steps_us.size(),
-                way->traced_us.size(), median(way->issued_us), median(way->with_reading_us), static_cast<long long>(timing.host_cost_of_op), static_cast<long long>(timing.device_cost_of_op),
-                static_cast<long long>(timing.lead_of_op), static_cast<long long>(timing.lag_of_mark));
-  }
+  const device::CudaTiming timing = device::cuda_timing(way.device());
+  const double plain = median(way.steps_us), traced = median(way.traced_us);
+  std::printf("%s, %d sequences, %zu ops: plain %.1f us, traced %.1f us, %+.2f %% (medians of %zu and %zu); the host issues for %.1f us and has read all after %.1f us; a pair of marks costs the host "
+              "%lld ns and the stream %lld ns, a kernel begins %lld ns behind its mark\n",
+              asked.model.c_str(), asked.config.sequences, way.ops, plain, traced, 100 * (traced / plain - 1), way.steps_us.size(), way.traced_us.size(), median(way.issued_us),
+              median(way.with_reading_us), static_cast<long long>(timing.host_cost_of_op), static_cast<long long>(timing.device_cost_of_op), static_cast<long long>(timing.lead_of_op));
 }
 
 // By how much is an op's period shorter in a graph than on a stream whose host is far ahead? Periods are differences of runs that

@@ -80,7 +80,6 @@ class CudaDevice final : public Device {
     }
     synchronize();
     const OwnedStream scratch = make_stream(lowest_priority_, context_);
-    if (streams_.size() == 1) timer_->stand_beside();
     timer_->measure_cost(scratch.get());
     timer_->reserve(first_timed_ops);
     Device::seal();
@@ -116,7 +115,7 @@ class CudaDevice final : public Device {
 
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
-    return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead, quality.lag};
+    return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead};
   }
 
  protected:

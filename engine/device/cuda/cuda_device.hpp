@@ -35,14 +35,13 @@ base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage,
 void* cuda_scratch(Device& device, base::Bytes bytes);
 
 // What timing costs and how exact it is, in nanoseconds: a pair of marks round one op, on the host and on
-// its stream, how long a kernel begins behind its mark, which spans do not count, and by how much marks that stand beside their stream come later (0: they stand on it), all measured by seal(); and the error of the last timed step's device times on the host's
+// its stream, and how long a kernel begins behind its mark, which spans do not count, all measured by seal(); and the error of the last timed step's device times on the host's
 // clock. REQUIRES: device.kind() == Kind::cuda.
 struct CudaTiming {
   base::Nanoseconds clock_error = 0;
   base::Nanoseconds host_cost_of_op = 0;
   base::Nanoseconds device_cost_of_op = 0;
   base::Nanoseconds lead_of_op = 0;
-  base::Nanoseconds lag_of_mark = 0;
 };
 CudaTiming cuda_timing(const Device& device);
 

@@ -26,13 +26,8 @@ SpanTimer::SpanTimer(std::string context) : context_(std::move(context)) {
   trial_ = make_timed_event(context_);
 }
 
-void SpanTimer::add_to_pool() {
-  pool_.push_back(make_timed_event(context_));
-  if (beside()) passed_.push_back(make_order_event(context_));
-}
-
 void SpanTimer::reserve(std::size_t ops) {
-  while (pool_.size() < 2 * ops) add_to_pool();
+  while (pool_.size() < 2 * ops) pool_.push_back(make_timed_event(context_));
   spans_.reserve(ops);
 }
 
@@ -45,12 +40,7 @@ void SpanTimer::begin_step() {
 
 std::uint32_t SpanTimer::mark(cudaStream_t stream) {
   // A step that is longer than any before makes the marks that it lacks.
-  if (used_ == pool_.size()) add_to_pool();
-  if (beside()) {
-    SHARDBOOK_CUDA(cudaEventRecord(passed_[used_].get(), stream), context_);
-    SHARDBOOK_CUDA(cudaStreamWaitEvent(mark_stream_.get(), passed_[used_].get(), 0), context_);
-    stream = mark_stream_.get();
-  }
+  if (used_ == pool_.size()) pool_.push_back(make_timed_event(context_));
   SHARDBOOK_CUDA(cudaEventRecord(pool_[used_].get(), stream), context_);
   return used_++;
 }
@@ -98,7 +88,6 @@ Nanoseconds SpanTimer::nanoseconds_between(cudaEvent_t from, cudaEvent_t to) con
 
 std::vector<Nanoseconds> SpanTimer::read_marks() {
   // Marks are near their neighbours in time, so each is measured from a recent one.
-  if (beside()) SHARDBOOK_CUDA(cudaStreamSynchronize(mark_stream_.get()), context_);
   std::vector<Nanoseconds> at(used_ + 1);
   cudaEvent_t from = first_.event.get();
   Nanoseconds from_at = 0;
@@ -111,7 +100,6 @@ std::vector<Nanoseconds> SpanTimer::read_marks() {
       from_at = at[i];
     }
   }
-  for (std::uint32_t i = 0; i < used_; ++i) at[i] -= quality_.lag;
   return at;
 }
 
@@ -171,28 +159,6 @@ void SpanTimer::measure_cost(cudaStream_t stream) {
   quality_.host_cost = std::max<Nanoseconds>(marked_host - plain_host, 0);
   quality_.device_cost = std::max<Nanoseconds>(marked_device - plain_device, 0);
   measure_lead(stream);
-  if (beside()) measure_lag(stream);
-}
-
-// Behind the same kernel one of each kind; the one beside is put first, for it does not hold the other up.
-void SpanTimer::measure_lag(cudaStream_t stream) {
-  constexpr int ops = 64;
-  constexpr Nanoseconds each = 20'000;
-  const OwnedPinned took = make_pinned(sizeof(std::uint64_t), context_);
-  std::vector<OwnedEvent> on;
-  begin_step();
-  for (int i = 0; i < ops; ++i) {
-    launch_timed_kernel(stream, each, static_cast<std::uint64_t*>(took.get()));
-    mark(stream);
-    on.push_back(make_timed_event(context_));
-    SHARDBOOK_CUDA(cudaEventRecord(on.back().get(), stream), context_);
-  }
-  SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
-  SHARDBOOK_CUDA(cudaStreamSynchronize(mark_stream_.get()), context_);
-  std::vector<Nanoseconds> lags;
-  for (int i = ops / 4; i < ops; ++i) lags.push_back(nanoseconds_between(on[static_cast<std::size_t>(i)].get(), pool_[static_cast<std::size_t>(i)].get()));
-  std::nth_element(lags.begin(), lags.begin() + static_cast<std::ptrdiff_t>(lags.size() / 2), lags.end());
-  quality_.lag = lags[lags.size() / 2];
 }
 
 void SpanTimer::measure_lead(cudaStream_t stream) {
@@ -209,7 +175,6 @@ void SpanTimer::measure_lead(cudaStream_t stream) {
     end_op(0, stream);
   }
   SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
-  if (beside()) SHARDBOOK_CUDA(cudaStreamSynchronize(mark_stream_.get()), context_);
   SHARDBOOK_CUDA(cudaGetLastError(), context_);
   // The first ones, before which the host was not ahead, do not count.
   Nanoseconds sum = 0;

@@ -16,12 +16,6 @@
 // they belong to no op. A kernel that says itself how long it took tells how many (quality().lead), and every span that
 // begins with a mark begins so much later.
 //
-// A timed event holds its stream up: the kernel behind it is not made ready before it is recorded. On an H200 that is 1.3 to
-// 2.0 us a mark, where an event that keeps no time costs a hundredth of that (`cost_bench marks`). So where the device has one
-// stream alone, marks stand beside it: an event for order on the op's stream, for which a stream of marks waits, which
-// records the timed one. It comes a little later than it would have, always by the same (quality().lag), which is taken off.
-// Where there are more streams that is not done: a GPU has few queues, and streams that share one would wait for each other.
-//
 // Invariants: spans of a stream do not overlap; a mark recorded within a step is not reused within it.
 #pragma once
 
@@ -43,13 +37,10 @@ class SpanTimer {
     base::Nanoseconds host_cost = 0;    // of one op's pair of marks, on the host that issues it
     base::Nanoseconds device_cost = 0;  // of one op's pair of marks, on the stream
     base::Nanoseconds lead = 0;         // from a mark to the start of the kernel behind it
-    base::Nanoseconds lag = 0;          // of a mark that stands beside its stream, behind one on it; 0: they stand on it
   };
 
   explicit SpanTimer(std::string context);
 
-  // Marks stand beside the stream from now on. Set-up, before costs are measured. REQUIRES: all ops go to one stream.
-  void stand_beside() { mark_stream_ = make_stream(0, context_); }
   // Makes marks for so many ops. Set-up, or between steps.
   void reserve(std::size_t ops);
   // REQUIRES: the device is idle. Throws Failure where a call fails, like all that follows.
@@ -80,22 +71,18 @@ class SpanTimer {
   };
   static constexpr std::uint32_t no_mark = ~0u;
 
-  bool beside() const { return mark_stream_.get() != nullptr; }
-  void add_to_pool();
   std::uint32_t mark(cudaStream_t stream);
   void measure_lead(cudaStream_t stream);
-  void measure_lag(cudaStream_t stream);
   void set_anchor(Anchor& anchor);
   // Nanoseconds of GPU time after the first anchor: of all marks, and of the second anchor.
   std::vector<base::Nanoseconds> read_marks();
   base::Nanoseconds nanoseconds_between(cudaEvent_t from, cudaEvent_t to) const;
 
   std::string context_;
-  OwnedStream anchor_stream_, mark_stream_;   // the latter only where marks stand beside
+  OwnedStream anchor_stream_;
   Anchor first_, last_;
   OwnedEvent trial_;
   std::vector<OwnedEvent> pool_;
-  std::vector<OwnedEvent> passed_;        // for each of the pool, where marks stand beside: what it waits for
   std::uint32_t used_ = 0;
   std::vector<Span> spans_;
   std::vector<std::uint32_t> open_mark_;  // by stream: the mark after its last op, if nothing came since
