@@ -80,9 +80,8 @@ std::string Remedies::sums_in_backward() const {
   return text("--set data_parallel.bucket_mib=", bucket() > usual ? usual : 1);
 }
 
-// What the switch excludes, it is not advised beside; and not over several GPUs, where graphs would hold collectives.
+// What the switch excludes, it is not advised beside.
 bool Remedies::could_be_graph() const {
-  if (recorded_.number("tp", 1) * recorded_.number("fsdp", 1) * recorded_.number("dp", 1) > 1) return false;
   const auto is = [&](const char* key, const char* value) { return recorded_.switch_value(key) == value; };
   return is("host.graph", "off") && is("host.synchronize", "never") && is("fsdp.limit_all_gathers", "0") && !offloads() && recorded_.option("check-finite") != "true";
 }

@@ -43,6 +43,7 @@ std::string call_text(const FlightCall& call) {
   said += call.step >= 0 ? text(" (step ", call.step, ", ", program::name_of(call.phase)) : text(" (", program::name_of(call.phase));
   if (call.layer >= 0) said += text(", layer ", call.layer);
   if (call.micro_batch >= 0) said += text(", micro-batch ", call.micro_batch);
+  if (call.in_graph > 0) said += text(", ", call.in_graph, " of the ", call.graph_calls, " calls of a graph");
   return said + text("; ", line_text({call.file.c_str(), call.line}), ")");
 }
 

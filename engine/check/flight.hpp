@@ -44,6 +44,8 @@ struct FlightCall {
   std::uint32_t line = 0;
   CallState state = CallState::called;
   base::Nanoseconds waited = 0; // since it was called, or since the one before it ended; 0 where it has ended
+  // Called by the launch of a graph: as which of the calls of this communicator that the graph holds, and of how many. 0: by the host.
+  std::uint32_t in_graph = 0, graph_calls = 0;
 };
 
 // How many sends and receives one rank has called with another of the group.

@@ -80,6 +80,7 @@ class Calibration {
     device_costs();
     host_costs();
     tracing_costs();
+    graph_costs();
     collectives();
     overlaps();
     matmuls_beside_collectives();
@@ -248,6 +249,41 @@ class Calibration {
     };
     plan_.host.trace_ns = added(on_host, watch_->host_ns([&] { tiny_op(compute_); }, ops));
     plan_.device.trace_ns = added(on_device, watch_->period_ns([&] { benches_.pointwise(compute_, longer); }));
+  }
+
+  // What a launch of a graph costs the host, of as many ops as a small step has, on an idle device; and by how much an op's
+  // period is shorter in one: from a graph to one thrice as long, launches and what starts them are the same.
+  void graph_costs() {
+    if (!device_.captures()) return;
+    say("what a graph costs");
+    constexpr int ops = 200, launches = 10;
+    const auto captured = [&](int count) {
+      device_.begin_capture(compute_);
+      for (int op = 0; op < count; ++op) tiny_op(compute_);
+      return device_.end_capture();
+    };
+    const device::Graph once = captured(ops), thrice = captured(3 * ops);
+    std::vector<double> issued, periods;
+    const auto took_ns = [&](device::Graph graph) {
+      device_.synchronize();
+      const base::Nanoseconds begin = program::host_now();
+      for (int launch = 0; launch < launches; ++launch) {
+        device_.replay(graph);
+        if (launch == 0) issued.push_back(static_cast<double>(program::host_now() - begin));
+      }
+      device_.synchronize();
+      return static_cast<double>(program::host_now() - begin);
+    };
+    for (int i = -1; i < 11; ++i) {
+      const double longer = took_ns(thrice);   // whose launch counts for nothing
+      issued.pop_back();
+      periods.push_back((longer - took_ns(once)) / (2 * launches * ops));
+      if (i < 0) issued.clear(), periods.clear();   // the first launch of each does more
+    }
+    device_.drop_graphs();
+    plan_.host.graph_ns = watch_->over_ranks(Stopwatch::median(issued), Stopwatch::Over::median);
+    const double in_graph = watch_->over_ranks(Stopwatch::median(periods), Stopwatch::Over::median);
+    plan_.device.graph_gap_ns = std::max(0.0, watch_->period_ns([&] { tiny_op(compute_); }) - in_graph);
   }
 
   void collectives() {

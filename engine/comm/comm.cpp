@@ -32,6 +32,43 @@ void Communicator::communicate(Lane lane, const program::OpDesc& desc, Call call
   ran(call.ticket);
 }
 
+void Communicator::capture_begins() {
+  capturing_ = true;
+  captured_from_ = tickets_;
+  if (log_ != nullptr) log_->capture_begins();
+}
+
+int Communicator::capture_ends() {
+  capturing_ = false;
+  InGraph& graph = graphs_.emplace_back();
+  if (log_ != nullptr) graph.calls = log_->capture_ends();
+  graph.first = captured_;
+  graph.count = static_cast<std::size_t>(tickets_ - captured_from_);
+  captured_ += graph.count;
+  return static_cast<int>(graphs_.size()) - 1;
+}
+
+void Communicator::launches(int number, std::int64_t step) {
+  InGraph& graph = graphs_[static_cast<std::size_t>(number)];
+  if (graph.count == 0) return;
+  std::uint64_t ticket = tickets_;
+  if (graph.was_launched) {
+    // What tells of the launch before is about to tell of this one
+    if (log_ != nullptr) log_->ended_through(graph.last);
+    if (log_ != nullptr) log_->called_again(ticket, graph.calls, step);
+    tickets_ += graph.count;
+  } else {
+    ticket -= graph.count;   // they were called as they were captured
+  }
+  graph.was_launched = true;
+  graph.last = ticket + graph.count - 1;
+  launch_calls(ticket, graph.first, graph.count);
+}
+
+void Communicator::launched(int number) {
+  if (log_ != nullptr && graphs_[static_cast<std::size_t>(number)].count > 0) log_->issued(tickets_ - 1);
+}
+
 namespace {
 
 // What a collective of one rank is: nothing, or a copy.

@@ -45,6 +45,14 @@ class Communicator {
   // The first step's are real, so that what is computed with later are numbers of a real run's kind. They are wrong.
   void move_nothing() { moves_ = false; }
 
+  // Graphs (Device::begin_capture). Its calls from capture_begins() to capture_ends() go into one, which has a number from then on.
+  // launches() comes before each launch, the first one included, and launched() after it: what the graph holds has been called.
+  // REQUIRES of launches(): what the graph was launched for before has ended.
+  void capture_begins();
+  int capture_ends();
+  void launches(int graph, std::int64_t step);
+  void launched(int graph);
+
   // out = Σ (or max) over ranks of in. Same shape on all ranks; out may be in.
   void all_reduce(Lane lane, const Tensor& in, const Tensor& out, Reduction reduction = Reduction::sum);
   // full = the shards of all ranks, in group order. full has size() times as many elements; shard may be
@@ -81,6 +89,9 @@ class Communicator {
   void ran(std::uint64_t ticket) { splits_.erase(ticket); }
   // Null where nobody keeps one.
   FlightLog* log() { return log_; }
+  bool capturing() const { return capturing_; }
+  // A launch calls `count` captured calls, as tickets from `ticket` on; of all that were ever captured, those from `first` on.
+  virtual void launch_calls(std::uint64_t ticket, std::size_t first, std::size_t count) { (void)ticket, (void)first, (void)count; }
 
  private:
   void communicate(Lane lane, const program::OpDesc& desc, Call call);
@@ -91,6 +102,17 @@ class Communicator {
   program::GroupId id_;
   std::uint64_t tickets_ = 0;
   bool moves_ = true;
+  // What a graph holds of this communicator's.
+  struct InGraph {
+    FlightLog::Captured calls;
+    std::size_t first = 0, count = 0;   // of all that were captured
+    bool was_launched = false;
+    std::uint64_t last = 0;             // ticket of its last launch
+  };
+  bool capturing_ = false;
+  std::uint64_t captured_from_ = 0;     // ticket
+  std::size_t captured_ = 0;
+  std::vector<InGraph> graphs_;
   FlightLog* log_ = nullptr;
   struct Splits {
     std::vector<std::int64_t> send, receive;

@@ -41,6 +41,7 @@ void FlightLog::write(std::uint64_t ticket, const What& what) {
   set(to.small, static_cast<std::uint64_t>(what.kind) | static_cast<std::uint64_t>(what.dtype) << 8 | static_cast<std::uint64_t>(what.reduction) << 16 |
                     static_cast<std::uint64_t>(what.phase) << 24 | static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.layer)) << 32 |
                     static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.micro_batch)) << 48);
+  set(to.graph, static_cast<std::uint64_t>(what.in_graph) << 32 | what.graph_calls);
   set(to.peer, what.peer);
   set(to.line, what.line);
   set(to.bytes, what.bytes);
@@ -56,10 +57,10 @@ std::optional<FlightLog::What> FlightLog::read(std::uint64_t ticket) const {
   const Entry& from = entry(ticket);
   if (from.ticket.load(std::memory_order_acquire) != ticket) return std::nullopt;
   const auto get = [](const auto& field) { return field.load(std::memory_order_acquire); };
-  const std::uint64_t small = get(from.small);
+  const std::uint64_t small = get(from.small), graph = get(from.graph);
   What what{get(from.number), static_cast<OpKind>(small & 255), static_cast<base::DType>(small >> 8 & 255), static_cast<std::uint8_t>(small >> 16),
             static_cast<program::Phase>(small >> 24 & 255), static_cast<std::int16_t>(small >> 32 & 65535), static_cast<std::int16_t>(small >> 48), get(from.peer), get(from.bytes),
-            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at)};
+            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at), static_cast<std::uint32_t>(graph >> 32), static_cast<std::uint32_t>(graph)};
   if (from.ticket.load(std::memory_order_relaxed) != ticket) return std::nullopt;
   return what;
 }
@@ -67,30 +68,69 @@ std::optional<FlightLog::What> FlightLog::read(std::uint64_t ticket) const {
 void FlightLog::called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction) {
   const program::Recorder& recorder = lane.recorder();
   const program::OpKey& key = recorder.key();
-  const int peer = desc.collective.peer;
+  const What mine{0, desc.kind, desc.dtype, reduction, key.phase, static_cast<std::int16_t>(key.layer), static_cast<std::int16_t>(key.micro_batch), desc.collective.peer,
+                  desc.collective.bytes, recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now(), 0, 0};
+  if (capturing_) captured_.push_back(mine);
+  call(ticket, mine);
+}
+
+void FlightLog::call(std::uint64_t ticket, What mine) {
   SHARDBOOK_CHECK_EQ(ticket, calls_.load(std::memory_order_relaxed), "calls over ", axis_, " are numbered one by one");
-  What mine{0, desc.kind, desc.dtype, reduction, key.phase, static_cast<std::int16_t>(key.layer), static_cast<std::int16_t>(key.micro_batch), peer, desc.collective.bytes,
-            recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now()};
   // One thread counts, so a load and a store do.
   const auto next = [](std::atomic<std::uint64_t>& count) {
     const std::uint64_t before = count.load(std::memory_order_relaxed);
     count.store(before + 1, std::memory_order_release);
     return before;
   };
-  if (is_pair(desc.kind)) {
-    Pair& pair = pairs_[static_cast<std::size_t>(peer)];
-    mine.number = next(desc.kind == OpKind::send ? pair.sent : pair.received);
+  if (is_pair(mine.kind)) {
+    Pair& pair = pairs_[static_cast<std::size_t>(mine.peer)];
+    mine.number = next(mine.kind == OpKind::send ? pair.sent : pair.received);
   } else {
     mine.number = next(collectives_);
-    hash_ = mixed(hash_, static_cast<std::uint64_t>(desc.kind) << 32 | static_cast<std::uint64_t>(desc.dtype) << 16 | reduction);
+    hash_ = mixed(hash_, static_cast<std::uint64_t>(mine.kind) << 32 | static_cast<std::uint64_t>(mine.dtype) << 16 | mine.reduction);
     // Of an all-to-all each rank sends as much as it has.
-    if (desc.kind != OpKind::all_to_all) hash_ = mixed(hash_, static_cast<std::uint64_t>(desc.collective.bytes));
-    hash_ = mixed(hash_, static_cast<std::uint64_t>(peer));
+    if (mine.kind != OpKind::all_to_all) hash_ = mixed(hash_, static_cast<std::uint64_t>(mine.bytes));
+    hash_ = mixed(hash_, static_cast<std::uint64_t>(mine.peer));
   }
   write(ticket, mine);
   called_at_.store(mine.at, std::memory_order_relaxed);
   calls_.store(ticket + 1, std::memory_order_release);
 }
+
+void FlightLog::capture_begins() {
+  captured_.clear();
+  capturing_ = true;
+}
+
+FlightLog::Captured FlightLog::capture_ends() {
+  capturing_ = false;
+  Captured all;
+  all.calls_ = std::move(captured_);
+  const auto count = static_cast<std::uint32_t>(all.calls_.size());
+  const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
+  for (std::uint32_t at = 0; at < count; ++at) {
+    What& what = all.calls_[at];
+    what.in_graph = at + 1;
+    what.graph_calls = count;
+    // The first launch is of these entries, which did not know yet of how many
+    const std::uint64_t ticket = calls - count + at;
+    if (ticket < first_kept(calls)) continue;
+    what.number = entry(ticket).number.load(std::memory_order_relaxed);
+    write(ticket, what);
+  }
+  return all;
+}
+
+//@ comm.flight.graph: A launch calls what the graph holds: numbered and written down as if its host had called each.
+void FlightLog::called_again(std::uint64_t ticket, const Captured& captured, std::int64_t step) {
+  const base::Nanoseconds now = program::host_now();
+  for (What what : captured.calls_) {
+    what.step = step;
+    what.at = now;
+    call(ticket++, what);
+  }
+}
+//@end
 
 void FlightLog::issued(std::uint64_t ticket) { issued_.store(ticket + 1, std::memory_order_release); }
 
@@ -179,7 +219,7 @@ check::FlightPage FlightLog::page(base::Nanoseconds now, std::size_t most) const
     const bool is_over = ticket < ended || has_ended(ticket);
     const CallState state = is_over ? CallState::ended : ticket < issued ? CallState::issued : CallState::called;
     page.calls.push_back({one->number, one->kind, one->dtype, one->reduction, one->bytes, one->peer, one->phase, one->layer, one->micro_batch, one->step, one->name, one->part,
-                          one->file, one->line, state, is_over ? 0 : now - std::max(one->at, ended_at)});
+                          one->file, one->line, state, is_over ? 0 : now - std::max(one->at, ended_at), one->in_graph, one->graph_calls});
   }
   // Read last: a rank that goes on meanwhile has called more than is listed, and never less.
   page.collectives = collectives_.load(std::memory_order_acquire);
@@ -264,6 +304,7 @@ std::string Flight::account(int world_size) const {
       pages.integer(static_cast<std::int64_t>(call.number)).integer(static_cast<int>(call.kind)).integer(static_cast<int>(call.dtype)).integer(call.reduction);
       pages.integer(call.bytes).integer(call.peer).integer(static_cast<int>(call.phase)).integer(call.layer).integer(call.micro_batch).integer(call.step);
       pages.string(call.name).string(call.part).string(call.file).integer(call.line).integer(static_cast<int>(call.state)).integer(call.waited);
+      pages.integer(call.in_graph).integer(call.graph_calls);
     }
   }
   return world::Writer().integer(step).integer(last == 0 ? 0 : now - last).integer(static_cast<std::int64_t>(all.size())).bytes() + pages.bytes();
@@ -299,6 +340,8 @@ check::FlightCall read_call(world::Reader& reader, int members, bool& sound) {
   call.line = static_cast<std::uint32_t>(reader.integer());
   call.state = choice<CallState>(reader, static_cast<int>(CallState::ended) + 1, sound);
   call.waited = reader.integer();
+  call.in_graph = static_cast<std::uint32_t>(reader.integer());
+  call.graph_calls = static_cast<std::uint32_t>(reader.integer());
   return call;
 }
 
@@ -322,7 +365,7 @@ std::optional<check::FlightAccount> read_account(std::string_view bytes) {
       pair.sent = static_cast<std::uint64_t>(reader.integer());
       pair.received = static_cast<std::uint64_t>(reader.integer());
     }
-    page.calls.resize(reader.count(15 * 8));
+    page.calls.resize(reader.count(17 * 8));
     for (check::FlightCall& call : page.calls) call = read_call(reader, static_cast<int>(page.ranks.size()), sound);
     for (const check::FlightPage* other = account.pages.data(); other != &page; ++other) sound &= other->axis != page.axis || other->ranks != page.ranks;
   }

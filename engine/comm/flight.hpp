@@ -7,6 +7,10 @@
 //
 // Whoever knows says that a call has ended: on the host the call itself, on GPUs an event that a thread looks at.
 //
+// A call that is captured into a graph does not run, and no host calls it when it does: launching the graph calls all that it
+// holds, once more with each launch. They are written down again, under tickets of their own, so what hangs within a graph is
+// named as what hangs outside of one: the step, the call, its line, and who has not come.
+//
 // Invariants
 //   - One thread calls: the rank's own. It takes no lock, allocates nothing and waits for nobody: a reader that is
 //     paused in the middle of an entry cannot hold a step up.
@@ -49,6 +53,12 @@ class FlightLog {
   void called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction);
   void issued(std::uint64_t ticket);
   void step_issued(std::int64_t step);
+  // The same thread. What is called from capture_begins() to capture_ends() goes into a graph, whose first launch it is called
+  // for; it counts as issued when that is said after the launch. Each later launch calls it again, as tickets from `ticket` on.
+  class Captured;
+  void capture_begins();
+  Captured capture_ends();
+  void called_again(std::uint64_t ticket, const Captured& captured, std::int64_t step);
   // Any thread. A call, or all up to and with this one, has ended. What is no longer kept is passed over.
   void ended(std::uint64_t ticket);
   void ended_through(std::uint64_t ticket);
@@ -93,11 +103,13 @@ class FlightLog {
     const char* file = "";
     std::uint32_t line = 0;
     base::Nanoseconds at = 0;
+    std::uint32_t in_graph = 0, graph_calls = 0;   // which of how many calls of a graph, from 1 on; 0: of none
   };
   struct Entry {
     std::atomic<std::uint64_t> ticket = no_ticket;
     std::atomic<std::uint64_t> ended = 0;           // one more than the last ticket of this place that has; it only grows
     std::atomic<std::uint64_t> number, small;       // small: kind, dtype, reduction, phase, layer, micro-batch
+    std::atomic<std::uint64_t> graph;               // which call of a graph, and of how many
     std::atomic<int> peer;
     std::atomic<std::uint32_t> line;
     std::atomic<base::Bytes> bytes;
@@ -117,6 +129,8 @@ class FlightLog {
   Entry& entry(std::uint64_t ticket) { return ring_[ticket % kept]; }
   const Entry& entry(std::uint64_t ticket) const { return ring_[ticket % kept]; }
   void write(std::uint64_t ticket, const What& what);
+  // Gives it its number, and puts it into the hash, the ring and the counts.
+  void call(std::uint64_t ticket, What what);
   // Nothing where it is no longer there, or just being written over.
   std::optional<What> read(std::uint64_t ticket) const;
   static std::uint64_t first_kept(std::uint64_t calls) { return calls > kept ? calls - kept : 0; }
@@ -131,11 +145,23 @@ class FlightLog {
   // Of tickets: all below have been called, issued, have ended.
   std::atomic<std::uint64_t> calls_ = 0, issued_ = 0, ended_ = 0;
   std::atomic<std::uint64_t> collectives_ = 0;
-  std::uint64_t hash_ = 0;                             // the calling thread's own
+  std::uint64_t hash_ = 0;                             // the calling thread's own, as are:
+  std::vector<What> captured_;
+  bool capturing_ = false;
   std::vector<Pair> pairs_;                            // by index in the group
   std::atomic<base::Nanoseconds> called_at_ = 0, ended_at_ = 0;
   std::vector<Entry> ring_;
   std::vector<Claimed> claims_;
+};
+
+// What one communicator calls whenever a graph is launched.
+class FlightLog::Captured {
+ public:
+  std::size_t size() const { return calls_.size(); }
+
+ private:
+  friend class FlightLog;
+  std::vector<What> calls_;
 };
 
 // All of one rank. Logs stay until it goes.

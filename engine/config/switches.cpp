@@ -257,7 +257,7 @@ std::vector<Switch> make_table() {
                      {pytorch, "00cbb1f84c40c6785c055b00d7faa81dee6a2c43", "aten/src/ATen/cuda/CUDAGraph.cpp", 95, 135, "capture_begin: in the capture mode that is asked for"}},
        .megatron = "--cuda-graph-impl full_iteration (forward and backward; --cuda-graph-impl local: layer by layer); --enable-cuda-graph, before", .pytorch = "torch.cuda.graph(g), g.replay(); torch.cuda.make_graphed_callables", .note = "07_speed#graph",
        .moves = {"--model grammar-tutor", "on", 15},
-       .still = {"--model gpt-1.3b --sequences 16", "on", 0.5}});
+       .still = {"--model gpt-1.3b --sequences 16", "on", 1}});
 
   row({.key = "host.synchronize", .values = {"never", "layer"}, .default_value = "never",
        .sentence = "A planted mistake: the host waits for the GPU after each layer, as a forgotten .item() or print makes it do.",

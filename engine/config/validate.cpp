@@ -1,7 +1,6 @@
 // Is it possible? Each question below fills what is open and refuses, with one sentence, what was
 // asked for and cannot be.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 
@@ -297,9 +296,6 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = settle_checkpoints(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();
-  if (config.device == DeviceKind::cuda && config.ranks > 1 && switch_value(config, "host.graph") == "on" && std::getenv("SHARDBOOK_GRAPH_COLLECTIVES") == nullptr) {
-    return Error{"--set host.graph=on needs one GPU as yet: tried on two ranks, whose graphs hold collectives, a run did not come to its end; leave it out, or look for why with SHARDBOOK_GRAPH_COLLECTIVES=1 in the environment"};
-  }
   if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
     config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");
   }

@@ -167,7 +167,8 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   if (!device) throw base::Failure(device.error());
   Equipment made{std::move(device).value(), nullptr};
   if (options.with_device) options.with_device(*made.device);
-  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = train::choices_of(config).machine.max_ctas, .mark_ends = config.comm_timeout > 0});
+  const train::Choices choices = train::choices_of(config);
+  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = choices.machine.max_ctas, .mark_ends = config.comm_timeout > 0, .in_graphs = choices.graph});
   mine.device = device::cuda_device_name(gpu);
   return made;
 }

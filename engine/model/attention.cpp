@@ -15,12 +15,6 @@ kernels::GroupedHeads heads_of(const AttentionConfig& config, const Context& ctx
   return {ctx.batch.sequences, config.heads, config.key_value_heads, ctx.batch.positions, config.head_dim};
 }
 
-// What backward of a fused kernel needs: the projection's rows, and a number a query and head.
-Kept keep_rows(Context& ctx, const kernels::GroupedHeads& heads, const std::string& name) {
-  return {{allocate_activation(ctx, {heads.tokens(), heads.width()}, name + ".qkv"),
-           allocate_statistic(ctx, {heads.tokens() * heads.heads}, name + ".logsumexp")}};
-}
-
 }  // namespace
 
 void WholeValues::forward(Context& ctx, const Tensor& p_BHSS, const Tensor& v_BHSK, const Tensor&, const Tensor& out_BHSK) {
@@ -156,11 +150,14 @@ void RecomputedAttention::backward(Context& ctx, const Tensor& dout_NI, const Te
 }
 //@end
 
-FlashAttention::FlashAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
+FusedAttention::FusedAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
 
-Kept FlashAttention::keep(Context& ctx, const std::string& name) { return keep_rows(ctx, heads_of(config_, ctx), name); }
+Kept FusedAttention::keep(Context& ctx, const std::string& name) {
+  const kernels::GroupedHeads heads = heads_of(config_, ctx);
+  return {{allocate_activation(ctx, {heads.tokens(), heads.width()}, name + ".qkv"), allocate_statistic(ctx, {heads.tokens() * heads.heads}, name + ".logsumexp")}};
+}
 
-void FlashAttention::allocate_workspace(Context& ctx) {
+void FusedAttention::allocate_workspace(Context& ctx) {
   delta_BHS_ = allocate_statistic(ctx, {ctx.batch.tokens() * config_.heads}, "workspace.delta");
 }
 
@@ -177,12 +174,8 @@ void FlashAttention::backward(Context& ctx, const Tensor& dout_NI, const Tensor&
                                     dqkv_NE, mask_(ctx));
 }
 
-CudnnAttention::CudnnAttention(const AttentionConfig& config) : config_(config), scale_(scale_of(config)) {}
-
-Kept CudnnAttention::keep(Context& ctx, const std::string& name) { return keep_rows(ctx, heads_of(config_, ctx), name); }
-
 void CudnnAttention::allocate_workspace(Context& ctx) {
-  delta_BHS_ = allocate_statistic(ctx, {ctx.batch.tokens() * config_.heads}, "workspace.delta");
+  FusedAttention::allocate_workspace(ctx);
   workspace_ = kernels::set_up_cudnn_attention(ctx.device, heads_of(config_, ctx), "workspace.cudnn");
 }
 

@@ -98,41 +98,43 @@ class RecomputedAttention final : public CausalAttention {
   Tensor shared_probability_BHSS_;
 };
 
-class FlashAttention final : public Attention {
+// One op each way, whichever kernels run it: what is kept is the rows as they came, and a number a query and head.
+class FusedAttention : public Attention {
  public:
-  explicit FlashAttention(const AttentionConfig& config);
-  // Which probabilities are dropped, drawn at each call; none, unless it is said.
-  void drop_by(std::function<kernels::DropoutMask(const Context&)> mask) { mask_ = std::move(mask); }
+  explicit FusedAttention(const AttentionConfig& config);
   Kept keep(Context& ctx, const std::string& name) override;  // qkv_NE, logsumexp_BHS
   void allocate_workspace(Context& ctx) override;
-  void share_workspace(const Attention& other) override;
   Tensor qkv_NE(const Kept& kept, const Tensor&) const override { return kept.tensors[0]; }
-  void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
-  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
 
- private:
+ protected:
   AttentionConfig config_;
   float scale_;
-  std::function<kernels::DropoutMask(const Context&)> mask_ = [](const Context&) { return kernels::no_dropout; };
   Tensor delta_BHS_;  // scratch of backward, shared by all layers
 };
 
-class CudnnAttention final : public Attention {
+class FlashAttention final : public FusedAttention {
  public:
-  explicit CudnnAttention(const AttentionConfig& config);
-  Kept keep(Context& ctx, const std::string& name) override;  // qkv_NE, logsumexp_BHS
-  void allocate_workspace(Context& ctx) override;
+  using FusedAttention::FusedAttention;
+  // Which probabilities are dropped, drawn at each call; none, unless it is said.
+  void drop_by(std::function<kernels::DropoutMask(const Context&)> mask) { mask_ = std::move(mask); }
   void share_workspace(const Attention& other) override;
-  Tensor qkv_NE(const Kept& kept, const Tensor&) const override { return kept.tensors[0]; }
   void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
   void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
 
  private:
-  AttentionConfig config_;
-  float scale_;
-  // Shared by all layers
-  Tensor delta_BHS_;
-  Tensor workspace_;
+  std::function<kernels::DropoutMask(const Context&)> mask_ = [](const Context&) { return kernels::no_dropout; };
+};
+
+class CudnnAttention final : public FusedAttention {
+ public:
+  using FusedAttention::FusedAttention;
+  void allocate_workspace(Context& ctx) override;
+  void share_workspace(const Attention& other) override;
+  void forward(Context& ctx, const Tensor& qkv_NE, const Tensor& out_NI, Kept& kept) override;
+  void backward(Context& ctx, const Tensor& dout_NI, const Tensor& out_NI, const Tensor& dqkv_NE, Kept& kept) override;
+
+ private:
+  Tensor workspace_;  // shared by all layers
 };
 
 }  // namespace shardbook::model

@@ -149,6 +149,8 @@ class Trainer {
   std::optional<std::uint32_t> program_;   // of the first step
   How how_ = How::one_by_one;
   std::array<device::Graph, 2> graphs_;    // by step mod 2
+  std::vector<comm::Communicator*> in_graphs_;   // whose calls they hold
+  std::array<int, 2> calls_{};             // their number of each
   program::StepTimes graph_times_;         // of a step that was replayed: no more than its number and its program
   std::array<void*, 2> read_{};            // pinned copies of scalars_, by step mod 2
   std::array<device::Event, 2> done_;

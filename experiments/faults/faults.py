@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A fault between two ranks: after how many seconds is it named, and as what? Ours beside PyTorch's.
 
-    python3 experiments/faults/faults.py [--timeout 4] [--budget 230] [--device cuda|cuda-shared|host] [--only ours|torch] [--faults killed,stopped,...] [--out measured.json]
+    python3 experiments/faults/faults.py [--timeout 4] [--budget 230] [--device cuda|cuda-shared|host] [--only ours|train|torch] [--set host.graph=on] [--faults killed,stopped,...] [--out measured.json]
 
 cuda-shared is two ranks on one GPU, as share_gpu.py says. Both sides step through an all-gather, a reduce-scatter and an all-reduce over two ranks, twenty times; then rank 1 goes
 wrong. Ours is tests/gpu/faulty_ranks.cpp (cmake --build ... --target test_gpu_nccl), PyTorch's is torch_ranks.py under torchrun,
@@ -152,7 +152,7 @@ def trained(args, name):
     try:
         out = os.path.join(folder, "run")
         words = [shardbook, "train", "--device", "host" if args.device == "host" else "cuda", "--tp", "1", "--fsdp", "2", "--launch", "processes", "--steps", "100000", "--trace-steps", "1:3",
-                 "--comm-timeout", str(args.timeout), "--progress", "1", "--out", out]
+                 "--comm-timeout", str(args.timeout), "--progress", "1", "--out", out, *(["--set", args.set] if args.set else [])]
         env = dict(os.environ, SHARDBOOK_ROOT=ROOT)
         if args.device == "cuda-shared":
             words = [sys.executable, os.path.join(HERE, "share_gpu.py"), "--", *words]
@@ -204,8 +204,9 @@ def main():
     parser.add_argument("--timeout", type=float, default=4)
     parser.add_argument("--budget", type=float, default=230, help="seconds in all")
     parser.add_argument("--device", default="cuda", choices=("cuda", "cuda-shared", "host"))
-    parser.add_argument("--only", choices=("ours", "torch"))
+    parser.add_argument("--only", choices=("ours", "train", "torch"))
     parser.add_argument("--faults", default=",".join(FAULTS))
+    parser.add_argument("--set", help="a switch of the runs of training: host.graph=on for steps that are one launch each")
     parser.add_argument("--program", help="test_gpu_nccl; else the one below build/")
     parser.add_argument("--out", help="keeps all that was said there")
     args = parser.parse_args()
@@ -213,7 +214,7 @@ def main():
     seconds = lambda value: "-" if value is None else f"{value:.1f} s"
     sides = {"ours": ours, "train": trained, "torch": torch}
     for side, measure in sides.items():
-        if args.only is not None and (side == "torch") != (args.only == "torch"):
+        if args.only is not None and side not in {"ours": ("ours", "train"), "train": ("train",), "torch": ("torch",)}[args.only]:
             continue
         for name in args.faults.split(","):
             if side == "train" and name not in ("killed", "stopped"):

@@ -77,17 +77,16 @@ TEST(Remedies, AdviseAGraphWhereASwitchOfTheRunDoesNotExcludeIt) {
   EXPECT_EQ(advised, 2);
 }
 
-TEST(Remedies, DoNotAdviseAGraphOverSeveralGpusWhereItIsRefused) {
+TEST(Remedies, AdviseAGraphOverSeveralGpusToo) {
   for (const char* cut : {"tp", "fsdp", "dp"}) {
     const PlantedRun run = run_of({{cut, "2"}});
     const std::string remedy = Remedies(run.recorded).fewer_calls();
-    EXPECT_EQ(remedy.find("host.graph"), std::string::npos) << remedy;
+    EXPECT_NE(remedy.find("--set host.graph=on ("), std::string::npos) << remedy;
     config::RunConfig config;
     for (const auto& [option, value] : {std::pair{"device", "cuda"}, {cut, "2"}}) ASSERT_TRUE(config::ask(config, option, {value}));
     ASSERT_TRUE(config::set_switch(config, "host.graph=on"));
-    const base::Result<config::RunConfig> refused = config::validate(config, 2);
-    ASSERT_FALSE(refused.ok()) << cut;
-    EXPECT_NE(refused.error().find("host.graph=on needs one GPU as yet"), std::string::npos) << refused.error();
+    const base::Result<config::RunConfig> valid = config::validate(config, 2);
+    EXPECT_TRUE(valid.ok()) << valid.error();
   }
 }
 

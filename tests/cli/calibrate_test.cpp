@@ -58,6 +58,8 @@ TEST(Calibrate, EveryMicroBenchmarkGetsATimeAndAProfileComesOfThem) {
   const base::Result<simulate::Profile> profile = simulate::fit(measured[0]);
   ASSERT_TRUE(profile.ok()) << profile.error();
   EXPECT_GT(profile.value().host.kernel_ns, 0);
+  EXPECT_GT(profile.value().host.graph_ns, 0);
+  EXPECT_NE(profile.value().host.graph_ns, simulate::HostCosts().graph_ns) << "what is assumed, not what was measured";
   EXPECT_TRUE(profile.value().kernels.contains("copy"));
   EXPECT_EQ(simulate::profile_from_json(simulate::to_json(profile.value()), "this test").value(), profile.value());
 }

@@ -285,27 +285,41 @@ TEST(FlightLog, TakesNoMemoryInAStep) {
   EXPECT_GT(program::allocation_count(), before) << "nothing is counted, and this test shows nothing";
 }
 
-// What watching costs the thread that issues: beside it stands what the clock alone costs, which is read once a call.
-TEST(FlightLog, CostOfACallIsPrinted) {
-  Logged one;
-  const auto each_ns = [](std::uint64_t times, auto act) {
-    double best = 1e9;
-    for (int round = 0; round < 5; ++round) {
-      const base::Nanoseconds begin = program::host_now();
-      for (std::uint64_t i = 0; i < times; ++i) act(i);
-      best = std::min(best, static_cast<double>(program::host_now() - begin) / static_cast<double>(times));
-    }
-    return best;
-  };
-  std::uint64_t ticket = 0;
-  std::int64_t step = 0;
-  base::Nanoseconds sum = 0;
-  const double call = each_ns(20000, [&](std::uint64_t) { one.call(ticket), one.log.issued(ticket), ++ticket; });
-  const double steps = each_ns(20000, [&](std::uint64_t) { one.flight.step_issued(step++); });
-  const double clock = each_ns(20000, [&](std::uint64_t) { sum += program::host_now(); });
-  std::printf("%.0f ns a call, of which the clock %.0f ns; %.1f ns a step and communicator\n", call, clock, steps);
-  EXPECT_GT(sum, 0);
-  EXPECT_LT(call, 20000.0) << "a fiftieth of a millisecond: more than the call itself takes";
+// What a graph holds is called with each launch, and its hash is that of a rank whose host calls it.
+TEST(FlightLog, OfAGraphCallsWhatItHoldsWithEachLaunch) {
+  Logged graph, host;
+  graph.log.capture_begins();
+  for (std::uint64_t ticket = 0; ticket < 3; ++ticket) graph.call(ticket, 64 + static_cast<base::Bytes>(ticket));
+  EXPECT_EQ(graph.log.under_way().last, 0u) << "nothing of it runs before the launch";
+  const comm::FlightLog::Captured held = graph.log.capture_ends();
+  EXPECT_EQ(held.size(), 3u);
+  graph.log.issued(2), graph.log.ended_through(2);
+  graph.log.called_again(3, held, 8);
+  EXPECT_EQ(graph.log.under_way().last, 3u);
+  graph.log.issued(5), graph.log.ended_through(3);
+  for (std::uint64_t ticket = 0; ticket < 6; ++ticket) host.call(ticket, 64 + static_cast<base::Bytes>(ticket % 3)), host.log.issued(ticket);
+  EXPECT_EQ(graph.log.claim_now().value, host.log.claim_now().value);
+
+  const check::FlightPage page = graph.log.page(program::host_now(), 16);
+  ASSERT_EQ(page.calls.size(), 6u);
+  EXPECT_EQ(page.collectives, 6u);
+  for (std::size_t at = 0; at < 6; ++at) {
+    EXPECT_EQ(page.calls[at].number, at);
+    EXPECT_EQ(page.calls[at].bytes, 64 + static_cast<base::Bytes>(at % 3));
+    EXPECT_EQ(page.calls[at].step, at < 3 ? -1 : 8) << "as which step the graph was launched";
+    EXPECT_EQ(page.calls[at].in_graph, at % 3 + 1);
+    EXPECT_EQ(page.calls[at].graph_calls, 3u);
+    EXPECT_EQ(page.calls[at].state, at < 4 ? check::CallState::ended : check::CallState::issued);
+  }
+  // Another rank that has launched the step before alone is who has not come.
+  host.log.ended_through(5);
+  check::FlightAccount waits{0, "rank 0", "", 8, 0, {page}}, behind{1, "rank 1", "", 7, 0, {page}};
+  behind.pages[0].calls.resize(3);
+  behind.pages[0].collectives = 3;
+  const check::Verdict verdict = check::verdict_of({waits, behind});
+  EXPECT_EQ(verdict.ranks, std::vector<base::Rank>{1});
+  EXPECT_NE(verdict.sentence.find("step 8"), std::string::npos) << verdict.sentence;
+  EXPECT_NE(verdict.sentence.find("2 of the 3 calls of a graph"), std::string::npos) << verdict.sentence;
 }
 
 TEST(FlightLog, TellsTwoCommunicatorsOfOneGroupApart) {

@@ -6,10 +6,8 @@
 
 #include "engine/checkpoint/folder.hpp"
 #include "engine/checkpoint/saver.hpp"
-#include "engine/comm/nccl/nccl.hpp"
 #include "engine/config/switches.hpp"
-#include "engine/device/cuda/cuda_device.hpp"
-#include "tests/gpu/gpu_ranks.hpp"
+#include "tests/gpu/training_rank.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -19,12 +17,8 @@ using Numbers = std::vector<std::pair<double, double>>;   // loss and gradient n
 
 // Steps from `config.resume`, or from first values, to the last; saves what `save_after` steps leave, if that is one of them.
 Numbers numbers_of(world::World& world, const config::RunConfig& config, const TestTokens& tokens, std::int64_t save_after) {
-  auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
-  if (!device) throw base::Failure(device.error());
-  const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
-  const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-  device.value()->set_watch([&world] { world.throw_if_failed(); });
-  train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), world.rank(), &tokens);
+  gpu_test::TrainingRank rank(world);
+  train::Trainer trainer(config, *rank.device, *rank.backend, mesh_of(config), world.rank(), &tokens);
   checkpoint::Saver saver({config.checkpoint, "test", world.rank(), config.ranks, 0});
   std::int64_t step = 0;
   if (!config.resume.empty()) {
@@ -59,9 +53,7 @@ TEST_P(CheckpointsOnGpus, AreGoneOnFromToTheBit) {
   if (*set != 0) {
     ASSERT_TRUE(config::set_switch(config, set));
   }
-  if (device::cuda_device_count() < config.ranks) {
-    GTEST_SKIP() << "needs " << config.ranks << " GPUs, and there are " << device::cuda_device_count();
-  }
+  if (!gpu_test::has_gpus_for(config.ranks)) GTEST_SKIP() << gpu_test::lacks_gpus(config.ranks);
   config.hidden_dropout = 0.1;
   config.steps = 8;
   const TestTokens tokens(config.model.vocab, config.model.sequence);

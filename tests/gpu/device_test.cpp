@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/device/cuda/delay_kernel.hpp"
 #include "tests/gpu/gpu_test.hpp"
 
 namespace shardbook::gpu_test {
@@ -228,6 +229,28 @@ TEST_F(CudaDevice, SpansLieInTheStepInOrderAndAreAsLongAsTheWork) {
   std::printf("clock error %lld ns; a pair of marks costs the host %lld ns and its stream %lld ns; a kernel begins %lld ns behind its mark\n",
               static_cast<long long>(timing.clock_error), static_cast<long long>(timing.host_cost_of_op),
               static_cast<long long>(timing.device_cost_of_op), static_cast<long long>(timing.lead_of_op));
+}
+
+// Kernels that tell by the GPU's own clock how long they took.
+TEST_F(CudaDevice, SpansAreAsLongAsTheirKernelsSay) {
+  struct Timed {
+    std::uint64_t* took;
+  };
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  constexpr std::size_t ops = 96;
+  auto* const took = static_cast<std::uint64_t*>(device->pinned(ops * sizeof(std::uint64_t)));
+  device->seal();
+  device->begin_step(0, true);
+  for (std::size_t op = 0; op < ops; ++op) {
+    device->launch(stream, program::OpDesc("timed", program::OpKind::pointwise, base::DType::f32), Timed{took + op}, +[](const Timed&) {},
+                   +[](const Timed& args, const device::CudaQueue& queue) { device::cuda::launch_timed_kernel(static_cast<cudaStream_t>(queue.stream), 30'000, args.took); });
+  }
+  const program::StepTimes& times = device->end_step();
+  std::vector<base::Nanoseconds> off;
+  for (std::size_t op = ops / 4; op < ops; ++op) off.push_back(std::abs(times.ran[op].end - times.ran[op].start - static_cast<base::Nanoseconds>(took[op])));
+  std::sort(off.begin(), off.end());
+  EXPECT_LE(off[off.size() / 2], 2'000) << "what spans are off by, ns: " << off[off.size() * 9 / 10] << " at most of nine in ten";
 }
 
 TEST_F(CudaDevice, AnOpLaunchedLateStartsAtItsLaunch) {

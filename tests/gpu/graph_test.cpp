@@ -1,11 +1,8 @@
-// Steps that a GPU is given by one launch are the steps that it is given op by op, to the bit.
+// Steps that a GPU is given by one launch are the steps that it is given op by op, to the bit; over several GPUs, too, whose
+// launches hold collectives (SHARDBOOK_TEST_ONE_GPU=1: ranks that share one).
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "engine/comm/nccl/nccl.hpp"
-#include "engine/device/cuda/cuda_device.hpp"
-#include "tests/gpu/gpu_ranks.hpp"
+#include "tests/gpu/training_rank.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -18,13 +15,9 @@ std::vector<double> trained(world::World& world, config::RunConfig config, bool 
   config.steps = 20;
   config.switches["host.graph"] = graph ? "on" : "off";
   const TestTokens tokens(config.model.vocab, config.model.sequence);
-  auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
-  if (!device) throw base::Failure(device.error());
-  device::Stream& stream = device.value()->create_stream("test");
-  const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
-  const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-  device.value()->set_watch([&world] { world.throw_if_failed(); });
-  train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), world.rank(), &tokens);
+  gpu_test::TrainingRank rank(world, base::DType::bf16, {.in_graphs = true});
+  device::Stream& stream = rank.device->create_stream("test");
+  train::Trainer trainer(config, *rank.device, *rank.backend, mesh_of(config), world.rank(), &tokens);
   std::vector<double> all;
   const auto await = [&](int step) {
     const train::StepResult result = trainer.await(step);
@@ -45,14 +38,14 @@ std::vector<double> trained(world::World& world, config::RunConfig config, bool 
     if (step > 0 && awaited < step) await(awaited++);
   }
   while (awaited < config.steps) await(awaited++);
-  EXPECT_EQ(device.value()->recorder().programs().size(), 1u);
-  EXPECT_GE(trainer.graph().nodes, graph ? device.value()->recorder().programs()[0]->ops.size() : 0);
-  device.value()->synchronize();
+  EXPECT_EQ(rank.device->recorder().programs().size(), 1u);
+  EXPECT_GE(trainer.graph().nodes, graph ? rank.device->recorder().programs()[0]->ops.size() : 0);
+  rank.device->synchronize();
   for (const optimizer::ShardState& shard : trainer.shards()) {
     for (const tensor::Tensor* state : {&shard.master, &shard.first_moment, &shard.second_moment, &shard.parameter}) {
       std::vector<std::uint16_t> halves(static_cast<std::size_t>(state->storage_bytes() / 2));
-      device.value()->download(stream, "read", tensor::memory_of(*state), halves.data());
-      device.value()->synchronize();
+      rank.device->download(stream, "read", tensor::memory_of(*state), halves.data());
+      rank.device->synchronize();
       all.insert(all.end(), halves.begin(), halves.end());
     }
   }
@@ -72,8 +65,7 @@ class StepsAsAGraph : public testing::TestWithParam<Form> {};
 TEST_P(StepsAsAGraph, OfGpusKeepEveryBit) {
   const Form form = GetParam();
   const int gpus = form.tp * form.fsdp;
-  if (device::cuda_device_count() < gpus) GTEST_SKIP() << "needs " << gpus << " GPUs, and there are " << device::cuda_device_count();
-  if (gpus > 1 && std::getenv("SHARDBOOK_GRAPH_COLLECTIVES") == nullptr) GTEST_SKIP() << "graphs that hold collectives are refused as yet; SHARDBOOK_GRAPH_COLLECTIVES=1 tries them";
+  if (!gpu_test::has_gpus_for(gpus)) GTEST_SKIP() << gpu_test::lacks_gpus(gpus);
   const base::Status ran = gpu_test::on_gpus(gpus, [&](world::World& world) {
     config::RunConfig config = small_config(form.tp, form.fsdp);
     config.model.width = 128;
@@ -96,6 +88,7 @@ INSTANTIATE_TEST_SUITE_P(OfOne, StepsAsAGraph,
 INSTANTIATE_TEST_SUITE_P(OfTwo, StepsAsAGraph,
                          testing::Values(Form{2, 1, 1, 0, false, "", ""}, Form{1, 2, 2, 0.1, true, "", ""}, Form{2, 1, 1, 0.1, false, "tensor_parallel.sequence", "cut"},
                                          Form{1, 2, 1, 0, false, "fsdp.prefetch", "0"}));
+INSTANTIATE_TEST_SUITE_P(OfFour, StepsAsAGraph, testing::Values(Form{2, 2, 1, 0.1, true, "", ""}));
 
 }  // namespace
 }  // namespace shardbook::tests

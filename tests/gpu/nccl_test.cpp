@@ -10,9 +10,9 @@
 #include "engine/comm/nccl/ends.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
+#include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
-#include "tests/gpu/gpu_ranks.hpp"
-#include "tests/gpu/one_gpu.hpp"
+#include "tests/gpu/training_rank.hpp"
 
 namespace shardbook::comm {
 namespace {
@@ -24,16 +24,9 @@ using device::Stream;
 // One rank of a test: its device, backend and a communicator over all.
 struct RankSetup {
   explicit RankSetup(world::World& world, NcclOptions options = {})
-      : device(make(world)), compute(&device->create_stream("compute")), other(&device->create_stream("other", device::Priority::high)),
+      : device(gpu_test::device_of(world)), compute(&device->create_stream("compute")), other(&device->create_stream("other", device::Priority::high)),
         ready(device->create_event("ready")), backend(make_nccl_backend(world, *device, options)) {
     device->set_watch([this] { backend->check(); });
-  }
-  static std::unique_ptr<device::Device> make(world::World& world) {
-    const bool shares = gpu_test::one_gpu_for_all();
-    if (shares) gpu_test::share_one_gpu(world.rank());
-    auto made = device::make_cuda_device(shares ? 0 : world.rank(), {DType::bf16, DType::f32}, world.rank());
-    if (!made) throw base::Failure(made.error());
-    return std::move(made).value();
   }
   Tensor tensor(std::int64_t elements, DType dtype = DType::f32) {
     return tensor::allocate(*device, {elements}, dtype, program::MemoryKind::activation, "test");
@@ -70,18 +63,11 @@ std::vector<float> values(int rank, std::int64_t elements) {
   return all;
 }
 
-bool has_gpus_for(int ranks) {
-  const int gpus = device::cuda_device_count();
-  return gpus >= ranks || (gpus == 1 && gpu_test::one_gpu_for_all());
-}
-
 class Nccl : public ::testing::TestWithParam<bool> {
  protected:
   // Runs `main` on as many ranks, and passes its first cause on.
   void on_gpus(int ranks, const world::RankMain& main) {
-    if (!has_gpus_for(ranks)) {
-      GTEST_SKIP() << "needs " << ranks << " GPUs, and there are " << device::cuda_device_count();
-    }
+    if (!gpu_test::has_gpus_for(ranks)) GTEST_SKIP() << gpu_test::lacks_gpus(ranks);
     const base::Status ran = gpu_test::on_gpus(ranks, main);
     EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
   }
@@ -189,7 +175,7 @@ TEST_P(Nccl, WhatComesAfterACollectiveOnItsStreamSeesItsResult) {
 }
 
 TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
-  if (!has_gpus_for(2)) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
   const base::Nanoseconds begin = world::now();
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     RankSetup rank(world, options());
@@ -208,38 +194,6 @@ TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
 
 INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Bool(),
                          [](const auto& info) { return info.param ? "Blocking" : "NonBlocking"; });
-
-// What a call costs the thread that issues it: many small all-reduces, no waiting between; with and without the events
-// that tell when a call has ended, in turns.
-TEST_P(Nccl, HostCostOfACallIsPrinted) {
-  on_gpus(2, [&](world::World& world) {
-    const int calls = gpu_test::one_gpu_for_all() ? 30 : 200, rounds = 3;
-    for (const bool marks : {false, true}) {
-      NcclOptions asked = options();
-      asked.mark_ends = marks;
-      RankSetup rank(world, asked);
-      const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
-      const Tensor a = rank.tensor(1024);
-      rank.device->seal();
-      base::Nanoseconds least_issue = INT64_MAX, least_all = INT64_MAX;
-      for (int round = 0; round < rounds; ++round) {
-        world.barrier();
-        const base::Nanoseconds begin = world::now();
-        for (int i = 0; i < calls; ++i) all->all_reduce(*rank.compute, a, a);
-        const base::Nanoseconds issued = world::now();
-        rank.device->synchronize();
-        least_issue = std::min(least_issue, issued - begin);
-        least_all = std::min(least_all, world::now() - begin);
-      }
-      EXPECT_GT(least_issue, 0);
-      if (world.rank() == 0) {
-        std::printf("%s calls, %s marks: %.2f us a call to issue, %.1f us until done\n", asked.blocking_calls ? "blocking" : "non-blocking", marks ? "with" : "without",
-                    1e-3 * static_cast<double>(least_issue) / calls, 1e-3 * static_cast<double>(least_all) / calls);
-        std::fflush(stdout);
-      }
-    }
-  });
-}
 
 // What is called is in the log, and is marked as ended soon after it has; what has not run is not.
 TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {
@@ -278,7 +232,6 @@ TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {
   });
 }
 
-// An event behind each of many small ops of one stream: what it costs the host, and the stream. One GPU shows it.
 TEST(Marks, CostIsPrinted) {
   if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
@@ -315,8 +268,8 @@ TEST(Marks, CostIsPrinted) {
   }
 }
 
-// Behind what is captured into a graph nothing is waited for; behind what runs the event tells. Without NCCL, so one GPU does.
-TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
+// A captured call waits from the launch on until the graph has come to its event, with each launch anew. Without NCCL, so one GPU does.
+TEST(Marks, BehindCapturedCallsTellOfEachLaunch) {
   if (device::cuda_device_count() < 1) GTEST_SKIP() << "needs a GPU";
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
   auto made = device::make_cuda_device(0, {DType::bf16, DType::f32}, 0);
@@ -325,10 +278,12 @@ TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
   const device::cuda::OwnedStream stream = device::cuda::make_stream(0, "test");
   Flight flight;
   FlightLog& log = flight.add({"tp", {0, 1}, 0, 0});
-  Ends ends{log, {}};
-  for (std::size_t i = 0; i < FlightLog::kept; ++i) ends.events.push_back(device::cuda::make_order_event("test"));
-  const auto call = [&](std::uint64_t ticket) {
+  Ends ends(log, "test");
+  const auto describe = [&](std::uint64_t ticket) {
     log.called(ticket, lane, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, 64, -1}), 0);
+  };
+  const auto call = [&](std::uint64_t ticket) {
+    describe(ticket);
     ends.mark(ticket, stream.get(), "test");
     log.issued(ticket);
   };
@@ -339,13 +294,35 @@ TEST(Marks, BehindACapturedCallAreNotWaitedFor) {
   EXPECT_EQ(log.waits_since(), 0);
 
   cudaGraph_t graph = nullptr;
+  log.capture_begins();
   ASSERT_EQ(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal), cudaSuccess);
-  call(1);
-  EXPECT_EQ(log.waits_since(), 0);
+  for (std::uint64_t ticket : {1, 2}) {
+    describe(ticket);
+    if (ticket == 2) device::cuda::launch_delay_kernel(stream.get(), 300'000'000);
+    ends.mark_captured(stream.get(), "test");
+  }
   std::thread([&] { ends.look(); }).join();
   ASSERT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << "who looked has spoiled the capture";
+  const FlightLog::Captured captured = log.capture_ends();
+  cudaGraphExec_t exec = nullptr;
+  ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
+  for (std::uint64_t first : {1, 3}) {
+    if (first > 1) log.called_again(first, captured, 7);
+    ends.launches(first, 0, 2);
+    ends.look();
+    EXPECT_EQ(log.under_way().last, first) << "nothing of it was issued, and something is looked at";
+    ASSERT_EQ(cudaGraphLaunch(exec, stream.get()), cudaSuccess);
+    log.issued(first + 1);
+    for (int tries = 0; tries < 100 && log.under_way().first == first; ++tries, std::this_thread::sleep_for(std::chrono::milliseconds(1))) ends.look();
+    EXPECT_EQ(log.under_way().first, first + 1) << "the first call has ended, and the second is under way";
+    EXPECT_GT(log.waits_since(), 0);
+    ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
+    ends.look();
+    EXPECT_EQ(log.waits_since(), 0);
+  }
+  cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
-  call(2);
+  call(5);
   ASSERT_EQ(cudaStreamSynchronize(stream.get()), cudaSuccess);
   ends.look();
   EXPECT_EQ(log.waits_since(), 0);

@@ -5,11 +5,10 @@
 #include <cmath>
 
 #include "engine/comm/meta/meta.hpp"
-#include "engine/comm/nccl/nccl.hpp"
 #include "engine/config/switches.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/meta/meta_device.hpp"
-#include "tests/gpu/gpu_ranks.hpp"
+#include "tests/gpu/training_rank.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -45,27 +44,21 @@ TEST_P(OnGpus, AStepIssuesTheProgramOfMetaAndFollowsTheLossesOfTheHost) {
   const auto [tp, fsdp, cut, dropout] = GetParam();
   config::RunConfig config = cut ? with_tokens_cut(small_config(tp, fsdp)) : small_config(tp, fsdp);
   config.hidden_dropout = config.attention_dropout = dropout;
-  if (device::cuda_device_count() < config.ranks) {
-    GTEST_SKIP() << "needs " << config.ranks << " GPUs, and there are " << device::cuda_device_count();
-  }
+  if (!gpu_test::has_gpus_for(config.ranks)) GTEST_SKIP() << gpu_test::lacks_gpus(config.ranks);
   config.precision = config::Precision::fp32;
   config.steps = 6;
   const TestTokens tokens(config.model.vocab, config.model.sequence);
   const base::Status ran = gpu_test::on_gpus(config.ranks, [&](world::World& world) {
     const int me = world.rank();
-    auto device = device::make_cuda_device(me, {base::DType::f32, base::DType::f32}, me);
-    if (!device) throw base::Failure(device.error());
-    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
-    const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-    device.value()->set_watch([&world] { world.throw_if_failed(); });
-    train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), me, &tokens);
+    gpu_test::TrainingRank rank(world, base::DType::f32);
+    train::Trainer trainer(config, *rank.device, *rank.backend, mesh_of(config), me, &tokens);
     std::vector<double> losses;
     for (int step = 0; step < config.steps; ++step) {
       trainer.issue(step, step == 1);
       losses.push_back(trainer.await(step).loss);
     }
-    EXPECT_EQ(device.value()->recorder().programs().size(), 1u) << "every step is the same program, traced or not";
-    expect_program_of_meta(config, me, device.value()->recorder().program_hashes().back());
+    EXPECT_EQ(rank.device->recorder().programs().size(), 1u) << "every step is the same program, traced or not";
+    expect_program_of_meta(config, me, rank.device->recorder().program_hashes().back());
     if (me == 0) expect_losses_of_host(config, tokens, losses);
   });
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
@@ -82,21 +75,17 @@ double to_bf16(double value) {
 // This rank's shards of the gradient after the first step, end to end.
 std::vector<double> gradient_shards(world::World& world, config::RunConfig config, const TestTokens& tokens, const std::string& reduce_dtype) {
   config.switches["fsdp.reduce_dtype"] = reduce_dtype;
-  auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
-  if (!device) throw base::Failure(device.error());
-  device::Stream& stream = device.value()->create_stream("test");
-  const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
-  const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-  device.value()->set_watch([&world] { world.throw_if_failed(); });
-  train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), world.rank(), &tokens);
+  gpu_test::TrainingRank rank(world);
+  device::Stream& stream = rank.device->create_stream("test");
+  train::Trainer trainer(config, *rank.device, *rank.backend, mesh_of(config), world.rank(), &tokens);
   trainer.issue(0, false);
   trainer.await(0);
-  device.value()->synchronize();
+  rank.device->synchronize();
   std::vector<double> all;
   for (const optimizer::ShardState& shard : trainer.shards()) {
     std::vector<float> values(static_cast<std::size_t>(shard.gradient.elements()));
-    device.value()->download(stream, "read", tensor::memory_of(shard.gradient), values.data());
-    device.value()->synchronize();
+    rank.device->download(stream, "read", tensor::memory_of(shard.gradient), values.data());
+    rank.device->synchronize();
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
@@ -107,7 +96,7 @@ std::vector<double> gradient_shards(world::World& world, config::RunConfig confi
 // ring there are n - 1 sums, each rounded (NVIDIA/nccl@0180f9ab, src/device/reduce_kernel.h: __hadd2), so an element errs by at most
 // n · 2⁻⁸ Σ|summand|, to first order.
 TEST(GradientsInBf16, OfTwoGpusAreRoundedOnceEachAndOnceTheirSumToTheBit) {
-  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     config::RunConfig config = small_config(1, 2);
     config.precision = config::Precision::fp32;
@@ -139,7 +128,7 @@ TEST(GradientsInBf16, OfTwoGpusAreRoundedOnceEachAndOnceTheirSumToTheBit) {
 // Two ranks and two micro-batches that are all alike: three sums that only double, of which the last is in f32. What is left
 // is one rounding.
 TEST(GradientsInBf16, OfEqualMicroBatchesAreThoseOfF32RoundedOnce) {
-  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     config::RunConfig config = small_config(1, 2);
     config.precision = config::Precision::fp32;
@@ -174,48 +163,44 @@ void expect_the_cpus_update(const program::Program& program, const program::Step
 // Losses and norms, and this rank's masters, moments and, where it keeps them, copies after the last step, all end to end.
 std::vector<double> trained(world::World& world, config::RunConfig config, const TestTokens& tokens, const std::string& offload) {
   config.switches["fsdp.offload"] = offload;
-  auto device = device::make_cuda_device(world.rank(), {base::DType::bf16, base::DType::f32}, world.rank());
-  if (!device) throw base::Failure(device.error());
-  device::Stream& stream = device.value()->create_stream("test");
-  const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
-  const world::FailureHook stop = world.on_failure([&backend] { backend->abort(); });
-  device.value()->set_watch([&world] { world.throw_if_failed(); });
-  train::Trainer trainer(config, *device.value(), *backend, mesh_of(config), world.rank(), &tokens);
+  gpu_test::TrainingRank rank(world);
+  device::Stream& stream = rank.device->create_stream("test");
+  train::Trainer trainer(config, *rank.device, *rank.backend, mesh_of(config), world.rank(), &tokens);
   std::vector<double> all;
   for (int step = 0; step < config.steps; ++step) {
     const program::StepTimes& times = trainer.issue(step, step == 2);
-    EXPECT_EQ(device.value()->recorder().host_waits(), 0);
-    if (step == 2 && offload == "parameters") expect_the_cpus_update(*device.value()->recorder().programs()[0], times);
+    EXPECT_EQ(rank.device->recorder().host_waits(), 0);
+    if (step == 2 && offload == "parameters") expect_the_cpus_update(*rank.device->recorder().programs()[0], times);
     const train::StepResult result = trainer.await(step);
     all.push_back(result.loss);
     all.push_back(result.gradient_norm);
   }
-  EXPECT_EQ(device.value()->recorder().programs().size(), 1u);
-  const program::Recorder& recorder = device.value()->recorder();
+  EXPECT_EQ(rank.device->recorder().programs().size(), 1u);
+  const program::Recorder& recorder = rank.device->recorder();
   device::MetaDevice nowhere(world.rank());
   const std::unique_ptr<comm::Backend> without = comm::make_meta_backend();
   train::Trainer on_meta(config, nowhere, *without, mesh_of(config), world.rank(), nullptr);
   on_meta.issue(0, true);
   EXPECT_EQ(program::structure_hash(*recorder.programs().back(), recorder.catalogue()), program::structure_hash(*nowhere.recorder().programs()[0], nowhere.recorder().catalogue()));
-  device.value()->synchronize();
+  rank.device->synchronize();
   for (const optimizer::ShardState& shard : trainer.shards()) {
     for (const tensor::Tensor* state : {&shard.master, &shard.first_moment, &shard.second_moment}) {
       std::vector<float> values(static_cast<std::size_t>(state->elements()));
-      device.value()->download(stream, "read", tensor::memory_of(*state), values.data());
-      device.value()->synchronize();
+      rank.device->download(stream, "read", tensor::memory_of(*state), values.data());
+      rank.device->synchronize();
       all.insert(all.end(), values.begin(), values.end());
     }
     if (!shard.parameter.exists()) continue;
     std::vector<std::uint16_t> copy(static_cast<std::size_t>(shard.parameter.elements()));
-    device.value()->download(stream, "read", tensor::memory_of(shard.parameter), copy.data());
-    device.value()->synchronize();
+    rank.device->download(stream, "read", tensor::memory_of(shard.parameter), copy.data());
+    rank.device->synchronize();
     all.insert(all.end(), copy.begin(), copy.end());
   }
   return all;
 }
 
 TEST(StatesInHostMemory, OfTwoGpusBecomeTheSameBits) {
-  if (device::cuda_device_count() < 2) GTEST_SKIP() << "needs 2 GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     config::RunConfig config = small_config(1, 2);
     config.model.layers = 6;   // seven pieces, so that slots are used again
@@ -238,13 +223,14 @@ class OfLessMemory : public ::testing::TestWithParam<LessMemory> {};
 
 TEST_P(OfLessMemory, OfGpusBecomeTheSameBits) {
   const LessMemory& form = GetParam();
-  if (device::cuda_device_count() < form.ranks) GTEST_SKIP() << "needs " << form.ranks << " GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(form.ranks)) GTEST_SKIP() << gpu_test::lacks_gpus(form.ranks);
   const base::Status ran = gpu_test::on_gpus(form.ranks, [&](world::World& world) {
     config::RunConfig config = small_config(1, form.ranks), less = config;
     config.model.layers = less.model.layers = 6;
     config.steps = less.steps = 8;
     for (const char* set : form.sets) {
-      if (set != nullptr) ASSERT_TRUE(config::set_switch(less, set)) << set;
+      if (set == nullptr) continue;
+      ASSERT_TRUE(config::set_switch(less, set)) << set;
     }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const std::vector<double> usual = trained(world, config, tokens, "none"), found = trained(world, less, tokens, "none");
@@ -252,7 +238,9 @@ TEST_P(OfLessMemory, OfGpusBecomeTheSameBits) {
     const bool copies = found.size() == usual.size();
     ASSERT_GT(usual.size(), 1000u);
     EXPECT_EQ(std::vector<double>(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(scalars)), std::vector<double>(usual.begin(), usual.begin() + static_cast<std::ptrdiff_t>(scalars)));
-    if (copies) EXPECT_EQ(found, usual);
+    if (copies) {
+      EXPECT_EQ(found, usual);
+    }
   });
   EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
@@ -274,7 +262,7 @@ class ShardsInHostMemory : public ::testing::TestWithParam<HostForm> {};
 TEST_P(ShardsInHostMemory, OfGpusBecomeTheSameBitsByTheCpu) {
   const HostForm form = GetParam();
   const int gpus = form.tp * form.fsdp;
-  if (device::cuda_device_count() < gpus) GTEST_SKIP() << "needs " << gpus << " GPUs, and there are " << device::cuda_device_count();
+  if (!gpu_test::has_gpus_for(gpus)) GTEST_SKIP() << gpu_test::lacks_gpus(gpus);
   const base::Status ran = gpu_test::on_gpus(gpus, [&](world::World& world) {
     config::RunConfig config = small_config(form.tp, form.fsdp);
     config.model.layers = 6;

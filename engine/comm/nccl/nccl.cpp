@@ -26,13 +26,18 @@ constexpr int first_with_launch_order = 22600;
 constexpr base::Bytes warm_up_bytes = 1 << 16;
 constexpr std::chrono::milliseconds look_every{50};
 
-// Must run before this process' first communicator.
-void prepare_process() {
+// Must run before this process' first communicator. Whether NCCL orders calls of several communicators.
+bool prepare_process(bool in_graphs) {
   static std::once_flag once;
-  std::call_once(once, [] {
-    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
+  static bool orders = false;
+  std::call_once(once, [in_graphs] {
+    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", in_graphs ? "0" : "1", in_graphs ? 1 : 0);
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
+    const char* const asked = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+    orders = std::strcmp(asked, "0") != 0;
   });
+  if (in_graphs && orders) throw base::Failure("calls of NCCL cannot be in graphs in a process whose first ones were not to be");
+  return orders;
 }
 
 int version_number() {
@@ -46,16 +51,18 @@ class NcclBackend final : public Backend {
   ~NcclBackend() override;
 
   std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override;
-  bool captures() const override { return !serialised_; }
+  bool captures() const override { return options_.in_graphs; }
   void check() override;
   void abort() override;
   std::string version() const override {
-    return base::text("NCCL ", nccl_version(), serialised_ ? ", older than 2.26: collectives serialised" : "");
+    return base::text("NCCL ", nccl_version(), version_number() < first_with_launch_order ? ", older than 2.26: collectives serialised" : "");
   }
 
-  // Runs f(), which makes one call on `nccl` (or a group of them), and returns when it is in its stream.
+  // Runs f(), which makes one call on `nccl` (or a group of them), and returns when it is in its stream, or in the graph.
   template <class F>
-  void call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f);
+  void call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f, bool captured = false);
+  // A launch stands behind and before all that is issued to the device, and the next capture begins with nothing before it.
+  void capture_is_over() { before_[1].of = nullptr; }
 
  private:
   // Returns when `nccl` is ready for more.
@@ -103,9 +110,14 @@ class NcclBackend final : public Backend {
   std::vector<ncclComm_t> mine_;   // the same, for the rank's own thread alone
   std::vector<std::unique_ptr<Ends>> ends_;
   void* warm_up_memory_ = nullptr;
-  // Below NCCL 2.26: the call before, that the next one waits for.
+  // Where NCCL does not order calls of several communicators: the call before, that another's next one waits for; and
+  // the same in a capture.
+  struct Before {
+    device::cuda::OwnedEvent event;
+    ncclComm_t of = nullptr;
+  };
   bool serialised_ = false;
-  device::cuda::OwnedEvent call_before_;
+  Before before_[2];
   int gpu_ = 0;
   std::optional<Poll> poll_;
 };
@@ -115,7 +127,7 @@ class NcclCommunicator final : public Communicator {
   NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
       : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)) {}
   // Calls are marked there as they end. It outlives this.
-  void mark(const Ends& ends) { ends_ = &ends; }
+  void mark(Ends& ends) { ends_ = &ends; }
 
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
@@ -134,17 +146,22 @@ class NcclCommunicator final : public Communicator {
     NcclCommunicator& self = *issued.self;
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
     self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
-                       [&] { return self.enqueue(issued.call, stream); });
-    if (self.ends_ != nullptr) self.ends_->mark(issued.call.ticket, stream, self.who_);
-    self.log()->issued(issued.call.ticket);
+                       [&] { return self.enqueue(issued.call, stream); }, self.capturing());
+    if (self.ends_ != nullptr && self.capturing()) self.ends_->mark_captured(stream, self.who_);
+    if (self.ends_ != nullptr && !self.capturing()) self.ends_->mark(issued.call.ticket, stream, self.who_);
+    if (!self.capturing()) self.log()->issued(issued.call.ticket);
     self.ran(issued.call.ticket);   // NCCL has read the splits
+  }
+  void launch_calls(std::uint64_t ticket, std::size_t first, std::size_t count) override {
+    backend_.capture_is_over();
+    if (ends_ != nullptr) ends_->launches(ticket, first, count);
   }
   ncclResult_t enqueue(const Call& call, cudaStream_t stream);
 
   NcclBackend& backend_;
   ncclComm_t nccl_;
   std::string who_;
-  const Ends* ends_ = nullptr;
+  Ends* ends_ = nullptr;
 };
 
 ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
@@ -172,10 +189,9 @@ ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
 NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOptions options)
     : world_(world), options_(options), rank_name_(base::text("rank ", world.rank())) {
   SHARDBOOK_CHECK(device.kind() == device::Kind::cuda, "NCCL needs a cuda device, not ", device::name_of(device.kind()));
-  prepare_process();
+  serialised_ = !prepare_process(options_.in_graphs) || version_number() < first_with_launch_order;
   warm_up_memory_ = device::cuda_scratch(device, warm_up_bytes);
-  serialised_ = version_number() < first_with_launch_order;
-  if (serialised_) call_before_ = device::cuda::make_order_event(rank_name_);
+  for (Before& before : before_) before.event = device::cuda::make_order_event(rank_name_);
 
   // Rank 0 names the world's communicator; all join it.
   ncclUniqueId id = {};
@@ -287,8 +303,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
   FlightLog& log = flight().add(group);
   made->keep_log(log);
   if (options_.mark_ends) {
-    auto ends = std::make_unique<Ends>(Ends{log, {}});
-    for (std::size_t i = 0; i < FlightLog::kept; ++i) ends->events.push_back(device::cuda::make_order_event(who));
+    auto ends = std::make_unique<Ends>(log, who);
     made->mark(*ends);
     std::lock_guard lock(list_mutex_);
     ends_.push_back(std::move(ends));
@@ -305,13 +320,16 @@ bool NcclBackend::is_whole_world(const mesh::Group& group) const {
 }
 
 template <class F>
-void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f) {
+void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f, bool captured) {
   const Inside inside(*this);
-  if (serialised_) SHARDBOOK_CUDA(cudaStreamWaitEvent(stream, call_before_.get(), 0), who);
+  Before& before = before_[captured];
+  if (serialised_ && before.of != nullptr && before.of != nccl) SHARDBOOK_CUDA(cudaStreamWaitEvent(stream, before.event.get(), 0), who);
   const ncclResult_t code = f();
   if (code != ncclSuccess && code != ncclInProgress) expect(code, nccl, expression, who);
   if (code == ncclInProgress) await_ready(nccl, expression, who);
-  if (serialised_) SHARDBOOK_CUDA(cudaEventRecord(call_before_.get(), stream), who);
+  if (!serialised_) return;
+  SHARDBOOK_CUDA(cudaEventRecord(before.event.get(), stream), who);
+  before.of = nccl;
 }
 
 void NcclBackend::await_ready(ncclComm_t nccl, const char* expression, const std::string& who) {

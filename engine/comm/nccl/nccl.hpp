@@ -6,7 +6,10 @@
 // Invariants
 //   - NCCL has a call in its stream when issue() returns, so what is issued later is behind it.
 //   - Calls on communicators of one device keep the order in which the host issued them: NCCL 2.26 and newer
-//     do this themselves (NCCL_LAUNCH_ORDER_IMPLICIT, set here); below, each call waits for the one before.
+//     do this themselves (NCCL_LAUNCH_ORDER_IMPLICIT, set here), so that two may run at once. Below, and where calls are to be
+//     in graphs, a call waits for the end of the one before, if that was another communicator's: with the variable set,
+//     NCCL 2.28.3 ends the process by a segmentation fault when its calls are captured (tried on one H200, driver 580.159;
+//     with 0 it captures and replays: experiments/speed). One communicator's calls NCCL orders itself, always.
 //   - Every connection is made when a communicator is made, and one call of each kind is run; none is made lazily
 //     within a step (NCCL_RUNTIME_CONNECT=0, set here, and pairs by the run).
 //   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave. abort() locks nothing
@@ -30,12 +33,14 @@ namespace shardbook::comm {
 struct NcclOptions {
   // Calls enqueue from the calling thread. Cheaper for the host; only making the communicators can then be
   // given up by the caller itself, and calls by abort(). Measured on 2 H200s, NCCL 2.28.3: 6.5 to 10 µs a call
-  // against 62 µs (tests/gpu/nccl_test.cpp prints both).
+  // against 62 µs (`cost_bench calls` prints both).
   bool blocking_calls = true;
   // Blocks of threads, and so multiprocessors, that a collective may take at most; 0: as NCCL chooses (ncclConfig_t::maxCTAs).
   int max_ctas = 0;
   // An event behind each call tells the flight when it has ended (flight.hpp). Without, a watch sees no end of any call.
   bool mark_ends = true;
+  // Its calls may be captured into graphs. One choice for all backends of a process: NCCL reads its variables once.
+  bool in_graphs = false;
 };
 
 // Collective over all ranks of `world`. `device` is this rank's cuda device, not sealed yet; both outlive the
