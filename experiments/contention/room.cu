@@ -8,7 +8,9 @@
 // through cuBLASLt as engine/kernels/cuda/gemm.cu asks for them; "left" is how many multiprocessors they leave
 // (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET = all - left).
 //
-// "room": each matmul alone, and beside a stand-in that runs all the while. Times are between two events round it, ns.
+// "room": each matmul alone, and beside a stand-in that runs all the while. Times are between two events round it, us. Each
+// as cuBLASLt's heuristic has it, and as the first of its answers whose blocks stand alone: others come in clusters of two or
+// more, that need neighbouring multiprocessors. And beside a stand-in that only holds its multiprocessors and moves nothing.
 // "race": input gradient, then a sum over ranks of it (the stand-in, of a fixed number of bytes), and at once the weight
 // gradient, as in the backward of a column-parallel linear. How long after the input gradient does the sum's last block
 // begin, when has it ended, and when both?
@@ -58,7 +60,7 @@ __global__ void idle(unsigned long long ns) {
 }
 
 // Copies pieces of its block's part, over and over: for so many ns, or so many bytes a block.
-__global__ void stand_in(const uint4* from, uint4* to, unsigned long long for_ns, std::size_t bytes_a_block, unsigned long long* began, unsigned long long* ended) {
+__global__ void stand_in(const uint4* from, uint4* to, unsigned long long for_ns, std::size_t bytes_a_block, bool moves, unsigned long long* began, unsigned long long* ended) {
   extern __shared__ char held[];
   if (threadIdx.x == 0) began[blockIdx.x] = now(), held[0] = 0;
   const unsigned long long end = now() + for_ns;
@@ -66,6 +68,7 @@ __global__ void stand_in(const uint4* from, uint4* to, unsigned long long for_ns
   constexpr std::size_t a_turn = 8 * threads;
   const std::size_t turns = bytes_a_block / sizeof(uint4) / a_turn;
   for (std::size_t turn = 0; for_ns > 0 ? now() < end : turn < turns; ++turn) {
+    if (!moves) continue;
     const std::size_t at = begin + turn * a_turn % (part - a_turn) + threadIdx.x;
     uint4 piece[8];
 #pragma unroll
@@ -105,6 +108,8 @@ struct Matmul {
   cublasLtMatrixLayoutOpaque_t left, right, result;
   cublasLtMatmulAlgo_t algorithm;
   std::int32_t tile = 0, stages = 0;
+  std::uint16_t cluster = 0;
+  bool exists = false;
 };
 
 struct Gpu {
@@ -116,7 +121,8 @@ struct Gpu {
   unsigned long long *times, *host_times;   // most_blocks began, most_blocks ended, one stamp before and one behind
 };
 
-static Matmul plan(const Gpu& gpu, const Shape& s, int left) {
+// `alone`: blocks that stand alone; there may be no such algorithm.
+static Matmul plan(const Gpu& gpu, const Shape& s, int left, bool alone = false) {
   Matmul made = {};
   CHECK(cublasLtMatmulDescInit(&made.product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   const auto set = [&](cublasLtMatmulDescAttributes_t what, const auto& value) { CHECK(cublasLtMatmulDescSetAttribute(&made.product, what, &value, sizeof(value))); };
@@ -140,14 +146,22 @@ static Matmul plan(const Gpu& gpu, const Shape& s, int left) {
   const std::uint32_t sums = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof(workspace_bytes)));
   CHECK(cublasLtMatmulPreferenceSetAttribute(&preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &sums, sizeof(sums)));
-  cublasLtMatmulHeuristicResult_t answer = {};
+  constexpr int asked = 64;
+  std::vector<cublasLtMatmulHeuristicResult_t> all(asked);
   int answers = 0;
-  CHECK(cublasLtMatmulAlgoGetHeuristic(gpu.blas, &made.product, &made.left, &made.right, &made.result, &made.result, &preference, 1, &answer, &answers));
-  check(answers == 1, s.name);
-  made.algorithm = answer.algo;
-  std::size_t written = 0;
-  (void)cublasLtMatmulAlgoConfigGetAttribute(&made.algorithm, CUBLASLT_ALGO_CONFIG_TILE_ID, &made.tile, sizeof(made.tile), &written);
-  (void)cublasLtMatmulAlgoConfigGetAttribute(&made.algorithm, CUBLASLT_ALGO_CONFIG_STAGES_ID, &made.stages, sizeof(made.stages), &written);
+  CHECK(cublasLtMatmulAlgoGetHeuristic(gpu.blas, &made.product, &made.left, &made.right, &made.result, &made.result, &preference, alone ? asked : 1, all.data(), &answers));
+  check(alone || answers == 1, s.name);
+  for (int answer = 0; answer < answers && !made.exists; ++answer) {
+    made.algorithm = all[answer].algo;
+    const auto read = [&made](cublasLtMatmulAlgoConfigAttributes_t what, auto& value) {
+      std::size_t written = 0;
+      (void)cublasLtMatmulAlgoConfigGetAttribute(&made.algorithm, what, &value, sizeof(value), &written);
+    };
+    read(CUBLASLT_ALGO_CONFIG_TILE_ID, made.tile);
+    read(CUBLASLT_ALGO_CONFIG_STAGES_ID, made.stages);
+    read(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, made.cluster);
+    made.exists = !alone || made.cluster == CUBLASLT_CLUSTER_SHAPE_1x1x1;
+  }
   return made;
 }
 
@@ -156,14 +170,14 @@ static void issue(const Gpu& gpu, Matmul made) {
   CHECK(cublasLtMatmul(gpu.blas, &made.product, &one, gpu.b, &made.left, gpu.a, &made.right, &zero, gpu.c, &made.result, gpu.c, &made.result, &made.algorithm, gpu.workspace, workspace_bytes, gpu.compute));
 }
 
-static void issue_stand_in(const Gpu& gpu, cudaStream_t stream, int blocks, unsigned long long for_ns, std::size_t bytes_a_block, bool tells_start = false) {
+static void issue_stand_in(const Gpu& gpu, cudaStream_t stream, int blocks, unsigned long long for_ns, std::size_t bytes_a_block, bool tells_start = false, bool moves = true) {
   cudaLaunchConfig_t config = {};
   config.gridDim = blocks, config.blockDim = threads, config.dynamicSmemBytes = shared_bytes, config.stream = stream;
   cudaLaunchAttribute attribute = {};
   attribute.id = cudaLaunchAttributeLaunchCompletionEvent;
   attribute.val.launchCompletionEvent.event = gpu.begun;
   if (tells_start) config.attrs = &attribute, config.numAttrs = 1;
-  CHECK(cudaLaunchKernelEx(&config, stand_in, reinterpret_cast<const uint4*>(gpu.from), reinterpret_cast<uint4*>(gpu.to), for_ns, bytes_a_block, gpu.times, gpu.times + most_blocks));
+  CHECK(cudaLaunchKernelEx(&config, stand_in, reinterpret_cast<const uint4*>(gpu.from), reinterpret_cast<uint4*>(gpu.to), for_ns, bytes_a_block, moves, gpu.times, gpu.times + most_blocks));
 }
 
 struct Spread {
@@ -175,10 +189,10 @@ static Spread spread_of(std::vector<double> all) {
 }
 
 // us of a matmul beside a stand-in of so many blocks (0: alone) that began before it and ends behind it.
-static Spread time_of(const Gpu& gpu, const Matmul& made, int blocks, double about_us, int turns) {
+static Spread time_of(const Gpu& gpu, const Matmul& made, int blocks, double about_us, int turns, bool moves = true) {
   std::vector<double> times;
   for (int turn = -2; turn < turns; ++turn) {
-    if (blocks > 0) issue_stand_in(gpu, gpu.high, blocks, static_cast<unsigned long long>(3e3 * about_us) + 150'000, 0);
+    if (blocks > 0) issue_stand_in(gpu, gpu.high, blocks, static_cast<unsigned long long>(3e3 * about_us) + 150'000, 0, false, moves);
     idle<<<1, 1, 0, gpu.compute>>>(60'000);
     CHECK(cudaEventRecord(gpu.begin, gpu.compute));
     issue(gpu, made);
@@ -193,6 +207,29 @@ static Spread time_of(const Gpu& gpu, const Matmul& made, int blocks, double abo
 
 constexpr int lefts[] = {0, 16, 24, 32};
 
+// One matmul, planned in one way for each count, in every company.
+static void one(const Gpu& gpu, const Shape& s, bool stands_alone, double alone_us, std::FILE* json) {
+  std::vector<Matmul> plans;
+  for (int left : lefts) plans.push_back(plan(gpu, s, left, stands_alone));
+  const char* comma = "";
+  std::printf("  %-28s", stands_alone ? "    blocks that stand alone" : s.name);
+  for (const bool moves : {true, false}) {
+    for (int blocks : lefts) {   // 0: alone
+      if (blocks == 32 || (!moves && blocks == 0)) continue;
+      std::printf(" |");
+      for (int i = 0; i < 4; ++i) {
+        if (!plans[i].exists) continue;
+        const Spread found = time_of(gpu, plans[i], blocks, alone_us, 9, moves);
+        std::printf(" %.2f", found.median / alone_us);
+        std::fprintf(json, "%s{\"beside\": %d, \"moves\": %s, \"left\": %d, \"cluster\": %d, \"tile\": %d, \"median\": %.2f, \"least\": %.2f, \"most\": %.2f}", comma, blocks, moves ? "true" : "false", lefts[i],
+                     plans[i].cluster, plans[i].tile, found.median, found.least, found.most);
+        comma = ", ";
+      }
+    }
+  }
+  std::printf("  clusters %d %d %d %d\n", plans[0].cluster, plans[1].cluster, plans[2].cluster, plans[3].cluster);
+}
+
 static void room(const Gpu& gpu, std::FILE* json) {
   struct Config {
     const char* name;
@@ -201,28 +238,19 @@ static void room(const Gpu& gpu, std::FILE* json) {
   const char* comma = "";
   for (const Config& config : {Config{"gpt-1.3b, 8 sequences", 8192, 2048, 8192, 1}, {"gpt-1.3b, 2 sequences", 2048, 2048, 8192, 1},
                                {"gpt-1.3b, tp 2, 8 sequences", 8192, 2048, 8192, 2}, {"gpt-6.9b, 2 sequences", 4096, 4096, 16384, 1}}) {
-    std::printf("%s\n%-28s %9s | alone, leaving 16 24 32 | beside 16: leaving 0 16 24 32 | beside 24 | beside 32   (times its time alone)\n", config.name, "", "alone us");
+    std::printf("%s (times its time alone, as the heuristic has it)\n  %-28s | alone, leaving 0 16 24 32 | beside 16, leaving 0 16 24 32 | beside 24 | beside 16 that move nothing | 24 that move nothing\n", config.name, "");
     for (const Shape& s : block_of(config.N, config.D, config.F, config.tp)) {
-      std::vector<Matmul> plans;
-      for (int left : lefts) plans.push_back(plan(gpu, s, left));
-      const double alone = time_of(gpu, plans[0], 0, 0, 15).median;
-      std::printf("%-28s %9.1f |", s.name, alone);
-      std::fprintf(json, "%s\n  {\"config\": \"%s\", \"matmul\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"tiles\": [[%d, %d], [%d, %d], [%d, %d], [%d, %d]], \"us\": [", comma,
-                   config.name, s.name, static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k), plans[0].tile, plans[0].stages, plans[1].tile,
-                   plans[1].stages, plans[2].tile, plans[2].stages, plans[3].tile, plans[3].stages);
+      const double alone_us = time_of(gpu, plan(gpu, s, 0), 0, 0, 15).median;
+      std::fprintf(json, "%s\n  {\"config\": \"%s\", \"matmul\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"alone_us\": %.2f", comma, config.name, s.name, static_cast<long long>(s.m), static_cast<long long>(s.n),
+                   static_cast<long long>(s.k), alone_us);
       comma = ",";
-      const char* inner = "";
-      for (int blocks : lefts) {   // 0: alone
-        for (int i = 0; i < 4; ++i) {
-          const Spread found = time_of(gpu, plans[i], blocks, alone, 15);
-          if (blocks > 0 || i > 0) std::printf(" %.2f", found.median / alone);
-          std::fprintf(json, "%s{\"beside\": %d, \"left\": %d, \"median\": %.2f, \"least\": %.2f, \"most\": %.2f}", inner, blocks, lefts[i], found.median, found.least, found.most);
-          inner = ", ";
-        }
-        std::printf(" |");
+      std::printf("  %.1f us\n", alone_us);
+      for (const bool stands_alone : {false, true}) {
+        std::fprintf(json, ", \"%s\": [", stands_alone ? "standing_alone" : "heuristic");
+        one(gpu, s, stands_alone, alone_us, json);
+        std::fprintf(json, "]");
       }
-      std::printf("\n");
-      std::fprintf(json, "]}");
+      std::fprintf(json, "}");
     }
   }
 }
@@ -232,22 +260,25 @@ struct Way {
   const char* name;
   bool high;          // the sum's stream has high priority
   int left;           // by the weight gradient
+  bool stands_alone;  // ... whose blocks need no neighbours
   bool turn_first;    // the weight gradient waits until the sum's stream has come to the sum
   bool start_first;   // ... until all of the sum's blocks have begun
   bool behind;        // ... until it has ended
 };
 
 static void race(const Gpu& gpu, std::FILE* json) {
-  const std::vector<Way> ways = {{"as it is: high priority", true, 0, false, false, false},
-                                 {"normal priority", false, 0, false, false, false},
-                                 {"leaving 16", true, 16, false, false, false},
-                                 {"leaving 24", true, 24, false, false, false},
-                                 {"leaving 32", true, 32, false, false, false},
-                                 {"its turn first", true, 0, true, false, false},
-                                 {"its turn first, leaving 24", true, 24, true, false, false},
-                                 {"its start first", true, 0, false, true, false},
-                                 {"its start first, leaving 24", true, 24, false, true, false},
-                                 {"its end first (awaited)", true, 0, false, false, true}};
+  const std::vector<Way> ways = {{"as it is: high priority", true, 0, false, false, false, false},
+                                 {"normal priority", false, 0, false, false, false, false},
+                                 {"leaving 16", true, 16, false, false, false, false},
+                                 {"leaving 24", true, 24, false, false, false, false},
+                                 {"leaving 32", true, 32, false, false, false, false},
+                                 {"blocks that stand alone", true, 0, true, false, false, false},
+                                 {"these, leaving 16", true, 16, true, false, false, false},
+                                 {"these, leaving 24", true, 24, true, false, false, false},
+                                 {"its turn first", true, 0, false, true, false, false},
+                                 {"its start first", true, 0, false, false, true, false},
+                                 {"its start first, leaving 24", true, 24, false, false, true, false},
+                                 {"its end first (awaited)", true, 0, false, false, false, true}};
   struct Config {
     const char* name;
     std::int64_t N, D, F;
@@ -262,7 +293,8 @@ static void race(const Gpu& gpu, std::FILE* json) {
     for (int blocks : {16, 24}) {
       const std::size_t a_block = 2 * bytes / blocks;   // an all-reduce over two reads and writes about twice the buffer
       for (const Way& way : ways) {
-        const Matmul weight = plan(gpu, shapes[3 * config.linear + 2], way.left);
+        const Matmul weight = plan(gpu, shapes[3 * config.linear + 2], way.left, way.stands_alone);
+        if (!weight.exists) continue;
         std::vector<double> starts, ends, both;
         for (int turn = -2; turn < 25; ++turn) {
           const cudaStream_t sum = way.high ? gpu.high : gpu.normal;
