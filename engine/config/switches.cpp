@@ -243,7 +243,7 @@ std::vector<Switch> make_table() {
 
   row({.key = "host.connections", .least = 0, .most = 32, .default_value = "0",
        .sentence = "Over how many queues the streams of a rank come to its GPU; 0: as CUDA has it (8). With 1 kernels come in the order in which the host issued them, so that a sum over ranks is there before the weight gradient that was issued after it; nothing else gets ahead of what waits, either.",
-       .promise = Promise::same_bits, .seam = Seam::machine, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
+       .promise = Promise::same_bits, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
        .originals = {in_megatron("tensor_parallel/layers.py", 842, 849, "CUDA_DEVICE_MAX_CONNECTIONS=1: in the order in which they are called"),
                      in_megatron("distributed/distributed_data_parallel.py", 333, 339, "... and what then must not be issued back to back")},
        .megatron = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment, which it asks for under tensor parallelism", .pytorch = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment", .note = "03_tensor_parallel#behind",
@@ -297,13 +297,13 @@ std::vector<Switch> make_table() {
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
   row({.key = "matmul.sms_beside", .least = 0, .most = 64, .default_value = "0",
-       .sentence = "How many of a GPU's multiprocessors a matmul leaves to a collective that runs beside it: it is planned for the rest, so that neither waits for the other's; 0: none. Which ones do follows from the order of the step, and from how long the profile says that each op takes.",
+       .sentence = "How many of a GPU's multiprocessors a matmul leaves to a collective that starts beside it: it is planned for the rest, so that the collective need not wait for its end; 0: none. Which matmuls do follows from the order of the step, and from how long the profile says that each op takes.",
        .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
        .originals = {{"NVIDIA/TransformerEngine", "d0067d0da6cb01811b8072a7d304f0e00344ce2b", "transformer_engine/common/comm_gemm_overlap/comm_gemm_overlap.cpp", 141, 144, "_math_sms: what a matmul that is cut up with its collective leaves, and NVTE_EXT_MARGIN_SM"},
                      {"NVIDIA/TransformerEngine", "d0067d0da6cb01811b8072a7d304f0e00344ce2b", "transformer_engine/common/gemm/cublaslt_gemm.cu", 464, 469, "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET"}},
        .megatron = "NVTE_EXT_MARGIN_SM=16 in the environment, of TransformerEngine: all of its matmuls", .pytorch = "torch._C._set_sm_carveout_experimental(16): all matmuls, until it is set otherwise", .note = "07_speed#room",
        // No second GPU was to be had since it was made
-       .moves = to_be_measured("--model gpt-1.3b --fsdp 2 --sequences 16", "16"),
+       .moves = to_be_measured("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "24"),
        .still = {}});
 
   row({.key = "nccl.buffers", .values = {"plain", "registered", "windows"}, .default_value = "plain",

@@ -202,7 +202,7 @@ class Device {
   // issued without being written down, at no cost.
   void keep_timed_programs_alone() { keeps_timed_alone_ = true; }
 
-  // Set before the first step: a matmul leaves multiprocessors to the collectives beside it (program/beside.hpp). On cuda it
+  // Set before the first step: a matmul leaves multiprocessors to the collectives that start beside it (program/beside.hpp). On cuda it
   // is planned for the rest; other devices have none.
   void leave_room(program::Beside::Rule rule) { beside_ = program::Beside(std::move(rule)); }
 

@@ -17,16 +17,18 @@ void Beside::begin_step() {
   const auto forget = [](ByStream& times) { std::fill(times.begin(), times.end(), 0.0); };
   forget(issued_);
   forget(over_);
+  forget(begun_);
   for (ByStream& known : known_) forget(known);
   for (ByStream& at_event : at_event_) at_event.clear();   // keeps its memory: a step like the one before takes none
-  multiplies_.assign(multiplies_.size(), false);
+  does_.assign(does_.size(), Does::nothing);
 }
 
 Beside::ByStream& Beside::known_to(StreamId stream) {
   if (known_.size() <= stream) known_.resize(stream + std::size_t{1});
   grow(issued_, known_.size());
   grow(over_, known_.size());
-  multiplies_.resize(known_.size());
+  grow(begun_, known_.size());
+  does_.resize(known_.size());
   for (ByStream& known : known_) grow(known, known_.size());
   return known_[stream];
 }
@@ -50,20 +52,23 @@ void Beside::pass(double ns, StreamId but) {
   }
 }
 
-//@ program.beside: A matmul leaves room to what was issued before it, was not awaited, and will not be over when half of it is done.
+//@ program.beside: A matmul leaves room to a collective that starts beside it and will not be over when half of it is done.
 int Beside::op(StreamId stream, const OpDesc& desc) {
   known_to(stream);
   const OpClass op_class = class_of(desc.kind);
   if (op_class == OpClass::communication) {
+    if (over_[stream] >= issued_[stream]) begun_[stream] = over_[stream];
     issued_[stream] += ns_of(desc);
+    does_[stream] = Does::communicates;
     return 0;
   }
-  multiplies_[stream] = multiplies_[stream] || desc.kind == OpKind::gemm;
-  if (op_class != OpClass::compute || !multiplies_[stream]) return 0;
+  if (op_class != OpClass::compute || does_[stream] == Does::communicates) return 0;
+  does_[stream] = Does::computes;
   const double ns = ns_of(desc);
   int collectives = 0;
   for (std::size_t other = 0; desc.kind == OpKind::gemm && other < known_.size(); ++other) {
-    if (other != stream && left_of(static_cast<StreamId>(other), stream) >= least_part * ns) ++collectives;
+    const bool starts = over_[other] == begun_[other];
+    if (other != stream && starts && left_of(static_cast<StreamId>(other), stream) >= std::max(1.0, least_part * ns)) ++collectives;
   }
   pass(ns, stream);
   return collectives * rule_.multiprocessors;
@@ -81,9 +86,9 @@ void Beside::wait(StreamId stream, EventId event) {
   if (event >= at_event_.size()) return;   // of an earlier step
   for (std::size_t other = 0; other < at_event_[event].size(); ++other) {
     const double until = at_event_[event][other];
-    // Who multiplies stands still until it has ended, and the clock of all streams goes on meanwhile
+    // Compute stands still until it has ended, and the clock of all streams goes on meanwhile
     const double still = until - over_[other];
-    if (other != stream && still > 0 && multiplies_[stream]) pass(still, stream);
+    if (other != stream && still > 0 && does_[stream] == Does::computes) pass(still, stream);
     known_[stream][other] = std::max(known_[stream][other], until);
   }
 }

@@ -1,11 +1,13 @@
 // program/beside: which ops run beside a collective, and how much of the device must they leave to it?
 //
-// A collective holds multiprocessors. A matmul that is cut for all of them, and finds some taken, ends with a second turn
-// for the rest; and one that has them all keeps a collective waiting that comes a moment later. Both are avoided where the
-// matmul is planned for fewer (kernels/cuda/gemm.cu). Which ones should be follows from the order in which a step is issued:
-// beside an op are the collectives that were issued before it, that its stream has not awaited, and that are not over yet.
-// That last is a matter of time, so a rule has a clock: how long each op takes alone. All of it is the same in each step and
-// on each rank, and so are the bits.
+// A collective holds multiprocessors. A matmul that has them all keeps a collective waiting that comes a moment later: the
+// sum of an input gradient, behind the weight gradient that was issued after it. A matmul that is planned for fewer
+// (kernels/cuda/gemm.cu) lets it in at once. To a collective that is under way already it should leave nothing: what that one
+// holds lies scattered, blocks that come in clusters find no neighbours there, and the matmul is the slower for it (measured:
+// experiments/contention, "Leaving room"). So a matmul leaves room to a collective that *starts* beside it: issued before it,
+// not awaited by its stream, on a stream that was idle, and no other op of the matmul's stream between. Whether a stream is
+// idle is a matter of time, so a rule has a clock: how long each op takes alone. All of it is the same in each step and on
+// each rank, and so are the bits.
 //
 // Here are commands alone, so the same class follows a step as it is issued (device/device.cpp) and one that was recorded.
 //
@@ -37,7 +39,8 @@ class Beside {
 
   // A step follows its commands, in the order in which they are issued. REQUIRES of all: on().
   void begin_step();
-  // How many multiprocessors the op leaves: those of each stream's collective that runs for at least half of it.
+  // How many multiprocessors the op leaves: so many to each stream whose collective starts beside it, and lasts for at least
+  // half of it.
   int op(StreamId stream, const OpDesc& desc);
   void record(StreamId stream, EventId event);
   void wait(StreamId stream, EventId event);
@@ -51,8 +54,10 @@ class Beside {
 
   Rule rule_;
   ByStream issued_, over_;                       // in all; and by the clock
+  ByStream begun_;                               // by the clock, when the last one began that found its stream idle
   std::vector<ByStream> known_;                  // by stream: what it has awaited
-  std::vector<bool> multiplies_;                 // by stream: its ops are what takes time
+  enum class Does : std::uint8_t { nothing, computes, communicates };
+  std::vector<Does> does_;                       // by stream, so far: where computing is done time goes by
   std::vector<ByStream> at_event_;               // ... and what it knew, and had issued itself, when the event was recorded
   std::map<std::array<std::int64_t, 9>, double> times_;
 };

@@ -54,12 +54,15 @@ ByPlace left_in_a_step(int tp, int fsdp, const char* sms, const char* also = "")
   return found;
 }
 
-TEST(Room, IsLeftBySomeMatmulsOfEachBlockToTheGatherOfTheNextAndNotByAll) {
-  const ByPlace left = left_in_a_step(1, 2, "16");
-  const Left& first = left.at("forward linear_forward qkv");
-  EXPECT_GE(first.leave, first.of - 1) << "of the last block nothing is gathered";
-  EXPECT_EQ(first.most, 16);
-  EXPECT_LE(left.at("forward linear_forward down").leave, 1) << "by then the gather is over";
+// A gather ahead starts beside the norm at the begin of a block, and all matmuls find it under way.
+TEST(Room, IsLeftByNoMatmulOfForwardToAGatherThatIsUnderWay) {
+  int matmuls_of_forward = 0;
+  for (const auto& [place, matmuls] : left_in_a_step(1, 2, "16")) {
+    if (!place.starts_with("forward ")) continue;
+    matmuls_of_forward += matmuls.of;
+    EXPECT_EQ(matmuls.leave, 0) << place;
+  }
+  EXPECT_GE(matmuls_of_forward, 4 * 24);
 }
 
 TEST(Room, IsLeftByTheWeightGradientsThatRunBesideASumOverTensorParallelRanksAndByNothingElse) {
@@ -69,7 +72,7 @@ TEST(Room, IsLeftByTheWeightGradientsThatRunBesideASumOverTensorParallelRanksAnd
     EXPECT_EQ(matmuls.leave, beside_a_sum ? matmuls.of : 0) << place;
     EXPECT_EQ(matmuls.most, beside_a_sum ? 24 : 0) << place;
   }
-  EXPECT_EQ(left.at("backward linear_weight_gradient up").of, 24);
+  EXPECT_GE(left.at("backward linear_weight_gradient up").of, 24);
   for (const auto& [place, matmuls] : left_in_a_step(2, 1, "24", "tensor_parallel.input_gradient_sum=awaited")) EXPECT_EQ(matmuls.leave, 0) << place;
 }
 

@@ -48,34 +48,47 @@ TEST(Beside, AnAwaitedSumLeavesItToNobody) {
   EXPECT_EQ(step.op(matmul(100)), 0);
 }
 
-TEST(Beside, AGatherAheadIsBesideAsManyMatmulsAsItLasts) {
+TEST(Beside, ToACollectiveThatIsUnderWayNothingIsLeft) {
   Step step;
   (void)step.op(matmul(10));
-  (void)step.op(collective(130, OpKind::all_gather), fsdp);
-  step.beside.record(fsdp, gathered);
-  EXPECT_EQ(step.op(matmul(40)), 24);
-  EXPECT_EQ(step.op(norm(20)), 0) << "what is no matmul leaves nothing, and takes time";
-  EXPECT_EQ(step.op(matmul(60)), 24);
-  EXPECT_EQ(step.op(matmul(40)), 0) << "10 of its 40 ns are less than half";
-  step.beside.wait(compute, gathered);
-  EXPECT_EQ(step.op(matmul(40)), 0);
+  (void)step.op(collective(1000, OpKind::all_gather), fsdp);
+  EXPECT_EQ(step.op(matmul(40)), 24) << "it starts beside this one";
+  EXPECT_EQ(step.op(matmul(40)), 0) << "and is under way beside this one";
+  Step behind_a_norm;
+  (void)behind_a_norm.op(matmul(10));
+  (void)behind_a_norm.op(collective(1000, OpKind::all_gather), fsdp);
+  EXPECT_EQ(behind_a_norm.op(norm(20)), 0) << "what is no matmul leaves nothing, and lets it start";
+  EXPECT_EQ(behind_a_norm.op(matmul(40)), 0);
 }
 
-TEST(Beside, TwoCollectivesAtOnceAreLeftTwiceAsMuch) {
+TEST(Beside, AShortOneIsNotWorthIt) {
+  Step step;
+  (void)step.op(matmul(10));
+  (void)step.op(collective(49), tp);
+  EXPECT_EQ(step.op(matmul(100)), 0);
+  (void)step.op(collective(50), tp);
+  EXPECT_EQ(step.op(matmul(100)), 24) << "half of it";
+}
+
+TEST(Beside, OneThatQueuesBehindAnotherDoesNotStart) {
+  Step step;
+  (void)step.op(matmul(10));
+  (void)step.op(collective(500), tp);
+  EXPECT_EQ(step.op(matmul(100)), 24);
+  (void)step.op(collective(500), tp);
+  EXPECT_EQ(step.op(matmul(100)), 0) << "the first has 400 to go";
+  EXPECT_EQ(step.op(matmul(400)), 0);
+  EXPECT_EQ(step.op(matmul(500)), 0);
+  (void)step.op(collective(500), tp);
+  EXPECT_EQ(step.op(matmul(100)), 24) << "both are over";
+}
+
+TEST(Beside, TwoThatStartAtOnceAreLeftTwiceAsMuch) {
   Step step;
   (void)step.op(matmul(10));
   (void)step.op(collective(100), tp);
   (void)step.op(collective(50), fsdp);
   EXPECT_EQ(step.op(matmul(60)), 48);
-  EXPECT_EQ(step.op(matmul(60)), 24) << "the one that is over has left";
-  // Those of one stream run one after the other
-  Step queued;
-  (void)queued.op(matmul(10));
-  (void)queued.op(collective(50), tp);
-  (void)queued.op(collective(50), tp);
-  EXPECT_EQ(queued.op(matmul(60)), 24);
-  EXPECT_EQ(queued.op(matmul(60)), 24);
-  EXPECT_EQ(queued.op(matmul(60)), 0);
 }
 
 TEST(Beside, WhileComputeStandsStillOtherCollectivesGoOn) {

@@ -7,9 +7,9 @@
 // plan cache of the calling thread (a device belongs to one), which the warm-up steps fill, so that later
 // steps neither search nor allocate. Scratch memory is the stream's own: two streams may multiply at once.
 //
-// Beside a collective a kernel cannot have all multiprocessors. One that is cut for all of them then ends with a second
-// turn for what found no room; so it is asked for fewer from the start (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET), and a
-// plan is one of a shape and a count. PyTorch does the same, of all matmuls at once: pytorch/pytorch @0040fe0d,
+// A large matmul has all multiprocessors until it ends, and a collective that starts beside it waits. Where it is to be let
+// in, fewer are asked for (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET; program/beside.hpp says where), and a plan is one of a
+// shape and a count. PyTorch does the same, of all matmuls at once: pytorch/pytorch @0040fe0d,
 // aten/src/ATen/cuda/CUDABlas.cpp, _SMCarveout_EXPERIMENTAL.
 //
 // Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
