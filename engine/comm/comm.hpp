@@ -27,6 +27,10 @@ using tensor::Tensor;
 
 enum class Reduction : std::uint8_t { sum, max };
 
+// What the memory that collectives read and write is to who carries them out: memory like any other; known beforehand, so that
+// peers may reach into it; or known as a window that all ranks have at one place, so that copy engines can gather it.
+enum class Buffers : std::uint8_t { plain, registered, windows };
+
 class Communicator {
  public:
   Communicator(mesh::Group group, program::GroupId id) : group_(std::move(group)), id_(id) {}

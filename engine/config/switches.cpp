@@ -23,7 +23,9 @@ Original in_megatron(std::string path, int first, int last, std::string what) {
 }
 
 // A trial by what a rank sets aside.
-Trial of_memory(std::string options, std::string value, double percent) { return {std::move(options), std::move(value), percent, false, true}; }
+Trial of_memory(std::string options, std::string value, double percent) { return {.options = std::move(options), .value = std::move(value), .percent = percent, .memory = true}; }
+// One that nobody could measure yet.
+Trial to_be_measured(std::string options, std::string value) { return {.options = std::move(options), .value = std::move(value), .open = true}; }
 
 std::vector<Switch> make_table() {
   std::vector<Switch> table;
@@ -239,6 +241,16 @@ std::vector<Switch> make_table() {
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify"});
 
+  row({.key = "host.connections", .least = 0, .most = 32, .default_value = "0",
+       .sentence = "Over how many queues the streams of a rank come to its GPU; 0: as CUDA has it (8). With 1 kernels come in the order in which the host issued them, so that a sum over ranks is there before the weight gradient that was issued after it; nothing else gets ahead of what waits, either.",
+       .promise = Promise::same_bits, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
+       .originals = {in_megatron("tensor_parallel/layers.py", 842, 849, "CUDA_DEVICE_MAX_CONNECTIONS=1: in the order in which they are called"),
+                     in_megatron("distributed/distributed_data_parallel.py", 333, 339, "... and what then must not be issued back to back")},
+       .megatron = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment, which it asks for under tensor parallelism", .pytorch = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment", .note = "03_tensor_parallel#behind",
+       // No second GPU was to be had since it was made
+       .moves = to_be_measured("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "1"),
+       .still = {}});
+
   row({.key = "host.delay", .least = 0, .most = 10000, .default_value = "0",
        .sentence = "A machine of the labs: each op costs the host so many microseconds more, as a slower language would.",
        .promise = Promise::same_bits, .seam = Seam::machine, .needs = {}, .excludes = {},
@@ -283,6 +295,28 @@ std::vector<Switch> make_table() {
        .sentence = "A planted mistake: each rank divides its loss by its own tokens, and the sum over ranks is taken for the mean.",
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
+
+  row({.key = "matmul.sms_beside", .least = 0, .most = 64, .default_value = "0",
+       .sentence = "How many of a GPU's multiprocessors a matmul leaves to a collective that starts beside it: it is planned for the rest, so that the collective need not wait for its end; 0: none. Which matmuls do follows from the order of the step, and from how long the profile says that each op takes.",
+       .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
+       .originals = {{"NVIDIA/TransformerEngine", "d0067d0da6cb01811b8072a7d304f0e00344ce2b", "transformer_engine/common/comm_gemm_overlap/comm_gemm_overlap.cpp", 141, 144, "_math_sms: what a matmul that is cut up with its collective leaves, and NVTE_EXT_MARGIN_SM"},
+                     {"NVIDIA/TransformerEngine", "d0067d0da6cb01811b8072a7d304f0e00344ce2b", "transformer_engine/common/gemm/cublaslt_gemm.cu", 464, 469, "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET"}},
+       .megatron = "NVTE_EXT_MARGIN_SM=16 in the environment, of TransformerEngine: all of its matmuls", .pytorch = "torch._C._set_sm_carveout_experimental(16): all matmuls, until it is set otherwise", .note = "07_speed#room",
+       // No second GPU was to be had since it was made
+       .moves = to_be_measured("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "24"),
+       .still = {}});
+
+  row({.key = "nccl.buffers", .values = {"plain", "registered", "windows"}, .default_value = "plain",
+       .sentence = "What the memory of collectives is to NCCL: memory like any other, that it moves through buffers of its own; registered, so that peers read it themselves (of ours, gathers alone); or windows that all ranks have at one place, so that gathers are done by copy engines and take no multiprocessors.",
+       .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
+       .originals = {in_megatron("distributed/distributed_data_parallel_config.py", 121, 136, "nccl_ub: parameters and gradients in registered memory"),
+                     in_megatron("distributed/distributed_data_parallel_config.py", 171, 175, "disable_symmetric_registration: registered instead of windows"),
+                     in_megatron("nccl_allocator.py", 163, 182, "register_mem_pool: symm says whether as windows"),
+                     {"NVIDIA/nccl", "f1308997d0420148b1be1c24d63f19d902ae589b", "src/register/coll_reg.cc", 182, 187, "ncclRegisterCollBuffers: which collectives gain nothing"},
+                     {"NVIDIA/nccl", "f1308997d0420148b1be1c24d63f19d902ae589b", "src/enqueue.cc", 2556, 2564, "taskAppend: when copy engines do it"}},
+       .megatron = "--use-nccl-ub (with --use-megatron-fsdp); --disable-symmetric-registration", .pytorch = "pool = torch.cuda.MemPool(backend.mem_allocator); backend.register_mem_pool(pool); options.config.cta_policy = ProcessGroupNCCL.NCCL_CTA_POLICY_ZERO, over windows (symm=True)", .note = "07_speed#buffers",
+       .moves = to_be_measured("--model gpt-1.3b --fsdp 2 --sequences 16", "windows"),
+       .still = {}});
 
   row({.key = "nccl.max_ctas", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many of a GPU's multiprocessors a collective may take at most; 0: as NCCL chooses. Fewer leave more to the kernels beside it, and move bytes more slowly.",

@@ -15,6 +15,7 @@ struct CudaQueue {
   void* blas_workspace = nullptr;      // of this stream alone
   std::size_t blas_workspace_bytes = 0;
   int multiprocessors = 0;
+  int left_to_others = 0;              // of them, to what starts beside this op (Device::leave_room); it is planned for the rest
   Crew* crew = nullptr;                // the processors that ops of the host share; null: none were set up
 };
 

@@ -68,8 +68,9 @@ void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& bod
   const bool recorded = recorder_.records();
   const program::OpIndex op = recorded ? recorder_.op(lane.stream->id(), desc, lane.where) : program::no_op;
   longer_ = program::class_of(desc.kind) == program::OpClass::compute ? slower_.kernel : 0;
+  left_ = beside_.on() ? beside_.op(lane.stream->id(), desc) : 0;
   run(lane.stream->id(), body, timed_ ? op : program::no_op);
-  longer_ = 0;
+  longer_ = left_ = 0;
   if (slower_.call > 0) stand_still(slower_.call);
   if (recorded) recorder_.issued();
   if (checks_finite_) look_at_outputs(lane, desc, op);
@@ -78,6 +79,7 @@ void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& bod
 void Device::record(Lane lane, Event event) {
   const bool recorded = recorder_.records();
   if (recorded) recorder_.record_event(lane.stream->id(), event.id, lane.where);
+  if (in_step_ && beside_.on()) beside_.record(lane.stream->id(), event.id);
   run_record(lane.stream->id(), event.id);
   if (recorded) recorder_.issued();
 }
@@ -86,6 +88,7 @@ void Device::wait(Lane lane, Event event, program::WaitReason reason) {
   if (!left_out_.empty() && recorder_.catalogue().events[event.id].ends_with(left_out_)) return;
   const bool recorded = recorder_.records();
   if (recorded) recorder_.wait_event(lane.stream->id(), event.id, reason, lane.where);
+  if (in_step_ && beside_.on()) beside_.wait(lane.stream->id(), event.id);
   run_wait(lane.stream->id(), event.id);
   if (recorded) recorder_.issued();
 }
@@ -132,6 +135,7 @@ void Device::download(Lane lane, const char* name, const Memory& from, void* to_
 void Device::begin_step(std::int64_t step, bool timed) {
   timed_ = timed;
   in_step_ = true;
+  if (beside_.on()) beside_.begin_step();
   step_begins(timed);
   // Of a long run nobody asks for another step that was not timed: nothing of it is written down. One that is captured shows
   // what the graph will do.

@@ -28,6 +28,7 @@
 #include "engine/device/cuda_queue.hpp"
 #include "engine/device/finite.hpp"
 #include "engine/device/host_function.hpp"
+#include "engine/program/beside.hpp"
 #include "engine/program/recorder.hpp"
 
 namespace shardbook::device {
@@ -201,6 +202,10 @@ class Device {
   // issued without being written down, at no cost.
   void keep_timed_programs_alone() { keeps_timed_alone_ = true; }
 
+  // Set before the first step: a matmul leaves multiprocessors to the collectives that start beside it (program/beside.hpp). On cuda it
+  // is planned for the rest; other devices have none.
+  void leave_room(program::Beside::Rule rule) { beside_ = program::Beside(std::move(rule)); }
+
   // Of labs, set before the first step: a slower machine; and a mistake, that no stream waits for events whose name ends so.
   void make_slower(Slower by) { slower_ = by; }
   void leave_out_waits(std::string event_ends_in) { left_out_ = std::move(event_ends_in); }
@@ -245,6 +250,8 @@ class Device {
   bool timed() const { return timed_; }
   // So much longer than its body takes the op that run() is given shall keep the device.
   base::Nanoseconds longer() const { return longer_; }
+  // So many multiprocessors the op that run() is given shall leave to others.
+  int left() const { return left_; }
   void watch() const { if (watch_) watch_(); }
 
  private:
@@ -273,6 +280,8 @@ class Device {
   bool keeps_timed_alone_ = false;
   Slower slower_;
   base::Nanoseconds longer_ = 0;
+  program::Beside beside_;
+  int left_ = 0;
   std::string left_out_;
   base::Bytes allocated_bytes_ = 0;
   std::function<void()> watch_;

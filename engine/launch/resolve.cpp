@@ -109,6 +109,20 @@ simulate::Conditions conditions_of(const config::RunConfig& config) {
   return {machine.ideal_network, us * machine.call_us, machine.slow_rank, us * machine.kernel_us, choices.graph};
 }
 
+program::Beside::Rule room_rule(const config::RunConfig& config, const program::Catalogue& catalogue) {
+  const int left = train::choices_of(config).machine.sms_beside;
+  if (left == 0) return {};
+  base::Result<simulate::Profile> profile = simulate::find_profile(config.profile);
+  if (!profile) throw base::Failure(profile.error());
+  const std::vector<simulate::Contention>& together = profile.value().contention;
+  const double longer = together.empty() ? 1 : together.front().collective_by_gemm;   // a collective, beside matmuls
+  auto model = std::make_shared<const simulate::CostModel>(std::move(profile).value());
+  return {left, [model, longer, &catalogue](const program::OpDesc& desc) {
+            const bool moves = program::class_of(desc.kind) == program::OpClass::communication;
+            return model->op_ns(desc, catalogue) * (moves ? longer : 1);
+          }};
+}
+
 double modelled_step_ns(const config::RunConfig& config, const std::vector<std::string>& encoded) {
   base::Result<std::vector<program::Record>> records = decode_all(encoded);
   if (!records) throw base::Failure(records.error());

@@ -14,6 +14,10 @@ namespace shardbook::launch {
 // What the config's machine has otherwise than its profile's.
 simulate::Conditions conditions_of(const config::RunConfig& config);
 
+// By what its matmuls leave room to the collectives beside them (matmul.sms_beside): the profile's times say how long those
+// last. `catalogue` outlives the rule. Throws base::Failure where there is no such profile.
+program::Beside::Rule room_rule(const config::RunConfig& config, const program::Catalogue& catalogue);
+
 // The modelled time of one steady step, from the encoded records of all ranks. Throws base::Failure where the
 // programs cannot be resolved (a collective without its partner).
 double modelled_step_ns(const config::RunConfig& config, const std::vector<std::string>& records);

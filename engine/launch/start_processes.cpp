@@ -16,6 +16,7 @@
 #include "engine/kernels/gemm.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/recover.hpp"
+#include "engine/launch/resolve.hpp"
 #include "engine/launch/start.hpp"
 #include "engine/launch/wire.hpp"
 #include "engine/shard/interval.hpp"
@@ -29,6 +30,8 @@ namespace {
 
 // The folder of the run, for ranks whose parent has made it.
 constexpr const char* folder_variable = "SHARDBOOK_RUN_FOLDER";
+// CUDA reads it once, when it starts: ranks that we start are started with it, others must be.
+constexpr const char* connections_variable = "CUDA_DEVICE_MAX_CONNECTIONS";
 
 // "0,1;2,3" of SHARDBOOK_NODES: GPUs of each pretended node, for trying several nodes on one host.
 void pretend_nodes(const char* text, world::SpawnOptions& spawn) {
@@ -79,6 +82,7 @@ base::Result<Outcome> spawn(const config::RunConfig& config, const LaunchOptions
   if (launch.write_run) options.environment.emplace_back(folder_variable, folder.path());
   // A BLAS that makes no threads needs no memory for them
   if (std::getenv("OPENBLAS_NUM_THREADS") == nullptr) options.environment.emplace_back("OPENBLAS_NUM_THREADS", "1");
+  if (const int connections = train::choices_of(config).machine.connections; connections > 0) options.environment.emplace_back(connections_variable, std::to_string(connections));
   if (const char* nodes = std::getenv("SHARDBOOK_NODES")) pretend_nodes(nodes, options);
   std::vector<std::string> arguments{"train", "--config", file.string()};
   // What a stored config leaves out
@@ -160,6 +164,12 @@ struct Equipment {
   std::unique_ptr<comm::Backend> backend;
 };
 
+std::string connections_problem(int connections) {
+  const char* set = std::getenv(connections_variable);
+  if (connections == 0 || (set != nullptr && set == std::to_string(connections))) return "";
+  return base::text("--set host.connections=", connections, " must be there when CUDA starts: give your launcher's ranks ", connections_variable, "=", connections);
+}
+
 Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RankOutcome& mine) {
   const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
   // Each number as its nominal type says: of a run in fp32 gradients alone may cross the network in bf16
@@ -168,7 +178,10 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   Equipment made{std::move(device).value(), nullptr};
   if (options.with_device) options.with_device(*made.device);
   const train::Choices choices = train::choices_of(config);
-  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = choices.machine.max_ctas, .mark_ends = config.comm_timeout > 0, .in_graphs = choices.graph});
+  const train::LabMachine machine = choices.machine;
+  if (const std::string problem = connections_problem(machine.connections); !problem.empty()) throw base::Failure(problem);
+  made.device->leave_room(room_rule(config, made.device->recorder().catalogue()));
+  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = machine.max_ctas, .buffers = machine.buffers, .mark_ends = config.comm_timeout > 0, .in_graphs = choices.graph});
   mine.device = device::cuda_device_name(gpu);
   return made;
 }

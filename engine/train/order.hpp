@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "engine/comm/comm.hpp"
 #include "engine/config/config.hpp"
 #include "engine/data_parallel/schedule.hpp"
 #include "engine/fsdp/parameters.hpp"
@@ -24,6 +25,9 @@ struct LabMachine {
   base::Rank slow_rank = -1;            // on this rank
   int kernel_us = 0;                    // each kernel that computes takes so much longer
   int max_ctas = 0;                     // of a GPU's multiprocessors a collective takes so many at most; 0: as NCCL chooses
+  int sms_beside = 0;                   // ... and a matmul leaves it so many
+  int connections = 0;                  // queues of the GPU that streams share (CUDA_DEVICE_MAX_CONNECTIONS); 0: as CUDA has it
+  comm::Buffers buffers = comm::Buffers::plain;
 };
 
 // Mistakes on purpose (mistakes.hpp). Empty: none.

@@ -77,6 +77,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.sharding", [](Choices& c, const std::string& v) { c.store.each_parameter = v == "per_parameter"; }},
       {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
       {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},
+      {"host.connections", [](Choices& c, const std::string& v) { c.machine.connections = number_in(v); }},
       {"host.delay", [](Choices& c, const std::string& v) { c.machine.call_us = number_in(v); }},
       {"host.graph", [](Choices& c, const std::string& v) { c.graph = v == "on"; }},
       {"host.synchronize", [](Choices& c, const std::string& v) { c.synchronize = v == "layer"; }},
@@ -86,6 +87,12 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        }},
       {"loss.chunks", [](Choices& c, const std::string& v) { c.loss_chunks = number_in(v); }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
+      {"matmul.sms_beside", [](Choices& c, const std::string& v) { c.machine.sms_beside = number_in(v); }},
+      {"nccl.buffers",
+       [](Choices& c, const std::string& v) {
+         using comm::Buffers;
+         c.machine.buffers = v == "registered" ? Buffers::registered : v == "windows" ? Buffers::windows : Buffers::plain;
+       }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},
       {"optimizer.update",

@@ -115,6 +115,66 @@ TEST_F(CudaDevice, MemoryIsZeroedAlignedAndApart) {
   EXPECT_EQ(all.back(), 7.0f);
 }
 
+// Large and small ones in turn: each lies in one piece, as whoever shares pieces needs it, and none on another.
+TEST_F(CudaDevice, BuffersThatAreKeptWholeLieInOnePieceEachAndApart) {
+  auto device = make();
+  device::cuda_keep_buffers_whole(*device);
+  Stream& stream = device->create_stream("compute");
+  std::vector<Memory> all;
+  for (const std::int64_t mib : {1, 40, 3, 200, 31, 31, 31, 1, 64, 7}) {
+    all.push_back(device->allocate(mib << 18, DType::f32, MemoryKind::activation, "test"));
+    const Memory& memory = all.back();
+    const device::CudaPiece piece = device::cuda_piece_of(memory.data);
+    const char* begin = static_cast<const char*>(memory.data);
+    EXPECT_LE(static_cast<const char*>(piece.begin), begin);
+    EXPECT_LE(begin + memory.storage_bytes, static_cast<const char*>(piece.begin) + piece.bytes) << mib << " MiB";
+    EXPECT_EQ(device::cuda_piece_of(begin + memory.storage_bytes - 1).begin, piece.begin);
+  }
+  device->seal();
+  EXPECT_EQ(read(*device, stream, all.back()), 0.0f);
+  for (std::size_t i = 0; i < all.size(); ++i) fill(stream, all[i], static_cast<float>(i + 1));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(read(*device, stream, all[i]), static_cast<float>(i + 1));
+    const Memory last{static_cast<char*>(all[i].data) + all[i].storage_bytes - 4, all[i].use, 4};
+    EXPECT_EQ(read(*device, stream, last), static_cast<float>(i + 1));
+  }
+}
+
+// What a matmul beside a collective leaves comes to its launcher; the others are given all.
+TEST_F(CudaDevice, TellsAMatmulWhatItLeavesToACollectiveThatNobodyHasAwaited) {
+  auto device = make();
+  Stream& compute = device->create_stream("compute");
+  Stream& tp = device->create_stream("tp", device::Priority::high);
+  const Event made = device->create_event("made"), summed = device->create_event("summed");
+  const program::GroupId group = device->recorder().add_group({"tp", {0, 1}});
+  device->leave_room({24, [](const OpDesc&) { return 100.0; }});
+  device->seal();
+  int left = -1;
+  struct Args {
+    int* left;
+  };
+  const auto launch = [&](Stream& stream, const OpDesc& desc) {
+    device->launch(stream, desc, Args{&left}, +[](const Args&) {}, +[](const Args& args, const device::CudaQueue& queue) { *args.left = queue.left_to_others; });
+    return left;
+  };
+  const OpDesc matmul = OpDesc("matmul", OpKind::gemm, DType::bf16).size({64, 64, 64, 1});
+  const OpDesc sum = OpDesc("all_reduce", OpKind::all_reduce, DType::bf16).collective_of({group, 0, 1 << 20, -1});
+  EXPECT_EQ(launch(compute, matmul), 0) << "outside of a step nothing is beside";
+  for (int step = 0; step < 2; ++step) {
+    device->begin_step(step, false);
+    EXPECT_EQ(launch(compute, matmul), 0);
+    device->record(compute, made);
+    device->wait(tp, made);
+    EXPECT_EQ(launch(tp, sum), 0);
+    device->record(tp, summed);
+    EXPECT_EQ(launch(compute, matmul), 24);
+    device->wait(compute, summed);
+    EXPECT_EQ(launch(compute, matmul), 0);
+    device->end_step();
+  }
+  device->synchronize();
+}
+
 TEST_F(CudaDevice, MemoryThatDoesNotSufficeIsNamedWithWhatIsLeft) {
   auto device = make();
   try {

@@ -20,7 +20,17 @@ struct Form {
   }
 };
 
-void expect_product(const Form& form, bool integers) {
+using Gemm_on_gpu = void (*)(const kernels::GemmArgs&, const device::CudaQueue&);
+
+// The same, planned for all multiprocessors but so many.
+template <int left>
+void gemm_leaving(const kernels::GemmArgs& args, const device::CudaQueue& queue) {
+  device::CudaQueue beside = queue;
+  beside.left_to_others = left;
+  kernels::cuda::gemm(args, beside);
+}
+
+void expect_product(const Form& form, bool integers, Gemm_on_gpu gemm = &kernels::cuda::gemm) {
   SCOPED_TRACE(form.text());
   Gpu::get().reset();
   const auto draw = [&](std::int64_t count) { return integers ? small_integers(count, 4) : normal(count); };
@@ -43,7 +53,7 @@ void expect_product(const Form& form, bool integers) {
     g.c_dtype = gpu ? form.c_dtype : DType::f64;
     return g;
   };
-  run_both(args, &kernels::host::gemm, &kernels::cuda::gemm);
+  run_both(args, &kernels::host::gemm, gemm);
   if (integers) return expect_exact(c);
 
   // Σ|a||b| of each number. Tensor cores may truncate where f32 rounds: a unit of 2^-22 covers both.
@@ -101,17 +111,31 @@ TEST_F(Gemm, OfLargeShapesEqualsTheHostsProduct) {
 TEST_F(Gemm, RefusesToAddToBf16) {
   EXPECT_THROW(expect_product({64, 96, 128, 1, false, false, false, 1, 1, DType::bf16, DType::bf16}, true), base::Failure);
 }
-TEST_F(Gemm, RepeatsBitForBit) {
+TEST_F(Gemm, LeavingRoomEqualsTheHostsProduct) {
+  for (const Form& form : forms()) expect_product(form, false, &gemm_leaving<24>);
+  expect_product({256, 768, 1024, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false, &gemm_leaving<16>);
+  expect_product({768, 256, 1024, 1, true, false, false, 1, 1, DType::bf16, DType::f32}, false, &gemm_leaving<32>);
+}
+TEST_F(Gemm, LeavingMoreThanThereIsStillMultiplies) {
+  expect_product({256, 768, 1024, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false, &gemm_leaving<100'000>);
+}
+
+std::vector<double> product(Numbers& a, Numbers& b, Gemm_on_gpu gemm) {
   const std::int64_t m = 512, n = 768, k = 4096;
-  Numbers a(normal(m * k), DType::bf16), b(normal(n * k), DType::bf16), first(unwritten(m * n), DType::f32), second(unwritten(m * n), DType::f32);
-  for (Numbers* c : {&first, &second}) {
-    kernels::GemmArgs g{};
-    g.a = a.at(true); g.b = b.at(true); g.c = c->at(true);
-    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
-    g.b_transposed = true; g.alpha = 1; g.dtype = DType::bf16; g.c_dtype = DType::f32;
-    Gpu::get().run(g, &kernels::host::gemm, &kernels::cuda::gemm);
-  }
-  EXPECT_EQ(first.from_gpu(), second.from_gpu());
+  Numbers c(unwritten(m * n), DType::f32);
+  kernels::GemmArgs g{};
+  g.a = a.at(true); g.b = b.at(true); g.c = c.at(true);
+  g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
+  g.b_transposed = true; g.alpha = 1; g.dtype = DType::bf16; g.c_dtype = DType::f32;
+  Gpu::get().run(g, &kernels::host::gemm, gemm);
+  return c.from_gpu();
+}
+
+TEST_F(Gemm, RepeatsBitForBit) {
+  Numbers a(normal(512 * 4096), DType::bf16), b(normal(768 * 4096), DType::bf16);
+  const std::vector<double> first = product(a, b, &kernels::cuda::gemm), leaving = product(a, b, &gemm_leaving<24>);
+  EXPECT_EQ(product(a, b, &gemm_leaving<24>), leaving);
+  EXPECT_EQ(product(a, b, &kernels::cuda::gemm), first) << "a plan that leaves room is another than the one that takes all";
 }
 
 }  // namespace

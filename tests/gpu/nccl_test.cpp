@@ -63,7 +63,14 @@ std::vector<float> values(int rank, std::int64_t elements) {
   return all;
 }
 
-class Nccl : public ::testing::TestWithParam<bool> {
+// How calls are made, and what memory is to NCCL.
+struct Way {
+  const char* name;
+  bool blocking_calls;
+  Buffers buffers;
+};
+
+class Nccl : public ::testing::TestWithParam<Way> {
  protected:
   // Runs `main` on as many ranks, and passes its first cause on.
   void on_gpus(int ranks, const world::RankMain& main) {
@@ -71,7 +78,7 @@ class Nccl : public ::testing::TestWithParam<bool> {
     const base::Status ran = gpu_test::on_gpus(ranks, main);
     EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
   }
-  NcclOptions options() const { return {GetParam()}; }
+  NcclOptions options() const { return {.blocking_calls = GetParam().blocking_calls, .buffers = GetParam().buffers}; }
 };
 
 TEST_P(Nccl, OneRankMakesACommunicatorAndLeaves) {
@@ -192,8 +199,42 @@ TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
   EXPECT_LT(world::now() - begin, 60'000'000'000);
 }
 
-INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Bool(),
-                         [](const auto& info) { return info.param ? "Blocking" : "NonBlocking"; });
+// The same pieces of memory, used again and again by two communicators on two streams, in place and not.
+TEST_P(Nccl, GathersAndSumsOfMemoryThatIsKnownStayExact) {
+  on_gpus(2, [&](world::World& world) {
+    RankSetup rank(world, options());
+    const auto tp = rank.backend->communicator(*rank.device, everyone(world, "tp"));
+    const auto fsdp = rank.backend->communicator(*rank.device, everyone(world, "dp_shard"));
+    const int size = world.size(), me = world.rank();
+    const std::int64_t shard = gpu_test::one_gpu_for_all() ? 1 << 20 : 12 << 20;   // 2 of them are larger than a shared piece
+    const Tensor full = rank.tensor(shard * size), small = rank.tensor(4096), apart = rank.tensor(shard);
+    rank.device->seal();
+    for (int round = 0; round < 3; ++round) {
+      // In place: my shard's place in the whole
+      const Tensor mine = full.slice(me * shard, {shard});
+      rank.write(full, std::vector<float>(static_cast<std::size_t>(shard * size), -1.0f));
+      rank.write(mine, values(me + round, shard));
+      fsdp->all_gather(*rank.other, mine, full);
+      std::vector<float> got = rank.read(full);
+      for (int r = 0; r < size; ++r) {
+        for (std::int64_t i = 0; i < shard; i += 997) ASSERT_EQ(got[static_cast<std::size_t>(r * shard + i)], value(r + round, i)) << "of rank " << r << " in round " << round;
+      }
+      fsdp->reduce_scatter(*rank.other, full, apart);
+      rank.device->synchronize();
+      got = rank.read(apart);
+      for (std::int64_t i = 0; i < shard; i += 997) ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<float>(size) * value(me + round, i));
+      rank.write(small, values(me, 4096));
+      tp->all_reduce(*rank.compute, small, small);
+      got = rank.read(small);
+      for (std::int64_t i = 0; i < 4096; i += 13) ASSERT_EQ(got[static_cast<std::size_t>(i)], value(0, i) + value(1, i));
+    }
+    rank.backend->check();
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Values(Way{"NonBlocking", false, Buffers::plain}, Way{"Blocking", true, Buffers::plain}, Way{"Registered", true, Buffers::registered},
+                                                        Way{"Windows", true, Buffers::windows}),
+                         [](const auto& info) { return info.param.name; });
 
 // What is called is in the log, and is marked as ended soon after it has; what has not run is not.
 TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {

@@ -18,7 +18,7 @@ class Switches : public testing::TestWithParam<Switch> {};
 TEST_P(Switches, KeepTheirPromiseInEveryLayout) {
   const Switch& row = GetParam();
   if (row.promise == Promise::wrong || row.promise == Promise::time_only) return;   // see Mistakes, and IdealNetwork
-  if (row.moves.measured) return;   // of GPUs alone
+  if (row.of_gpus_alone()) return;   // of GPUs alone
   int tried = 0;
   for (int tp : numbers_of_ranks) {
     for (int fsdp : numbers_of_ranks) {

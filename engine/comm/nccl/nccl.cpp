@@ -15,6 +15,7 @@
 
 #include "engine/comm/nccl/all_to_all.hpp"
 #include "engine/comm/nccl/ends.hpp"
+#include "engine/comm/nccl/known_memory.hpp"
 #include "engine/comm/watch.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
@@ -58,6 +59,8 @@ class NcclBackend final : public Backend {
     return base::text("NCCL ", nccl_version(), version_number() < first_with_launch_order ? ", older than 2.26: collectives serialised" : "");
   }
 
+  Buffers buffers() const { return options_.buffers; }
+
   // Runs f(), which makes one call on `nccl` (or a group of them), and returns when it is in its stream, or in the graph.
   template <class F>
   void call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f, bool captured = false);
@@ -70,6 +73,7 @@ class NcclBackend final : public Backend {
   void expect(ncclResult_t code, ncclComm_t nccl, const char* expression, const std::string& who) const;
   void stop_if_failed() const;
   bool is_whole_world(const mesh::Group& group) const;
+  ncclConfig_t config_of(bool blocking) const;
   void keep(ncclComm_t nccl);
   bool take(ncclComm_t nccl);
   void look_for_ends();
@@ -125,7 +129,7 @@ class NcclBackend final : public Backend {
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
-      : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)) {}
+      : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)), memory_(backend.buffers()) {}
   // Calls are marked there as they end. It outlives this.
   void mark(Ends& ends) { ends_ = &ends; }
 
@@ -145,6 +149,10 @@ class NcclCommunicator final : public Communicator {
   static void on_cuda(const Issued& issued, const device::CudaQueue& queue) {
     NcclCommunicator& self = *issued.self;
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
+    for (const void* place : {issued.call.in, static_cast<const void*>(issued.call.out)}) {
+      if (self.memory_.knows(place)) continue;
+      self.backend_.call(self.nccl_, "making memory known to NCCL (nccl.buffers)", self.who_, stream, [&] { return self.memory_.learn(place, self.nccl_); });
+    }
     self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
                        [&] { return self.enqueue(issued.call, stream); }, self.capturing());
     if (self.ends_ != nullptr && self.capturing()) self.ends_->mark_captured(stream, self.who_);
@@ -161,6 +169,7 @@ class NcclCommunicator final : public Communicator {
   NcclBackend& backend_;
   ncclComm_t nccl_;
   std::string who_;
+  KnownMemory memory_;
   Ends* ends_ = nullptr;
 };
 
@@ -190,6 +199,9 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
     : world_(world), options_(options), rank_name_(base::text("rank ", world.rank())) {
   SHARDBOOK_CHECK(device.kind() == device::Kind::cuda, "NCCL needs a cuda device, not ", device::name_of(device.kind()));
   serialised_ = !prepare_process(options_.in_graphs) || version_number() < first_with_launch_order;
+  if (options_.buffers != Buffers::plain) device::cuda_keep_buffers_whole(device);
+  const char* problem = options_.buffers == Buffers::windows ? windows_problem(version_number()) : nullptr;
+  if (problem != nullptr) throw base::Failure(problem);
   warm_up_memory_ = device::cuda_scratch(device, warm_up_bytes);
   for (Before& before : before_) before.event = device::cuda::make_order_event(rank_name_);
 
@@ -200,9 +212,7 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
   SHARDBOOK_CHECK_EQ(shared.size(), sizeof(id), "bytes of NCCL's id: do all ranks run the same build?");
   std::memcpy(&id, shared.data(), sizeof(id));
 
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
+  ncclConfig_t config = config_of(false);
   try {
     const Inside inside(*this);
     const ncclResult_t code = ncclCommInitRankConfig(&whole_, world.size(), id, world.rank(), &config);
@@ -215,6 +225,14 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
   }
   SHARDBOOK_CUDA(cudaGetDevice(&gpu_), rank_name_);
   if (options_.mark_ends) poll_.emplace(look_every, [this] { look_for_ends(); });
+}
+
+ncclConfig_t NcclBackend::config_of(bool blocking) const {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = blocking ? 1 : 0;
+  if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
+  if (options_.buffers == Buffers::windows) use_copy_engines(config);
+  return config;
 }
 
 // Made just now; ended at once where the others have been.
@@ -283,9 +301,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
     nccl = whole_;
   } else {
     const Inside inside(*this);
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = options_.blocking_calls ? 1 : 0;
-    if (options_.max_ctas > 0) config.maxCTAs = options_.max_ctas;
+    ncclConfig_t config = config_of(options_.blocking_calls);
     const ncclResult_t code = ncclCommSplit(whole_, group.number, group.index_of_me, &nccl, &config);
     if (code != ncclInProgress) expect(code, whole_, "ncclCommSplit", who);
     await_ready(whole_, "ncclCommSplit", who);

@@ -16,6 +16,7 @@
 //     that a call of NCCL holds (so it is in PyTorch: pytorch/pytorch @0323141f, torch/csrc/distributed/c10d/NCCLUtils.cpp,
 //     getNcclComm() locks for as long as it takes to hand out the bare handle, and calls are made without).
 // Both variables may be set otherwise by the user.
+//   - All ranks make the same memory known in the same order: they issue the same calls, and set up the same buffers.
 //
 // Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators
 // concurrently"; NVIDIA/nccl src/group.cc: each call on a non-blocking communicator is launched by a
@@ -37,6 +38,11 @@ struct NcclOptions {
   bool blocking_calls = true;
   // Blocks of threads, and so multiprocessors, that a collective may take at most; 0: as NCCL chooses (ncclConfig_t::maxCTAs).
   int max_ctas = 0;
+  // registered: each piece of memory is made known to NCCL when a call first uses it (ncclCommRegister), and peers may read and
+  // write it without a copy between. windows: it is so on all ranks at once (ncclCommWindowRegister), and what copy engines
+  // can do takes no multiprocessors (NCCL_CTA_POLICY_ZERO): gathers. Where NCCL cannot (no NVLink, several nodes), both are
+  // plain, by its own choice. Buffers then lie each in one piece of memory (device::cuda_keep_buffers_whole).
+  Buffers buffers = Buffers::plain;
   // An event behind each call tells the flight when it has ended (flight.hpp). Without, a watch sees no end of any call.
   bool mark_ends = true;
   // Its calls may be captured into graphs. One choice for all backends of a process: NCCL reads its variables once.

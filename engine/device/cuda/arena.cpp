@@ -46,6 +46,7 @@ const Driver& driver() {
     find(library, "cuMemMap", found.map);
     find(library, "cuMemUnmap", found.unmap);
     find(library, "cuMemSetAccess", found.set_access);
+    find(library, "cuMemGetAddressRange_v2", found.get_address_range);
     return found;
   }();
   return functions;
@@ -85,9 +86,29 @@ Arena::~Arena() {
   if (base_ != 0) driver().address_free(base_, static_cast<std::size_t>(reserved_));
 }
 
+void Arena::keep_whole() {
+  SHARDBOOK_CHECK(used_ == 0, context_, ": memory was given before it was to be kept whole");
+  whole_ = true;
+}
+
+void* Arena::allocate_whole(base::Bytes bytes) {
+  const base::Bytes size = round_up(std::max<base::Bytes>(bytes, 1), alignment);
+  if (used_ + size > shared_end_) {
+    const base::Bytes piece = mapped_;
+    const bool alone = size >= smallest_piece / 2;
+    grow(size, alone ? 0 : smallest_piece);
+    if (alone) return reinterpret_cast<void*>(base_ + static_cast<CUdeviceptr>(piece));
+    used_ = piece;
+    shared_end_ = mapped_;
+  }
+  used_ += size;
+  return reinterpret_cast<void*>(base_ + static_cast<CUdeviceptr>(used_ - size));
+}
+
 void* Arena::allocate(base::Bytes bytes) {
+  if (whole_) return allocate_whole(bytes);
   const base::Bytes end = used_ + round_up(std::max<base::Bytes>(bytes, 1), alignment);
-  if (end > mapped_) grow(end - mapped_);
+  if (end > mapped_) grow(end - mapped_, smallest_piece);
   void* place = reinterpret_cast<void*>(base_ + static_cast<CUdeviceptr>(used_));
   used_ = end;
   return place;
@@ -98,10 +119,10 @@ CUresult Arena::create(base::Bytes bytes, CUmemGenericAllocationHandle& handle) 
   return driver().create(&handle, static_cast<std::size_t>(bytes), &properties, 0);
 }
 
-void Arena::grow(base::Bytes bytes) {
+void Arena::grow(base::Bytes bytes, base::Bytes at_least) {
   // A large piece where there is room, else just what is needed.
   const base::Bytes needed = round_up(bytes, granularity_);
-  base::Bytes size = std::max(needed, round_up(smallest_piece, granularity_));
+  base::Bytes size = std::max(needed, round_up(at_least, granularity_));
   CUmemGenericAllocationHandle handle = 0;
   CUresult code = mapped_ + size <= reserved_ ? create(size, handle) : CUDA_ERROR_OUT_OF_MEMORY;
   if (code == CUDA_ERROR_OUT_OF_MEMORY && mapped_ + needed <= reserved_) {

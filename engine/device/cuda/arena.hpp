@@ -4,6 +4,8 @@
 // and maps memory behind them in large pieces as set-up asks for it, so all buffers of a rank lie in one
 // range: it can be registered with NCCL or shared with another process later, piece by piece. That is
 // CUDA's virtual-memory API (CUDA driver API, "Virtual Memory Management"). Nothing is freed before the end.
+// A range that lies across two pieces cannot be shared as one (NVIDIA/nccl @f1308997, src/transport/p2p.cc, ipcRegisterBuffer, asks for
+// the one allocation that holds it); where that matters, keep_whole() gives up the end of a piece instead.
 //
 // Invariants: places are multiples of 256 bytes; memory is zeroed; the arena outlives what points into it.
 #pragma once
@@ -29,6 +31,7 @@ struct Driver {
   decltype(&cuMemMap) map;
   decltype(&cuMemUnmap) unmap;
   decltype(&cuMemSetAccess) set_access;
+  decltype(&cuMemGetAddressRange) get_address_range;
 };
 // Throws Failure where the driver is missing or too old.
 const Driver& driver();
@@ -44,20 +47,26 @@ class Arena {
   // Throws Failure that says what is left where memory does not suffice. May wait for the device.
   void* allocate(base::Bytes bytes);
   base::Bytes mapped_bytes() const { return mapped_; }
+  // From now on none lies across two pieces, so that whoever shares pieces has it whole; large ones have a piece each. Set-up
+  // of one that has given nothing yet.
+  void keep_whole();
 
  private:
   struct Piece {
     CUmemGenericAllocationHandle handle;
     base::Bytes begin, bytes;
   };
-  // Maps at least `bytes` more.
-  void grow(base::Bytes bytes);
+  // Maps at least `bytes` more, and so many where there is room.
+  void grow(base::Bytes bytes, base::Bytes at_least);
+  void* allocate_whole(base::Bytes bytes);
   CUresult create(base::Bytes bytes, CUmemGenericAllocationHandle& handle) const;
 
   int gpu_;
   std::string context_;
   base::Bytes granularity_ = 0;
   base::Bytes reserved_ = 0, mapped_ = 0, used_ = 0;
+  bool whole_ = false;
+  base::Bytes shared_end_ = 0;   // where each is whole: of the piece that small ones share
   CUdeviceptr base_ = 0;
   std::vector<Piece> pieces_;
 };

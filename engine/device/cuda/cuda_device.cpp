@@ -102,6 +102,8 @@ class CudaDevice final : public Device {
     return arena_->allocate(bytes);
   }
 
+  void keep_buffers_whole() { arena_->keep_whole(); }
+
   // One processor stays with the thread that issues
   void set_up_crew() override {
     SHARDBOOK_CHECK(!sealed(), "threads for work of the host are asked for after seal(): make them before the first step");
@@ -141,7 +143,9 @@ class CudaDevice final : public Device {
     const StreamState& state = streams_[stream];
     ++ops_in_step_;
     if (op != program::no_op) timer_->begin_op(op, stream, state.stream.get());
-    body.cuda(body.arguments, state.queue);
+    CudaQueue queue = state.queue;
+    queue.left_to_others = left();
+    body.cuda(body.arguments, queue);
     if (longer() > 0) launch_delay_kernel(state.stream.get(), longer());
     if (op != program::no_op) timer_->end_op(stream, state.stream.get());
   }
@@ -296,6 +300,20 @@ base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage,
 void* cuda_scratch(Device& device, base::Bytes bytes) {
   SHARDBOOK_CHECK(device.kind() == Kind::cuda, "cuda scratch memory of a ", name_of(device.kind()), " device");
   return static_cast<cuda::CudaDevice&>(device).scratch(bytes);
+}
+
+void cuda_keep_buffers_whole(Device& device) {
+  SHARDBOOK_CHECK(device.kind() == Kind::cuda, "pieces of memory of a ", name_of(device.kind()), " device");
+  static_cast<cuda::CudaDevice&>(device).keep_buffers_whole();
+}
+
+CudaPiece cuda_piece_of(const void* place) {
+  CUdeviceptr begin = 0;
+  CudaPiece piece;
+  const CUresult code = cuda::driver().get_address_range(&begin, &piece.bytes, reinterpret_cast<CUdeviceptr>(place));
+  if (code != CUDA_SUCCESS) throw base::Failure("no memory of a GPU lies at the place that a collective is given");
+  piece.begin = reinterpret_cast<void*>(begin);
+  return piece;
 }
 
 CudaTiming cuda_timing(const Device& device) {

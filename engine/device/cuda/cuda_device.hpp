@@ -34,6 +34,16 @@ base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage,
 // device's own. Set-up only. REQUIRES: device.kind() == Kind::cuda. Throws Failure where there is no more.
 void* cuda_scratch(Device& device, base::Bytes bytes);
 
+// From now on each buffer lies in one piece of memory, that can be shared as one (arena.hpp). Before any is allocated.
+// REQUIRES: device.kind() == Kind::cuda.
+void cuda_keep_buffers_whole(Device& device);
+// The piece of memory that holds this place: its begin, and bytes. Throws Failure where the driver knows none.
+struct CudaPiece {
+  void* begin = nullptr;
+  std::size_t bytes = 0;
+};
+CudaPiece cuda_piece_of(const void* place);
+
 // What timing costs and how exact it is, in nanoseconds: a pair of marks round one op, on the host and on
 // its stream, and how long a kernel begins behind its mark, which spans do not count, all measured by seal(); and the error of the last timed step's device times on the host's
 // clock. REQUIRES: device.kind() == Kind::cuda.

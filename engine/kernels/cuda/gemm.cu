@@ -7,6 +7,11 @@
 // plan cache of the calling thread (a device belongs to one), which the warm-up steps fill, so that later
 // steps neither search nor allocate. Scratch memory is the stream's own: two streams may multiply at once.
 //
+// A large matmul has all multiprocessors until it ends, and a collective that starts beside it waits. Where it is to be let
+// in, fewer are asked for (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET; program/beside.hpp says where), and a plan is one of a
+// shape and a count. PyTorch does the same, of all matmuls at once: pytorch/pytorch @0040fe0d,
+// aten/src/ATen/cuda/CUDABlas.cpp, _SMCarveout_EXPERIMENTAL.
+//
 // Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
 // beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
 // that is refused; sums over micro-batches are f32.
@@ -45,7 +50,7 @@ std::uint32_t alignment_of(const void* pointer) {
 }
 
 // All that decides a plan.
-using Key = std::array<std::int64_t, 20>;
+using Key = std::array<std::int64_t, 21>;
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
     std::uint64_t hash = 0xCBF29CE484222325ull;  // FNV-1a, by words
@@ -60,7 +65,7 @@ Key key_of(const GemmArgs& args, const device::CudaQueue& queue) {
           static_cast<std::int64_t>(args.dtype) * 16 + static_cast<std::int64_t>(args.c_dtype),
           alignment_of(args.a) * 1024 + alignment_of(args.b), alignment_of(args.c) * 1024 + alignment_of(args.bias_n),
           static_cast<std::int64_t>(queue.blas_workspace_bytes), reinterpret_cast<std::intptr_t>(queue.blas),
-          queue.blas_workspace != nullptr};
+          queue.blas_workspace != nullptr, queue.left_to_others};
 }
 
 // Descriptions and the chosen algorithm. The opaque structs are values, so a plan owns nothing.
@@ -119,6 +124,10 @@ Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
   const cublasOperation_t right = args.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   set(CUBLASLT_MATMUL_DESC_TRANSA, left);
   set(CUBLASLT_MATMUL_DESC_TRANSB, right);
+  if (queue.left_to_others > 0) {
+    const std::int32_t mine = std::max(1, queue.multiprocessors - queue.left_to_others);
+    set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, mine);
+  }
   if (args.bias_n != nullptr) {
     // cuBLASLt adds a bias along the rows of its result, which are our columns.
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;

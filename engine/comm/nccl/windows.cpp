@@ -1,0 +1,17 @@
+#include "engine/comm/nccl/known_memory.hpp"
+
+namespace shardbook::comm {
+
+const char* windows_problem(int version_of_library) {
+  return version_of_library < 22800 ? "nccl.buffers=windows needs NCCL 2.28 or newer, and the library that was found is older: use registered, or install a newer one" : nullptr;
+}
+
+void use_copy_engines(ncclConfig_t& config) { config.CTAPolicy = NCCL_CTA_POLICY_ZERO; }
+
+// The window itself is not needed: calls find it by their addresses.
+ncclResult_t make_window(ncclComm_t nccl, void* begin, std::size_t bytes) {
+  ncclWindow_t window = nullptr;
+  return ncclCommWindowRegister(nccl, begin, bytes, &window, NCCL_WIN_COLL_SYMMETRIC);
+}
+
+}  // namespace shardbook::comm
