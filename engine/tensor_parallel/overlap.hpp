@@ -16,7 +16,7 @@
 //
 // A matmul that fills the device lets no collective in beside it. So before the first matmul that a shift shall run beside, compute
 // waits until the tp stream has come to that shift, and then fills a few numbers: a small kernel more in front of the matmul, as PyTorch
-// has one that sleeps there. (The wait alone does not do: measured, experiments/pieces.) CUDA_DEVICE_MAX_CONNECTIONS=1 is for
+// has one that sleeps there. (Measured in experiments/pieces: the wait alone does not do, the kernel does.) CUDA_DEVICE_MAX_CONNECTIONS=1 is for
 // this in Megatron-LM. Copy engines would need no room at all: PyTorch's way, and another one of Communicator::shift.
 //
 // Backward: the gradient that a row-parallel linear gathers, and the one that a column-parallel linear scatters, the same
