@@ -261,6 +261,7 @@ class Search {
     } else if (at_once && just_made) {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " stands" : " stand") + " between kernels";
       cause.because = line.kind == OpKind::all_gather ? "each brings together what was just computed, and what comes next needs all of it"
+                      : line.kind == OpKind::shift    ? "each carries what was just computed, and what comes next needs it"
                                                       : "each sums what was just computed, and what comes next needs the sum";
     } else {
       cause.what = counted(cause.count, noun) + " of " + line.axis + (cause.count == 1 ? " takes" : " take") + " longer than compute covers";

@@ -28,6 +28,16 @@ std::string Remedies::more_sequences() const {
   return sequences > 0 ? text("--sequences ", 2 * sequences) : "a larger batch";
 }
 
+// Where linears wait for all rows, or for the sum: what lets some rows cross while others are multiplied. Of small ones it would only
+// make more.
+std::string Remedies::in_pieces(OpKind kind, Regime regime) const {
+  const auto is = [&](const char* key, const char* value) { return recorded_.switch_value(key) == value; };
+  if (regime != Regime::bandwidth || !is("tensor_parallel.overlap", "none")) return "";
+  constexpr const char* pieces = "--set tensor_parallel.overlap=pieces";
+  if (is("tensor_parallel.sequence", "cut")) return kind == OpKind::all_gather || kind == OpKind::reduce_scatter ? pieces : "";
+  return kind == OpKind::all_reduce && is("loss.chunks", "1") ? text("--set tensor_parallel.sequence=cut ", pieces) : "";
+}
+
 // The same ranks, cut by half as much tensor parallelism.
 std::string Remedies::another_cut() const {
   const int tp = recorded_.number("tp", 0), fsdp = recorded_.number("fsdp", 0);
@@ -54,7 +64,10 @@ bool Remedies::is_summed_each(OpKind kind, const std::string& axis) const {
 
 std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regime) const {
   const std::string other = another_cut();
-  if (axis == "tp") return other.empty() ? "a smaller tensor-parallel group" : other;
+  if (axis == "tp") {
+    const std::string smaller = other.empty() ? "a smaller tensor-parallel group" : other, pieces = in_pieces(kind, regime);
+    return pieces.empty() ? smaller : text(smaller, " or ", pieces);
+  }
   if (!of_shards(axis)) return regime == Regime::latency ? "fewer, larger ones" : "";
   if (is_summed_each(kind, axis)) return "--set accumulate.reduce=last (once a step, more memory)";
   std::string remedy = more_sequences() + " (more to hide behind)";

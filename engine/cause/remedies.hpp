@@ -36,6 +36,7 @@ class Remedies {
   // "--sequences 64"
   std::string more_sequences() const;
   std::string another_cut() const;
+  std::string in_pieces(program::OpKind kind, Regime regime) const;
   bool could_be_graph() const;
   int bucket() const;
   int near() const;

@@ -227,7 +227,7 @@ Books books_of(const std::vector<std::pair<const FlightAccount*, const FlightPag
   return books;
 }
 
-std::string did_text(Difference difference) {
+std::string did_text(Difference difference, OpKind kind) {
   switch (difference) {
     case Difference::missing: return "leaves out what";
     case Difference::extra: return "has a call more before what";
@@ -235,7 +235,7 @@ std::string did_text(Difference difference) {
     case Difference::kind: return "calls another collective where";
     case Difference::bytes: return "calls it with another size where";
     case Difference::dtype: return "calls it with another type where";
-    case Difference::root: return "calls it with another root where";
+    case Difference::root: return kind == OpKind::shift ? "calls it by another distance where" : "calls it with another root where";
     case Difference::stops: break;
   }
   return "differs where";
@@ -280,7 +280,7 @@ Verdict Court::differs() const {
       if (first.blame != Blame::nobody && first_step <= odd.step) continue;
       first_step = odd.step;
       first = {Blame::differs, {found.odd}, found.difference,
-               text("over ", members_text(*pages[0].second), ", call ", odd.number + 1, ": ", name(found.odd), " ", did_text(found.difference), " rank ", found.usual,
+               text("over ", members_text(*pages[0].second), ", call ", odd.number + 1, ": ", name(found.odd), " ", did_text(found.difference, usual.kind), " rank ", found.usual,
                     " calls ", call_text(usual), ": rank ", found.odd, " calls ", call_text(odd)), ""};
     }
     if (first.blame == Blame::nobody) first = other_reduction(*pages[0].second, books);

@@ -77,6 +77,7 @@ Difference explain(const std::vector<Call>& usual, const std::vector<Call>& odd,
 std::string call_text(const Op& op) {
   std::string said = text(op.desc.name, " of ", op.desc.collective.bytes, " bytes ", base::name_of(op.desc.dtype));
   if (op.desc.kind == OpKind::broadcast) said += text(" from ", op.desc.collective.peer);
+  if (op.desc.kind == OpKind::shift) said += text(" by ", op.desc.collective.peer);
   if (*op.key.part != '\0') said += text(", ", op.key.part);
   said += text(" (", program::name_of(op.key.phase));
   if (op.key.layer >= 0) said += text(", layer ", op.key.layer);
@@ -122,7 +123,8 @@ Divergence diverges(const Book& book, const Page& usual, const Page& odd, std::s
       break;
     default:
       found.sentence = text(where, " calls ", odd_call, " where rank ", usual.rank, " calls ", usual_call, ": another ",
-                            found.difference == Difference::bytes ? "size" : found.difference == Difference::dtype ? "type" : name_of(found.difference));
+                            found.difference == Difference::bytes ? "size" : found.difference == Difference::dtype ? "type"
+                            : usual.calls[at].op->desc.kind == OpKind::shift ? "distance" : name_of(found.difference));
   }
   return found;
 }

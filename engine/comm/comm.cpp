@@ -123,6 +123,14 @@ void Communicator::all_to_all(Lane lane, const Tensor& in, const Tensor& out,
   communicate(lane, desc, {program::OpKind::all_to_all, Reduction::sum, in.data, out.data, in.elements(), in.storage, -1, 0, splits.send.data(), splits.receive.data()});
 }
 
+void Communicator::shift(Lane lane, const Tensor& in, const Tensor& out, int by) {
+  SHARDBOOK_CHECK_EQ(in.elements(), out.elements(), "shift over ", group_.axis);
+  if (size() == 1) return copy_alone(lane, in, out);
+  SHARDBOOK_CHECK(by > 0 && by < size(), "shift over ", group_.axis, " by ", by, " of ", size(), " places");
+  const auto desc = describe("shift", program::OpKind::shift, lane, in, out, in.nominal_bytes(), by);
+  communicate(lane, desc, {program::OpKind::shift, Reduction::sum, in.data, out.data, in.elements(), in.storage, by});
+}
+
 void Communicator::send(Lane lane, const Tensor& in, int peer) {
   SHARDBOOK_CHECK(peer >= 0 && peer < size() && peer != index(), "send over ", group_.axis, " to index ", peer);
   const auto desc = describe("send", program::OpKind::send, lane, in, Tensor{}, in.nominal_bytes(), peer);

@@ -69,6 +69,10 @@ class Communicator {
   // Splits of rows by destination and source: send[i] elements go to rank i, receive[i] come from it.
   void all_to_all(Lane lane, const Tensor& in, const Tensor& out, const std::vector<std::int64_t>& send_elements,
                   const std::vector<std::int64_t>& receive_elements);
+  // A step round a ring: out = in of the rank `by` places before this one in the group, whose first comes behind its last;
+  // so `in` goes to the rank `by` places on. Both at once, and all ranks of the group call it alike, so none waits for a
+  // partner that waits for it. `in` and `out` do not overlap. NCCL's ncclSend and ncclRecv in one group, MPI's MPI_Sendrecv.
+  void shift(Lane lane, const Tensor& in, const Tensor& out, int by);
   // A pair: the partner issues the other. `peer` is an index in the group.
   void send(Lane lane, const Tensor& in, int peer);
   void receive(Lane lane, const Tensor& out, int peer);
@@ -79,9 +83,9 @@ class Communicator {
     Reduction reduction = Reduction::sum;
     const void* in = nullptr;
     void* out = nullptr;
-    std::int64_t elements = 0;  // as NCCL counts: of `in` for all_reduce, broadcast, send; of the shard else
+    std::int64_t elements = 0;  // as NCCL counts: of `in` for all_reduce, broadcast, send, shift; of the shard else
     base::DType dtype = base::DType::f32;  // storage
-    int peer = -1;
+    int peer = -1;              // of shift: by
     std::uint64_t ticket = 0;  // counts this communicator's calls over the whole run
     // Of all_to_all: size() entries each, owned by the communicator until the call has run.
     const std::int64_t* send_elements = nullptr;

@@ -359,6 +359,18 @@ std::vector<Switch> make_table() {
        .moves = {"--model gpt-124m --tp 6 --sequences 1", "awaited", 5},
        .still = {"--model grammar-tutor --tp 2 --fsdp 1", "awaited", 0.5}});
 
+  row({.key = "tensor_parallel.overlap", .values = {"none", "pieces"}, .default_value = "none",
+       .sentence = "Whether a linear whose tokens are cut waits until all rows have been gathered, or multiplies each rank's rows as they come, and sends each rank's sum as it is made (async tensor parallelism).",
+       .promise = Promise::bounded, .seam = Seam::spec, .needs = {"tp > 1", "tensor_parallel.sequence = cut"}, .excludes = {},
+       .originals = {in_megatron("model_parallel_config.py", 265, 294, "tp_comm_overlap: and which of its parts, tp_comm_overlap_ag, _rs and _rs_dgrad"),
+                     in_megatron("extensions/transformer_engine.py", 1188, 1202, "tp_comm_overlap: becomes ub_overlap_ag and ub_overlap_rs of TransformerEngine's linears"),
+                     {pytorch, "006b161f8e5a26c8618dee34ee4d6b5dcaf578c0", "torch/distributed/_symmetric_memory/__init__.py", 295, 326, "_pipelined_multi_all_gather_and_consume: mine first, then each rank's rows as they come, by copy engines"},
+                     {pytorch, "006b161f8e5a26c8618dee34ee4d6b5dcaf578c0", "torch/distributed/_symmetric_memory/__init__.py", 400, 473, "_pipelined_produce_and_all2all: each rank's rows as they are made; summed at the end"},
+                     {"pytorch/torchtitan", "b5bcd76c66d0acb1a08b176d9639425bc55e0b2a", "torchtitan/distributed/compile.py", 75, 96, "_maybe_enable_async_tp: how it is asked for"}},
+       .megatron = "--tp-comm-overlap", .pytorch = "torch._inductor.config._micro_pipeline_tp = True, with torch.compile; torchtitan: --compile.enable_async_tensor_parallel", .note = "03_tensor_parallel#pieces",
+       .moves = {"--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8 --set tensor_parallel.sequence=cut", "pieces", 5},
+       .still = {"--model gpt-124m --tp 2 --fsdp 1 --sequences 4 --micro-batches 1 --set tensor_parallel.sequence=cut", "pieces", 0.5}});
+
   row({.key = "tensor_parallel.partial_gradients", .values = {"summed", "unsummed"}, .default_value = "summed",
        .sentence = "A planted mistake: norms that see the rows of one tp rank keep the gradient of those rows, and are not summed over tp.",
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1", "tensor_parallel.sequence = cut"}, .excludes = {},

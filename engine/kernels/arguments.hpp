@@ -124,6 +124,8 @@ struct BiasGradientArgs {
 };
 // into += from, both of stat type.
 struct AccumulateArgs { const void* from; void* into; std::int64_t elements; DType dtype; };
+// out = Σ_p part p, in the order of parts, each of which has as many elements as out and lies behind the one before.
+struct SumPartsArgs { const void* parts_P; void* out; std::int64_t elements, parts; DType dtype; };
 // into (+)= from. `from` is of `dtype`, into of stat type, which holds every number of dtype.
 struct WidenArgs { const void* from; void* into; std::int64_t elements; bool accumulate; DType dtype; };
 

@@ -55,6 +55,17 @@ void accumulate(Lane lane, const Tensor& from, const Tensor& into) {
   lane.device().launch(lane, desc, args, &host::accumulate, &cuda::accumulate);
 }
 
+void sum_parts(Lane lane, const Tensor& parts_PRD, const Tensor& out_RD) {
+  static constexpr const char* op = "sum_parts";
+  const std::int64_t parts = parts_PRD.shape[0], elements = out_RD.elements();
+  expect_elements(op, "parts_PRD", parts_PRD, parts * elements);
+  expect_same_type(op, "out_RD", out_RD, parts_PRD);
+  OpDesc desc(op, OpKind::pointwise, out_RD.nominal);
+  desc.flops((parts - 1) * elements).reads(parts_PRD.use()).writes(out_RD.use());
+  const SumPartsArgs args{parts_PRD.data, out_RD.data, elements, parts, out_RD.storage};
+  lane.device().launch(lane, desc, args, &host::sum_parts, &cuda::sum_parts);
+}
+
 void widen(Lane lane, const Tensor& from, const Tensor& into, bool accumulate) {
   static constexpr const char* op = "widen";
   expect_stat(op, "into", into, from.elements());

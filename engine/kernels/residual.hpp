@@ -24,6 +24,10 @@ std::int64_t bias_gradient_scratch(std::int64_t tokens, std::int64_t width);
 // into += from, both nominal f32 (gradients of micro-batches).
 void accumulate(Lane lane, const Tensor& from, const Tensor& into);
 
+// out = Σ_p parts[p], added one after the other from the first on, in f32, and rounded once: parts have the shape of out behind
+// a dim of their own. out is no part of them.
+void sum_parts(Lane lane, const Tensor& parts_PRD, const Tensor& out_RD);
+
 // into (+)= from, of any nominal type; into is nominal f32, so nothing is rounded but the sum. The way back of cast().
 void widen(Lane lane, const Tensor& from, const Tensor& into, bool accumulate);
 

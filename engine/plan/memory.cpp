@@ -214,7 +214,7 @@ class Writer {
     // Between kernels, shared by all blocks
     if (s_.cudnn) holds(Held::attention_workspace, kind, N * H * four + cudnn_workspace());
     else holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
-    const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : 2 * (N * D) * a;   // where rows come together before a linear
+    const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : (s_.rows_in_turns ? 3 : 2) * (N * D) * a;   // where rows come together before a linear, and where summands do
     holds(Held::block_workspace, kind, Q{s_.remake ? 4 : 3} * (R * D) * a + N * (E + I + inner) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }

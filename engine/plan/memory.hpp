@@ -31,6 +31,7 @@ struct Shapes {
   std::int64_t sequences = 0;      // of `positions` tokens
   std::int64_t micro_batches = 1;
   std::int64_t rows_divided_by = 1;   // into how many runs the rows between the linears are cut (sequence parallelism)
+  bool rows_in_turns = false;         // ... and the summands of a rank's rows come to places of their own
   base::Bytes parameter = 2, activation = 2;   // of one number: what is computed with
   base::Bytes reduce = 4;          // of one number of a gradient, on its way between ranks that shard
   // The layout, and the choices of its order

@@ -15,12 +15,12 @@ const char* name_of(Phase phase) {
 const char* name_of(OpKind kind) {
   static constexpr const char* names[] = {"gemm",       "pointwise",      "reduction",  "lookup",    "copy",
                                           "fill",       "all_reduce",     "all_gather", "reduce_scatter",
-                                          "all_to_all", "broadcast",      "send",       "recv",      "attention",      "host"};
+                                          "all_to_all", "broadcast",      "send",       "recv",      "attention",      "host",      "shift"};
   return names[static_cast<int>(kind)];
 }
 
 OpClass class_of(OpKind kind) {
-  if (kind >= OpKind::all_reduce && kind <= OpKind::recv) return OpClass::communication;
+  if ((kind >= OpKind::all_reduce && kind <= OpKind::recv) || kind == OpKind::shift) return OpClass::communication;
   if (kind == OpKind::copy || kind == OpKind::fill) return OpClass::memory;
   if (kind == OpKind::host) return OpClass::host;
   return OpClass::compute;

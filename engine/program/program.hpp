@@ -43,7 +43,7 @@ enum class OpKind : std::uint8_t {
   lookup,
   copy,
   fill,
-  all_reduce,  // cost by bytes and group, like all that follow up to recv
+  all_reduce,  // cost by bytes and group, like all that follow up to recv, and shift
   all_gather,
   reduce_scatter,
   all_to_all,
@@ -51,9 +51,10 @@ enum class OpKind : std::uint8_t {
   send,
   recv,
   attention,   // fused: cost by flops
-  host,        // the CPU's work, in its place among a stream's ops: cost by bytes of host memory. Numbers of kinds stand in files: new ones come last
+  host,        // the CPU's work, in its place among a stream's ops: cost by bytes of host memory
+  shift,       // each rank sends to the one so many places on, and receives from the one so many back. Numbers of kinds stand in files: new ones come last
 };
-inline constexpr int op_kinds = static_cast<int>(OpKind::host) + 1;
+inline constexpr int op_kinds = static_cast<int>(OpKind::shift) + 1;
 const char* name_of(OpKind kind);
 
 // The class by which time is added up: communication, memory (copies and fills), compute, or what is no work of the device.
@@ -82,12 +83,12 @@ struct GemmSize {
 };
 
 // `bytes` is the size of the whole buffer as nccl-tests counts it: what every rank ends up with for
-// all-gather and all-reduce, what every rank starts with for reduce-scatter.
+// all-gather and all-reduce, what every rank starts with for reduce-scatter, what every rank sends for shift.
 struct CollectiveUse {
   GroupId group = no_group;
   std::uint32_t sequence = 0;  // counts this group's collectives within the step
   base::Bytes bytes = 0;
-  base::Rank peer = -1;  // root of a broadcast, partner of send and recv, as index in the group
+  base::Rank peer = -1;  // root of a broadcast, partner of send and recv, as index in the group; of a shift, how many places on
 };
 
 // What a kernel or collective says of itself before it is issued. Built on the stack, chained:

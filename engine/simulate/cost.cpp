@@ -16,7 +16,7 @@ namespace {
 double traffic(OpKind kind, int ranks) {
   const double part = static_cast<double>(ranks - 1) / ranks;
   if (kind == OpKind::all_reduce) return 2 * part;
-  if (kind == OpKind::send || kind == OpKind::recv) return 1;
+  if (kind == OpKind::send || kind == OpKind::recv || kind == OpKind::shift) return 1;
   return part;
 }
 
@@ -237,7 +237,7 @@ double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks) cons
   // A kind that was not measured: as the one that moves the same bytes.
   auto by_ranks = profile_.collectives.find(kind);
   if (by_ranks == profile_.collectives.end()) {
-    if (kind == OpKind::send || kind == OpKind::recv) return within_node_ns(OpKind::all_gather, 2 * bytes, 2);
+    if (kind == OpKind::send || kind == OpKind::recv || kind == OpKind::shift) return within_node_ns(OpKind::all_gather, 2 * bytes, 2);
     if (kind != OpKind::all_gather) return within_node_ns(OpKind::all_gather, bytes, ranks);
     SHARDBOOK_CHECK(false, "profile ", profile_.name, " has no collectives");
   }
@@ -264,6 +264,7 @@ double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vecto
   if (ranks_of_node.size() < 2) return ns;
   int adapters = size;
   for (const auto& [node, count] : ranks_of_node) adapters = std::min(adapters, count);
+  if (kind == OpKind::shift) adapters = 1;   // its bytes are one rank's, by that rank's own adapter
   const double rounds = std::ceil(std::log2(static_cast<double>(ranks_of_node.size())));
   const double network_ns = static_cast<double>(bytes) * traffic(kind, size) / (adapters * profile_.network.bytes_per_ns);
   return std::max(ns, network_ns) + profile_.network.latency_ns * rounds * (kind == OpKind::all_reduce ? 2 : 1);

@@ -20,7 +20,7 @@ constexpr base::DType gemm_dtypes[] = {base::DType::bf16, base::DType::f32};
 constexpr program::OpKind collective_kinds[] = {
     program::OpKind::all_reduce, program::OpKind::all_gather, program::OpKind::reduce_scatter,
     program::OpKind::all_to_all, program::OpKind::broadcast,  program::OpKind::send,
-    program::OpKind::recv};
+    program::OpKind::recv,       program::OpKind::shift};
 
 // One list of plain numbers is one line; everything else is indented.
 void print(const Json& json, const std::string& indent, std::string& out) {

@@ -1,14 +1,16 @@
 #include "engine/tensor_parallel/sequence.hpp"
 
 #include "engine/tensor_parallel/linear.hpp"
+#include "engine/tensor_parallel/overlap.hpp"
 
 namespace shardbook::tensor_parallel {
 
-void AllRows::allocate(Context& ctx, std::int64_t width) {
+void AllRows::allocate(Context& ctx, std::int64_t width, int turns) {
   if (!x_ND.exists()) {
     const base::Shape shape{ctx.batch.tokens(), width};
     x_ND = model::allocate_activation(ctx, shape, "workspace.all_rows.x");
     y_ND = model::allocate_activation(ctx, shape, "workspace.all_rows.y");
+    if (turns > 0) summands_TRD = model::allocate_activation(ctx, {turns, ctx.rows().size(), width}, "workspace.all_rows.summands");
   }
   SHARDBOOK_CHECK_EQ(x_ND.shape[1], width, "linears that gather rows into one place differ in width");
 }
@@ -89,10 +91,22 @@ void VocabParallelEmbeddingToRows::weight_gradient(Call ctx, const model::Batch&
   table_.weight_gradient(ctx, batch, all_->y_ND);
 }
 
+namespace {
+
+std::unique_ptr<model::Linear> linear_in_turns(device::Device& device, TensorParallelGroup group, const Pieces& pieces, const std::shared_ptr<AllRows>& all,
+                                               const model::LinearConfig& config) {
+  if (cuts_inputs(config.role)) return std::make_unique<RowParallelInPieces>(device, group, all, config);
+  if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelInPieces>>(device, group, all, config);
+  return std::make_unique<ColumnParallelInPieces>(device, group, all, config);
+}
+
+}  // namespace
+
 //@ tensor_parallel.sequence.spec: Sequence parallelism, seen from the model: the same places once more, and fewer rows between them.
 model::ModelSpec with_tokens_cut(model::ModelSpec spec, device::Device& device, TensorParallelGroup group, const Pieces& pieces) {
   const auto all = std::make_shared<AllRows>();
   spec.linear = [&device, group, pieces, all](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
+    if (pieces.in_turns) return linear_in_turns(device, group, pieces, all, config);
     if (cuts_inputs(config.role)) return std::make_unique<RowParallelToRows>(device, group, all, config);
     if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelFromRows>>(device, group, all, config);
     return std::make_unique<ColumnParallelFromRows>(device, group, all, config);

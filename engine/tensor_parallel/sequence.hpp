@@ -26,8 +26,10 @@ namespace shardbook::tensor_parallel {
 struct AllRows {
   Tensor x_ND;   // what a column-parallel linear reads; gathered for backward while the linear above still runs
   Tensor y_ND;   // summands over ranks, or a gradient that both of a row-parallel linear's read
-  // Set-up; the first caller allocates. All must be of one width.
-  void allocate(Context& ctx, std::int64_t width);
+  Tensor summands_TRD;   // of my rows, by the rank that made them; there where they cross in turns (overlap.hpp)
+  Tensor summands_of(int rank) const { return summands_TRD.slice(summands_TRD.shape[1] * summands_TRD.shape[2] * rank, {summands_TRD.shape[1], summands_TRD.shape[2]}); }
+  // Set-up; the first caller allocates. All must be of one width. `turns`: ranks whose summands have places of their own; 0: none.
+  void allocate(Context& ctx, std::int64_t width, int turns = 0);
 };
 
 class ColumnParallelFromRows : public model::Linear {
@@ -45,14 +47,16 @@ class ColumnParallelFromRows : public model::Linear {
   void weight_gradient(Call ctx, const Tensor& x_RI, const Tensor& dy_NO) override;
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 
- private:
+ protected:
   model::LinearWeights weights_;
   const char* role_;
   std::shared_ptr<AllRows> all_;
+
+ private:
   GatherToRegion f_;
 };
 
-class RowParallelToRows final : public model::Linear {
+class RowParallelToRows : public model::Linear {
  public:
   // REQUIRES: a bias is late.
   RowParallelToRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config);
@@ -65,10 +69,12 @@ class RowParallelToRows final : public model::Linear {
   model::Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 
- private:
+ protected:
   model::LinearWeights weights_;
   const char* role_;
   std::shared_ptr<AllRows> all_;
+
+ private:
   ScatterFromRegion g_;
 };
 

@@ -14,6 +14,7 @@ namespace shardbook::tensor_parallel {
 struct Pieces {
   bool await_input_gradient = false;  // column-parallel linears that let nothing run beside the sum of dx
   bool cut_tokens = false;            // between the linears a rank holds the rows of some tokens (sequence.hpp)
+  bool in_turns = false;              // ... and its linears multiply some rows while others cross (overlap.hpp)
 };
 model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& device, TensorParallelGroup group, const Pieces& pieces = {});
 // Which of a block's linears are row-parallel.

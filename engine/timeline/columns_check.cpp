@@ -44,7 +44,7 @@ bool sound_tables(const Timeline& t) {
     sound &= std::max({d.op, d.part, d.phase, d.source.file, d.awaits.file}) < names;
   }
   for (const Collective& c : t.collectives) {
-    sound &= c.group < t.groups.size() && c.dtype < names && c.op <= CollectiveOp::barrier;
+    sound &= c.group < t.groups.size() && c.dtype < names && c.op <= CollectiveOp::shift;
   }
   for (const Group& group : t.groups) sound &= group.name < names;
   for (const Edge& edge : t.edges) {

@@ -31,6 +31,7 @@ CollectiveOp collective_op(OpKind kind) {
     case OpKind::broadcast: return CollectiveOp::broadcast;
     case OpKind::send: return CollectiveOp::send;
     case OpKind::recv: return CollectiveOp::recv;
+    case OpKind::shift: return CollectiveOp::shift;
     default: return CollectiveOp::other;
   }
 }

@@ -67,7 +67,7 @@ std::string_view category(TrackKind kind, Class cls, std::string_view kineto_nam
 CollectiveOp collective_op(std::string_view name) {
   const std::string text = plain(name);
   // Longer words first: "reducescatter" and "allreduce" hold "reduce".
-  static constexpr std::array<std::pair<std::string_view, CollectiveOp>, 9> words{{
+  static constexpr std::array<std::pair<std::string_view, CollectiveOp>, 10> words{{
       {"reducescatter", CollectiveOp::reduce_scatter},
       {"allreduce", CollectiveOp::all_reduce},
       {"allgather", CollectiveOp::all_gather},
@@ -77,6 +77,7 @@ CollectiveOp collective_op(std::string_view name) {
       {"reduce", CollectiveOp::reduce},
       {"send", CollectiveOp::send},
       {"recv", CollectiveOp::recv},
+      {"shift", CollectiveOp::shift},
   }};
   for (const auto& [word, op] : words) {
     if (contains(text, word)) return op;
@@ -95,6 +96,7 @@ std::string_view nccl_name(CollectiveOp op) {
     case CollectiveOp::send: return "Send";
     case CollectiveOp::recv: return "Recv";
     case CollectiveOp::barrier: return "Barrier";
+    case CollectiveOp::shift: return "SendRecv";   // as NCCL calls a group of both
     case CollectiveOp::other: break;
   }
   return "Other";

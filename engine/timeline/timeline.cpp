@@ -52,6 +52,7 @@ const char* name_of(CollectiveOp op) {
     case CollectiveOp::send: return "send";
     case CollectiveOp::recv: return "recv";
     case CollectiveOp::barrier: return "barrier";
+    case CollectiveOp::shift: return "shift";
   }
   return "?";
 }

@@ -43,7 +43,7 @@ enum class Clock : std::uint8_t { measured, modelled, wall, unknown };
 const char* name_of(Clock clock);
 
 enum class CollectiveOp : std::uint8_t {
-  other, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, send, recv, barrier
+  other, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, send, recv, barrier, shift
 };
 const char* name_of(CollectiveOp op);
 

@@ -30,6 +30,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.sequences = config.sequences_per_micro_batch();
   shapes.micro_batches = config.micro_batches;
   shapes.rows_divided_by = choices.pieces.cut_tokens ? config.tp : 1;
+  shapes.rows_in_turns = choices.pieces.in_turns;
   shapes.parameter = shapes.activation = base::size_of(choices.store.parameter);
   shapes.reduce = base::size_of(choices.store.reduce);
   shapes.keeps_copy = choices.store.keeps_copy;

@@ -111,6 +111,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          if (v == "both_ways") c.mistakes.pieces = with_sums_both_ways;
        }},
       {"tensor_parallel.input_gradient_sum", [](Choices& c, const std::string& v) { c.pieces.await_input_gradient = v == "awaited"; }},
+      {"tensor_parallel.overlap", [](Choices& c, const std::string& v) { c.pieces.in_turns = v == "pieces"; }},
       {"tensor_parallel.partial_gradients",
        [](Choices& c, const std::string& v) {
          if (v == "unsummed") c.mistakes.model.push_back(take_summands_for_sums);

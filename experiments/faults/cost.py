@@ -22,7 +22,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send", "recv"}
+COLLECTIVES = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send", "recv", "shift"}
 
 
 def program():

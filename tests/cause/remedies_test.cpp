@@ -77,6 +77,29 @@ TEST(Remedies, AdviseAGraphWhereASwitchOfTheRunDoesNotExcludeIt) {
   EXPECT_EQ(advised, 2);
 }
 
+// What lets rows cross while others are multiplied is named for large sums, or gathers, of a run that waits for them; as it can be set.
+TEST(Remedies, NameMatmulsInPiecesWhereALargeSumWaitsForOneAndOnlyThere) {
+  struct Case {
+    const char *sequence, *overlap, *chunks;
+    OpKind kind;
+    Regime regime;
+    std::string advised;
+  };
+  const std::string pieces = "--set tensor_parallel.overlap=pieces", cut = "--set tensor_parallel.sequence=cut ";
+  for (const Case& one : {Case{"whole", "none", "1", OpKind::all_reduce, Regime::bandwidth, cut + pieces}, Case{"whole", "none", "1", OpKind::all_reduce, Regime::latency, ""},
+                          Case{"whole", "none", "2", OpKind::all_reduce, Regime::bandwidth, ""}, Case{"cut", "none", "1", OpKind::all_reduce, Regime::bandwidth, ""},
+                          Case{"cut", "none", "1", OpKind::all_gather, Regime::bandwidth, pieces}, Case{"cut", "none", "1", OpKind::reduce_scatter, Regime::bandwidth, pieces},
+                          Case{"cut", "pieces", "1", OpKind::all_gather, Regime::bandwidth, ""}, Case{"cut", "pieces", "1", OpKind::shift, Regime::bandwidth, ""}}) {
+    Recorded recorded = recorded_of(1, 0);
+    recorded.info->switches = {{"tensor_parallel.sequence", one.sequence}, {"tensor_parallel.overlap", one.overlap}, {"loss.chunks", one.chunks}};
+    const std::string remedy = Remedies(recorded).less_of(one.kind, "tp", one.regime);
+    EXPECT_EQ(remedy, one.advised.empty() ? "--tp 1 --fsdp 2" : "--tp 1 --fsdp 2 or " + one.advised);
+    if (!one.advised.empty()) {
+      EXPECT_EQ(refused(1, 0, base::text("--set tensor_parallel.sequence=", one.sequence, " ", one.advised)), "");
+    }
+  }
+}
+
 TEST(Remedies, AdviseAGraphOverSeveralGpusToo) {
   for (const char* cut : {"tp", "fsdp", "dp"}) {
     const PlantedRun run = run_of({{cut, "2"}});

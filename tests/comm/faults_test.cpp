@@ -46,6 +46,7 @@ struct Desk {
       case OpKind::reduce_scatter: return group->reduce_scatter(stream, whole, part);
       case OpKind::broadcast: return group->broadcast(stream, part, part, 0);
       case OpKind::all_to_all: return group->all_to_all(stream, whole, all, std::vector<std::int64_t>(ranks, elements), std::vector<std::int64_t>(ranks, elements));
+      case OpKind::shift: return group->shift(stream, part, all.slice(0, {elements}), 1);
       case OpKind::send:
         if (me() == 0) group->send(stream, part, 1);
         if (me() == 1) group->receive(stream, part, 0);
@@ -128,7 +129,18 @@ TEST_P(Faults, OfThreadsAreNamedByTheSameWords) {
 INSTANTIATE_TEST_SUITE_P(OfEachCollective, Faults,
                          testing::Combine(testing::Values(Fault::missing_rank, Fault::order_swapped, Fault::size_wrong, Fault::dtype_wrong),
                                           testing::Values(OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::broadcast,
-                                                          OpKind::all_to_all, OpKind::send)));
+                                                          OpKind::all_to_all, OpKind::send, OpKind::shift)));
+
+TEST(Shift, ByAnotherDistanceIsNamedWithBoth) {
+  const auto body = [](HostRank& rank) {
+    const Desk desk(rank);
+    desk.group->shift(desk.stream, desk.small, desk.large.slice(0, {8}), desk.me() == 2 ? 2 : 1);
+    rank.device.synchronize();
+  };
+  const std::vector<std::string> words = {"ranks disagree over all (ranks 0, 1, 2): rank 0 calls shift 0 (8 f32 by 1", "where rank 2 calls shift 0 (8 f32 by 2", ": another distance"};
+  expect_words(on_host_ranks(ranks, body), words);
+  expect_words(on_process_ranks(ranks, body).error, words);
+}
 
 TEST(StoppedRank, IsNamedByWhoWaitsForItAndSoIsTheCall) {
   // Each in turn, rank 0 too, which serves the control connections.

@@ -119,6 +119,23 @@ TEST_P(Collectives, AllToAllBringsUnequalPartsToTheirPlaces) {
   });
 }
 
+// Of one rank it is a copy. Each rank sends and receives at once on one stream, so no order of theirs can make it hang.
+TEST_P(Collectives, AShiftBringsEachRankWhatTheOneSoManyPlacesBeforeItSends) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const int me = rank.world.rank();
+    const tensor::Tensor in = make(rank, elements, "in"), all = make(rank, elements * ranks(), "all");
+    for (int at = 0; at < elements; ++at) set(in, at, given(me, at));
+    const auto place = [&](int of) { return all.slice(of * elements, {elements}); };
+    if (ranks() == 1) group.shift(stream, in, place(0), 1);
+    for (int by = 1; by < ranks(); ++by) group.shift(stream, in, place((me + ranks() - by) % ranks()), by);
+    rank.device.synchronize();
+    for (int of = 0; of < ranks(); ++of) {
+      if (of == me && ranks() > 1) continue;
+      for (int at = 0; at < elements; ++at) ASSERT_EQ(get(all, of * elements + at), given(of, at)) << "from rank " << of;
+    }
+  });
+}
+
 TEST_P(Collectives, ARingOfSendsAndReceivesOnTwoStreamsPassesNumbersOn) {
   if (ranks() == 1) GTEST_SKIP() << "a ring needs two";
   run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {

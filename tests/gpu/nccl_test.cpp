@@ -142,6 +142,12 @@ TEST_P(Nccl, EveryCollectiveIsExactOnIntegers) {
       for (int r = 0; r < size; ++r) {
         for (int i = 0; i <= r; ++i) ASSERT_EQ(got[at++], value(r, me * (r + 1) + i)) << "from rank " << r;
       }
+      // shift: what the rank before sends, from one memory to another
+      const Tensor gone = rank.tensor(shard), come = rank.tensor(shard);
+      rank.write(gone, values(me, shard));
+      all->shift(*rank.compute, gone, come, 1);
+      got = rank.read(come);
+      for (std::int64_t i = 0; i < shard; ++i) ASSERT_EQ(got[i], value((me + size - 1) % size, i)) << "shift at " << i;
       // send and receive: a pair
       if (me == 0) all->send(*rank.compute, out, 1);
       if (me == 1) {

@@ -111,6 +111,25 @@ TEST_F(Pointwise, BiasDropoutResidualEqualsItsHostReferenceInPlaceAndWithoutABia
   }
 }
 
+// In f32, and rounded once: the bound knows no rounding of the type between two parts.
+TEST_F(Pointwise, SumPartsRoundsOnce) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t elements : {1, 30, 64, 4096}) {
+      for (const std::int64_t parts : {2, 3, 8}) {
+        SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << parts << " parts of " << elements);
+        Numbers from(normal(parts * elements), dtype), sum(unwritten(elements), dtype);
+        run_both([&](bool gpu) { return kernels::SumPartsArgs{from.at(gpu), sum.at(gpu), elements, parts, gpu ? dtype : DType::f64}; },
+                 &kernels::host::sum_parts, &kernels::cuda::sum_parts);
+        expect_within(sum, [&](std::size_t i) {
+          double size = 0;
+          for (std::int64_t part = 0; part < parts; ++part) size += std::abs(from[static_cast<std::size_t>(part * elements) + i]);
+          return gamma(static_cast<int>(parts) - 1) * size;
+        });
+      }
+    }
+  }
+}
+
 TEST_F(Pointwise, AccumulateWidenFillAndCastAreExact) {
   for (const std::int64_t n : sizes) {
     for (const int shift : {0, 4}) {

@@ -236,6 +236,28 @@ TYPED_TEST(Pointwise, AccumulateAddsInPlace) {
   for (std::size_t i = 0; i < 37; ++i) EXPECT_EQ(after[i], before[i] + from[i]);
 }
 
+TYPED_TEST(Pointwise, SumPartsAddsThemFromTheFirstOn) {
+  using T = TypeParam;
+  HostBench<T> bench;
+  const std::int64_t parts = 5, elements = 37;
+  const Numbers whole = integers(3, parts * elements), real = numbers(4, parts * elements);
+  const Tensor out = bench.tensor({elements});
+  sum_parts(bench.stream(), bench.tensor({parts, elements}, whole), out);
+  const Numbers exact = bench.values(out);
+  sum_parts(bench.stream(), bench.tensor({parts, elements}, real), out);
+  const Numbers rounded = bench.values(out);
+  for (std::size_t i = 0; i < elements; ++i) {
+    double sum = 0;
+    T in_order = T(real[i]);
+    for (std::size_t part = 0; part < parts; ++part) {
+      sum += whole[part * elements + i];
+      if (part > 0) in_order += T(real[part * elements + i]);
+    }
+    EXPECT_EQ(exact[i], sum);
+    EXPECT_EQ(rounded[i], in_order);   // one order: a reduce-scatter of the host has the same bits
+  }
+}
+
 // What crossed the network in fewer bytes comes back; on the host all is stored alike, so a cast and back is nothing.
 TYPED_TEST(Pointwise, WidenWritesOrAddsWhatACastHasNarrowed) {
   HostBench<TypeParam> bench;

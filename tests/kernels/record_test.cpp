@@ -66,6 +66,7 @@ class Record : public ::testing::Test {
     bias_dropout_residual(s, x, y, vector, dropout_mask(0.1, 1, 0), y);
     bias_gradient(s, y, row, scratch, true);
     accumulate(s, row, row);
+    sum_parts(s, bf16({3, 6, 10}), x);
     widen(s, bf16({10}), row, true);
     embedding_forward(s, index, bf16({8, 10}), 0, x);
     embedding_backward(s, x, {index, index, i32({7}), i32({1})}, 0, f32({8, 10}), false);
@@ -99,7 +100,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 50;
+  static constexpr std::size_t op_count = 51;
 
   device::MetaDevice device_;
   device::Stream& stream_;

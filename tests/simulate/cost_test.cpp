@@ -201,6 +201,17 @@ TEST(CostModel, GoesThroughAsManyAdaptersAsANodeHasRanksOfTheGroup) {
   EXPECT_LT(whole_nodes, one_each / 4);
 }
 
+// A shift that was not measured: its bytes are those of one rank, as in a gather of two they are half.
+TEST(CostModel, TimesAShiftAsAGatherOfTwoWhateverTheGroupAndByOneAdapterBetweenNodes) {
+  const CostModel costs = model();
+  const base::Bytes bytes = 8 << 20;
+  const double alone = costs.collective_ns(OpKind::all_gather, 2 * bytes, ranks(2));
+  for (int count : {2, 4, 8}) EXPECT_EQ(costs.collective_ns(OpKind::shift, bytes, ranks(count)), alone) << count;
+  const Network& network = costs.profile().network;
+  const double between = costs.collective_ns(OpKind::shift, 100 * bytes, ranks(64));
+  EXPECT_DOUBLE_EQ(between, static_cast<double>(100 * bytes) / network.bytes_per_ns + 3 * network.latency_ns);
+}
+
 TEST(CostModel, TakesTheGapOffEachOpAndScalesByClass) {
   const CostModel costs = model();
   TestRank rank(0);

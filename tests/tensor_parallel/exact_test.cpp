@@ -6,7 +6,9 @@
 
 #include "engine/data/sort_by_token.hpp"
 #include "engine/model/dropout.hpp"
+#include "engine/kernels/residual.hpp"
 #include "engine/model/spec.hpp"
+#include "engine/tensor_parallel/overlap.hpp"
 #include "engine/tensor_parallel/spec.hpp"
 #include "tests/support/parameters.hpp"
 
@@ -24,7 +26,7 @@ struct Bench {
   device::Stream& compute;
   device::Stream& stream;
   std::unique_ptr<comm::Communicator> group;
-  model::ModelSpec dense, parallel, of_rows;   // of_rows: parallel, with tokens cut
+  model::ModelSpec dense, parallel, of_rows, in_turns;   // of_rows: parallel, with tokens cut; in_turns: and rows that cross while others are multiplied
   model::Context ctx, rows_ctx;
 
   explicit Bench(HostRank& host)
@@ -32,6 +34,7 @@ struct Bench {
         group(host.backend.communicator_or_alone(host.device, host.everyone("tp"))), dense(model::dense_spec()),
         parallel(tensor_parallel::parallel_spec(dense, host.device, {*group, stream})),
         of_rows(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.await_input_gradient = false, .cut_tokens = true})),
+        in_turns(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.await_input_gradient = false, .cut_tokens = true, .in_turns = true})),
         ctx{host.device, compute, {B, S}, DType::bf16,
             tensor::allocate(host.device, {65536}, DType::f32, program::MemoryKind::workspace, "scratch")},
         rows_ctx(ctx) {
@@ -146,9 +149,9 @@ void sum_partial_gradients(Bench& bench, const std::vector<model::Parameter*>& p
 }
 
 // The same with rows cut: of what is not cut over ranks each has the rows of its tokens.
-void compare_linear_of_rows(Bench& bench, const model::LinearConfig& config, bool cuts_inputs) {
+void compare_linear_of_rows(Bench& bench, const model::ModelSpec& of_rows, const model::LinearConfig& config, bool cuts_inputs) {
   const auto whole = bench.dense.linear(config);
-  const auto part = bench.of_rows.linear(config);
+  const auto part = of_rows.linear(config);
   provide(bench.rank.device, whole->parameters(), integer_weight);
   provide(bench.rank.device, part->parameters(), integer_weight);
   std::int64_t outputs = 0;
@@ -183,11 +186,49 @@ void compare_linear_of_rows(Bench& bench, const model::LinearConfig& config, boo
 }
 
 TEST_P(TensorParallel, OfRowsAColumnParallelLinearGathersThemAndScattersTheirGradient) {
-  run([](Bench& bench) { compare_linear_of_rows(bench, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
+  run([](Bench& bench) { compare_linear_of_rows(bench, bench.of_rows, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
 }
 
 TEST_P(TensorParallel, OfRowsARowParallelLinearScattersItsSumAndGathersItsGradient) {
-  run([](Bench& bench) { compare_linear_of_rows(bench, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
+  run([](Bench& bench) { compare_linear_of_rows(bench, bench.of_rows, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
+}
+
+TEST_P(TensorParallel, InTurnsAColumnParallelLinearIsTheSame) {
+  run([](Bench& bench) {
+    compare_linear_of_rows(bench, bench.in_turns, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false);
+    compare_linear_of_rows(bench, bench.in_turns, {"head", model::LinearRole::head, D, {V}, false}, false);
+  });
+}
+
+TEST_P(TensorParallel, InTurnsARowParallelLinearIsTheSame) {
+  run([](Bench& bench) { compare_linear_of_rows(bench, bench.in_turns, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
+}
+
+// Numbers of any kind: what crosses in turns is added in the order of ranks, as the host's reduce-scatter adds it, so that both
+// have the same bits, on every rank and in any order of the queues.
+TEST_P(TensorParallel, InTurnsSumsAreAddedInTheOrderOfRanks) {
+  run([](Bench& bench) {
+    if (bench.ranks() == 1) return;
+    const tensor_parallel::TensorParallelGroup group{*bench.group, bench.stream};
+    const std::int64_t R = bench.rows_ctx.rows().size();
+    tensor_parallel::AllRows all;
+    all.allocate(bench.rows_ctx, D, bench.ranks());
+    const Tensor summands = filled(bench.rank.device, {N, D}, "summands", [&](std::int64_t at) { return std::sin(static_cast<double>(at * 7 + bench.me() * 1001)); });
+    const Tensor scattered = bench.make({R, D}, "scattered"), added = bench.make({R, D}, "added");
+    tensor_parallel::SumInTurns sum(bench.rank.device, group, "sum");
+    std::vector<int> order;
+    sum.start(bench.rows_ctx, all, [&](int rank, const Tensor& summand_RD) {
+      order.push_back(rank);
+      kernels::add_bias_residual(bench.compute, summands.rows(rank * R, (rank + 1) * R), filled(bench.rank.device, {R, D}, "zeros", [](std::int64_t) { return 0.0; }), {}, summand_RD);
+    });
+    sum.finish(bench.rows_ctx, all, added);
+    bench.rank.device.synchronize();
+    bench.group->reduce_scatter(bench.stream, summands, scattered);
+    bench.rank.device.synchronize();
+    expect_equal(added, scattered, "sum");
+    // The next rank's rows first, mine last
+    for (std::size_t turn = 0; turn < order.size(); ++turn) EXPECT_EQ(order[turn], (bench.me() + static_cast<int>(turn) + 1) % bench.ranks());
+  });
 }
 
 TEST_P(TensorParallel, AColumnParallelLinearIsTheDenseOneCutInItsOutputs) {

@@ -86,6 +86,52 @@ TEST(Counts, WithTokensCutABlockScattersAndGathersWhereItReduced) {
   }
 }
 
+// In turns the same bytes cross: each rank sends t − 1 runs of N D / t rows where it took part in a gather, or a scatter, of N D.
+// The rows that backward gathers once more, and the embedding's, cross as before. And a block has so many more matmuls and sums.
+TEST(Counts, InTurnsABlockShiftsWhatItGatheredAndScattered) {
+  for (int tp : {2, 4}) {
+    config::RunConfig config = with_tokens_cut(small_config(tp, 2));
+    MetaStep whole(config, 0);
+    ASSERT_TRUE(config::set_switch(config, "tensor_parallel.overlap=pieces"));
+    MetaStep step(config, 0);
+    const base::Bytes A = config.tokens_per_micro_batch() * config.model.width * 2;
+    const auto of = [&](OpKind kind, Phase phase, int layer) { return step.collectives(kind, "tp", phase, layer); };
+    using Bytes = std::vector<base::Bytes>;
+    const auto turns = [&](int linears) { return Bytes(static_cast<std::size_t>(linears * (tp - 1)), A / tp); };
+    for (int layer = 0; layer < config.model.layers; ++layer) {
+      for (Phase phase : {Phase::forward, Phase::backward}) {
+        EXPECT_EQ(of(OpKind::shift, phase, layer), turns(4));
+        EXPECT_EQ(of(OpKind::reduce_scatter, phase, layer), Bytes{});
+      }
+      EXPECT_EQ(of(OpKind::all_gather, Phase::forward, layer), Bytes{});
+      EXPECT_EQ(of(OpKind::all_gather, Phase::backward, layer), (Bytes{A, A}));   // x of up, x of qkv
+    }
+    EXPECT_EQ(of(OpKind::shift, Phase::forward, -1), turns(1));   // the head
+    EXPECT_EQ(of(OpKind::shift, Phase::backward, -1), turns(1));
+    EXPECT_EQ(of(OpKind::reduce_scatter, Phase::forward, -1), (Bytes{A}));   // the embedding
+    EXPECT_EQ(of(OpKind::all_gather, Phase::backward, -1), (Bytes{A, A}));   // its gradient, and x of the head
+    // Flops are the same, but for the sums; of forward and input gradients there are t matmuls for one
+    const int linears = 4 * config.model.layers + 1;
+    const auto count = [](MetaStep& of, std::string_view name, std::int64_t* flops = nullptr) {
+      int found = 0;
+      for (const program::Op& op : of.program().ops) {
+        if (op.desc.name != name) continue;
+        ++found;
+        if (flops != nullptr) *flops += op.desc.flop_count;
+      }
+      return found;
+    };
+    for (const char* name : {"linear_forward", "linear_input_gradient"}) {
+      std::int64_t before = 0, after = 0;
+      EXPECT_EQ(count(step, name, &after), tp * count(whole, name, &before)) << name;
+      EXPECT_EQ(after, before) << name;
+    }
+    EXPECT_EQ(count(step, "linear_weight_gradient"), count(whole, "linear_weight_gradient"));
+    EXPECT_EQ(count(step, "sum_parts"), linears);          // each linear scatters one way
+    EXPECT_EQ(count(step, "copy") - count(whole, "copy"), 2 * config.model.layers);   // my rows of dy, of row-parallel ones
+  }
+}
+
 TEST(Counts, FsdpGathersABlockTwiceAndReducesItOnce) {
   for (int tp : {1, 2}) {
     const config::RunConfig config = small_config(tp, 4);

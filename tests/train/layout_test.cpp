@@ -163,7 +163,9 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
     const char* set;
     int sequences = 16;
     bool tied = true;
+    const char* also = "";
   };
+  const char* in_turns = "tensor_parallel.overlap=pieces";
   const std::vector<Form> forms = {
       {2, 1, 1, 2, ""}, {2, 2, 1, 2, ""}, {4, 1, 2, 2, ""}, {2, 2, 1, 2, "accumulate.reduce=last"}, {2, 1, 1, 2, "accumulate.reduce=last"},
       {2, 2, 2, 2, "accumulate.reduce=last"}, {2, 2, 1, 1, "activations.recompute=full"}, {4, 1, 1, 2, "activations.recompute=full"},
@@ -171,7 +173,11 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
       {2, 2, 1, 1, "tensor_parallel.input_gradient_sum=awaited"}, {2, 1, 2, 2, "data_parallel.reduce=naive"}, {2, 2, 2, 1, "data_parallel.reduce=flat"},
       {2, 2, 1, 2, "fsdp.prefetch=0"}, {2, 2, 1, 2, "fsdp.reshard=false"}, {2, 2, 1, 1, "fsdp.backward_prefetch=post"}, {2, 4, 1, 1, "fsdp.limit_all_gathers=1"},
       // A rank's rows are half a sequence, or one and a half
-      {4, 1, 1, 1, "", 2}, {4, 2, 1, 1, "", 4}, {2, 1, 1, 1, "", 3}, {2, 2, 1, 2, "", 16, false}, {4, 1, 1, 1, "", 16, false}};
+      {4, 1, 1, 1, "", 2}, {4, 2, 1, 1, "", 4}, {2, 1, 1, 1, "", 3}, {2, 2, 1, 2, "", 16, false}, {4, 1, 1, 1, "", 16, false},
+      // Rows that cross while others are multiplied
+      {2, 1, 1, 1, in_turns}, {4, 1, 1, 2, in_turns}, {2, 2, 1, 2, in_turns}, {2, 2, 2, 1, in_turns}, {4, 2, 1, 1, in_turns, 4}, {2, 1, 1, 1, in_turns, 3}, {2, 2, 1, 2, in_turns, 16, false},
+      {2, 2, 1, 1, in_turns, 16, true, "activations.recompute=full"}, {2, 1, 1, 2, in_turns, 16, true, "tensor_parallel.input_gradient_sum=awaited"},
+      {2, 1, 1, 2, in_turns, 16, true, "accumulate.reduce=last"}, {4, 1, 1, 1, in_turns, 2, true, "activations.recompute=cheap"}};
   std::map<std::pair<int, bool>, HostRun> of_one_rank;
   std::uint64_t seed = 0;
   for (const Form& form : some_of(forms)) {
@@ -181,8 +187,10 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
     config.model.tied = form.tied;
     config.micro_batches = form.micro_batches;
     config.drain_seed = ++seed;
-    if (*form.set != 0) {
-      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    for (const char* set : {form.set, form.also}) {
+      if (*set != 0) {
+        ASSERT_TRUE(config::set_switch(config, set)) << set;
+      }
     }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     HostRun& one = of_one_rank[{form.sequences, form.tied}];
@@ -193,7 +201,7 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
       alone.model.tied = config.model.tied;
       one = run_on_host(alone, tokens);
     }
-    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.sequences, " sequences, ", form.set));
+    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.sequences, " sequences, ", form.set, " ", form.also));
     const HostRun found = run_on_host(config, tokens);
     ASSERT_EQ(found.error, "");
     EXPECT_LE(relative_error(found.gradients, one.gradients), 4 * truth().gradient_error / (1 << 29));

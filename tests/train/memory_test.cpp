@@ -100,6 +100,9 @@ TEST(Memory, OfEveryLayoutIsWhatTheFormulasSayToTheByte) {
               // Of two in five layouts that are cut over tp, the rows between the linears as well
               if (tp > 1 && ++cut % 5 < 2) {
                 ASSERT_TRUE(config::set_switch(config, "tensor_parallel.sequence=cut"));
+                if (cut % 5 == 0) {
+                  ASSERT_TRUE(config::set_switch(config, "tensor_parallel.overlap=pieces"));
+                }
               }
               // Of two in five that shard, gradients cross in bf16, two in five have all blocks in one unit, half have parameters one by one
               const bool shards = config.fsdp > 1, rounded = shards && ++sharded % 5 < 2, joined = shards && sharded % 5 > 0 && sharded % 5 < 3, each = shards && sharded % 2 > 0;

@@ -14,6 +14,7 @@ std::string call_text(const Visit& visit) { return base::text(program::name_of(v
 std::string site_text(const Visit& visit, const char* file) {
   std::string said = base::text(visit.elements, " ", base::name_of(visit.nominal));
   if (visit.kind == OpKind::broadcast) said += base::text(" from index ", visit.peer);
+  if (visit.kind == OpKind::shift) said += base::text(" by ", visit.peer);
   said += base::text(", ", program::name_of(visit.phase));
   if (visit.layer >= 0) said += base::text(", layer ", visit.layer);
   if (visit.micro_batch >= 0) said += base::text(", micro-batch ", visit.micro_batch);
@@ -41,6 +42,7 @@ const char* difference(const Visit& a, const Visit& b) {
   // Of an all-to-all each rank sends as much as it has; the splits tell.
   if (a.kind != OpKind::all_to_all && a.elements != b.elements) return "another size";
   if (a.kind == OpKind::broadcast && a.peer != b.peer) return "another root";
+  if (a.kind == OpKind::shift && a.peer != b.peer) return "another distance";
   if (a.reduction != b.reduction) return "another reduction";
   return nullptr;
 }
@@ -116,6 +118,7 @@ void move(const std::vector<Visitor>& visitors) {
         for (int from = 0; from < size; ++from) copy(visitors[from].in, 0, from * elements, elements);
         break;
       case OpKind::broadcast: case OpKind::recv: copy(visitors[receiver.visit->peer].in, 0, 0, elements); break;
+      case OpKind::shift: copy(visitors[(to + size - receiver.visit->peer) % size].in, 0, 0, elements); break;
       case OpKind::all_to_all: {
         std::int64_t target = 0;
         for (int from = 0; from < size; ++from) {

@@ -21,7 +21,7 @@ struct Visit {
   base::DType dtype = base::DType::f32, nominal = base::DType::f32;   // as stored; as a GPU would have it
   program::Phase phase = program::Phase::setup;
   std::int16_t layer = -1, micro_batch = -1;
-  std::int32_t peer = -1;                // root of a broadcast, partner of send and receive
+  std::int32_t peer = -1;                // root of a broadcast, partner of send and receive, distance of a shift
   std::uint32_t line = 0;                // of the source, that issued it
   std::uint64_t ticket = 0;              // counts the calls of a communicator, or of a sender and its receiver
   std::int64_t elements = 0;             // see Communicator::Call

@@ -32,4 +32,15 @@ ncclResult_t nccl_all_to_all(const void* in, void* out, base::DType dtype, const
   return first == ncclSuccess || first == ncclInProgress ? end : first;
 }
 
+ncclResult_t nccl_shift(const void* in, void* out, std::size_t count, ncclDataType_t type, int by, int me, int size, ncclComm_t nccl, cudaStream_t stream) {
+  const ncclResult_t begin = ncclGroupStart();
+  const ncclResult_t sends = ncclSend(in, count, type, (me + by) % size, nccl, stream);
+  const ncclResult_t receives = ncclRecv(out, count, type, (me + size - by) % size, nccl, stream);
+  const ncclResult_t end = ncclGroupEnd();
+  for (const ncclResult_t one : {begin, sends, receives}) {
+    if (one != ncclSuccess && one != ncclInProgress) return one;
+  }
+  return end;
+}
+
 }  // namespace shardbook::comm

@@ -185,6 +185,7 @@ ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
     case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl_, stream);
     case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl_, stream);
     case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl_, stream);
+    case program::OpKind::shift: return nccl_shift(call.in, call.out, count, type, call.peer, index(), size(), nccl_, stream);
     case program::OpKind::all_to_all:
       return nccl_all_to_all(call.in, call.out, call.dtype, call.send_elements, call.receive_elements, size(), nccl_, stream);
     default: break;

@@ -31,6 +31,7 @@ void dropout(const DropoutArgs& args, const device::CudaQueue& queue);
 void bias_dropout_residual(const BiasDropoutResidualArgs& args, const device::CudaQueue& queue);
 void bias_gradient(const BiasGradientArgs& args, const device::CudaQueue& queue);
 void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue);
+void sum_parts(const SumPartsArgs& args, const device::CudaQueue& queue);
 void widen(const WidenArgs& args, const device::CudaQueue& queue);
 void embedding_forward(const EmbeddingForwardArgs& args, const device::CudaQueue& queue);
 void embedding_backward(const EmbeddingBackwardArgs& args, const device::CudaQueue& queue);

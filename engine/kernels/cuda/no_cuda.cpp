@@ -32,6 +32,7 @@ void dropout(const DropoutArgs&, const device::CudaQueue&) { no_cuda("dropout");
 void bias_dropout_residual(const BiasDropoutResidualArgs&, const device::CudaQueue&) { no_cuda("bias_dropout_residual"); }
 void bias_gradient(const BiasGradientArgs&, const device::CudaQueue&) { no_cuda("bias_gradient"); }
 void accumulate(const AccumulateArgs&, const device::CudaQueue&) { no_cuda("accumulate"); }
+void sum_parts(const SumPartsArgs&, const device::CudaQueue&) { no_cuda("sum_parts"); }
 void widen(const WidenArgs&, const device::CudaQueue&) { no_cuda("widen"); }
 void embedding_forward(const EmbeddingForwardArgs&, const device::CudaQueue&) { no_cuda("embedding_forward"); }
 void embedding_backward(const EmbeddingBackwardArgs&, const device::CudaQueue&) { no_cuda("embedding_backward"); }

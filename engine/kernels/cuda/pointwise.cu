@@ -241,6 +241,25 @@ struct Widen {
 };
 
 template <class T>
+struct SumParts {
+  const T* parts;
+  T* out;
+  std::int64_t elements, count;
+  template <int N>
+  __device__ void run(std::int64_t at) const {
+    float total[N];
+    load<N>(parts + at, total);
+    for (std::int64_t part = 1; part < count; ++part) {
+      float other[N];
+      load<N>(parts + part * elements + at, other);
+#pragma unroll
+      for (int i = 0; i < N; ++i) total[i] += other[i];
+    }
+    store<N>(out + at, total);
+  }
+};
+
+template <class T>
 struct Cast {
   const float* from;
   T* to;
@@ -334,6 +353,16 @@ void accumulate(const AccumulateArgs& args, const device::CudaQueue& queue) {
   const Accumulate op{static_cast<const float*>(args.from), static_cast<float*>(args.into)};
   with_width<float>(aligned({args.from, args.into}), [&](auto width) {
     launch_pointwise<width.value>("accumulate", args.elements, op, queue);
+  });
+}
+
+void sum_parts(const SumPartsArgs& args, const device::CudaQueue& queue) {
+  with_type(args.dtype, "sum_parts", [&](auto zero) {
+    using T = decltype(zero);
+    const SumParts<T> op{static_cast<const T*>(args.parts_P), static_cast<T*>(args.out), args.elements, args.parts};
+    with_width<T>(rows_are_wide<T>(args.elements, {args.parts_P, args.out}), [&](auto width) {   // each part begins where a pack may
+      launch_pointwise<width.value>("sum_parts", args.elements, op, queue);
+    });
   });
 }
 

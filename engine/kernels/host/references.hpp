@@ -29,6 +29,7 @@ void dropout(const DropoutArgs& args);
 void bias_dropout_residual(const BiasDropoutResidualArgs& args);
 void bias_gradient(const BiasGradientArgs& args);
 void accumulate(const AccumulateArgs& args);
+void sum_parts(const SumPartsArgs& args);
 void widen(const WidenArgs& args);
 void embedding_forward(const EmbeddingForwardArgs& args);
 void embedding_backward(const EmbeddingBackwardArgs& args);

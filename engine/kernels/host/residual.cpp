@@ -40,6 +40,17 @@ void add_into(const AccumulateArgs& args) {
 }
 
 template <class T>
+void add_parts(const SumPartsArgs& args) {
+  const T* parts = as<T>(args.parts_P);
+  T* out = as<T>(args.out);
+  for (std::int64_t i = 0; i < args.elements; ++i) {
+    T total = parts[i];
+    for (std::int64_t part = 1; part < args.parts; ++part) total += parts[part * args.elements + i];
+    out[i] = total;
+  }
+}
+
+template <class T>
 void write_or_add(const WidenArgs& args) {
   const T* from = as<T>(args.from);
   T* into = as<T>(args.into);
@@ -56,6 +67,9 @@ void bias_gradient(const BiasGradientArgs& args) {
 }
 void accumulate(const AccumulateArgs& args) {
   with_float(args.dtype, [&](auto zero) { add_into<decltype(zero)>(args); });
+}
+void sum_parts(const SumPartsArgs& args) {
+  with_float(args.dtype, [&](auto zero) { add_parts<decltype(zero)>(args); });
 }
 void widen(const WidenArgs& args) {
   with_float(args.dtype, [&](auto zero) { write_or_add<decltype(zero)>(args); });
