@@ -20,7 +20,7 @@ namespace shardbook::world {
 namespace {
 
 // Sent first of all in a hello, so that a stranger's bytes are known for what they are.
-constexpr std::string_view protocol_name = "shardbook-world-2";
+constexpr std::string_view protocol_name = "shardbook-world-3";
 constexpr std::size_t head_bytes = 5;
 
 void make_ready(int fd) {
@@ -80,7 +80,7 @@ std::string encode(const Hello& hello) {
   Writer writer;
   writer.string(protocol_name).string(hello.run_id).integer(hello.rank).integer(hello.size);
   writer.integer(hello.local_rank).integer(hello.local_size).integer(hello.node);
-  writer.integer(hello.pid).string(hello.host).string(hello.random).string(hello.clock_id);
+  writer.integer(hello.pid).string(hello.host).string(hello.random).string(hello.clock_id).string(hello.pid_space);
   return writer.bytes();
 }
 
@@ -98,6 +98,7 @@ std::optional<Hello> decode_hello(std::string_view payload) {
   hello.host = reader.string();
   hello.random = reader.string();
   hello.clock_id = reader.string();
+  hello.pid_space = reader.string();
   if (!reader.ended() || hello.random.size() != 32) return std::nullopt;
   return hello;
 }
@@ -268,6 +269,15 @@ std::string clock_id() {
   if (readlink("/proc/self/ns/time", space, sizeof space - 1) < 0) space[0] = '\0';
   // Without a boot id, no two processes are taken to share a clock.
   return boot.empty() ? base::text(host_name(), "/", getpid()) : base::text(boot, "/", space);
+}
+
+std::string pid_space() {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  char space[64] = "";
+  // Containers of one host have numbers of their own. Where nobody can tell, no pid is another's.
+  const bool is_known = readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0 && !boot.empty();
+  return is_known ? base::text(boot, "/", space) : base::text(host_name(), "/", getpid());
 }
 
 }  // namespace shardbook::world

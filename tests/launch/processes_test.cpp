@@ -304,6 +304,39 @@ TEST(StartedBy, TorchrunAKilledRankIsNamedByAllOthersAndWhatWasRecordedOpens) {
   EXPECT_NE(banners_of(read.value()).find("rank 3 (pid "), std::string::npos) << banners_of(read.value());
 }
 
+// Their launcher waits for it, too: the ranks themselves have to end it.
+TEST(StartedBy, TorchrunAStoppedRankIsNamedAndEndedAtOnce) {
+  const Folder folder;
+  ::setenv(test::fault_variable, "3 3 backward stopped", 1);
+  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
+  ::unsetenv(test::fault_variable);
+  EXPECT_LT(ended.seconds, soon_s) << ended.said;
+  EXPECT_TRUE(WIFSIGNALED(ended.status[3]) && WTERMSIG(ended.status[3]) == SIGKILL) << ended.status[3];
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
+  EXPECT_EQ(count(ended.said, ", which is stopped ("), 3u) << ended.said;
+  const auto read = timeline::read(folder.run());
+  ASSERT_TRUE(read) << read.error() << ended.said;
+  EXPECT_EQ(read.value().steps.size(), 8u);
+  EXPECT_NE(banners_of(read.value()).find(", which is stopped ("), std::string::npos) << banners_of(read.value());
+}
+
+// Rank 0 makes the run of what was recorded: without it the journals are left, of which `recover` makes one.
+TEST(StartedBy, TorchrunAStoppedRankZeroIsNamedAndEndedAtOnce) {
+  const Folder folder;
+  ::setenv(test::fault_variable, "0 3 backward stopped", 1);
+  ::setenv("SHARDBOOK_HEARTBEAT_TIMEOUT_S", "2", 1);
+  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
+  ::unsetenv(test::fault_variable);
+  ::unsetenv("SHARDBOOK_HEARTBEAT_TIMEOUT_S");
+  EXPECT_LT(ended.seconds, soon_s) << ended.said;
+  EXPECT_TRUE(WIFSIGNALED(ended.status[0]) && WTERMSIG(ended.status[0]) == SIGKILL) << ended.status[0];
+  for (int rank = 1; rank < 4; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
+  EXPECT_EQ(count(ended.said, "rank 0 (pid "), 3u) << ended.said;
+  const base::Result<Outcome> outcome = recover(folder.run());
+  ASSERT_TRUE(outcome) << outcome.error();
+  EXPECT_EQ(timeline::read(folder.run()).value().steps.size(), 8u);
+}
+
 TEST(StartedBy, ALauncherOtherThanTheLayoutNeedsIsRefused) {
   const Folder folder;
   const Ended ended = train_as(as_torchrun(2), folder, {{"steps", "3"}, {"launch", "processes"}});
