@@ -133,7 +133,7 @@ TEST_P(Faults, EndAllRanksAndAreNamedOnceInARunThatOpens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfProcesses, Faults,
-                         testing::Combine(testing::Values("killed", "stopped", "throws", "exits"),
+                         testing::Combine(testing::Values("killed", "stopped", "throws", "exits", "memory"),
                                           testing::Values("forward", "backward", "reduction", "optimizer")),
                          [](const auto& one) { return std::get<0>(one.param) + "_in_" + std::get<1>(one.param); });
 
@@ -143,8 +143,6 @@ TEST(FaultOfRankZero, WhichServesTheOthersIsNamedToo) {
     expect_named_end({what, "backward", 0});
   }
 }
-
-TEST(FaultOfMemory, IsNamed) { expect_named_end({"memory", "forward", 1}); }
 
 // A run whose ranks have nothing recorded yet leaves no folder.
 TEST(FaultOfSetup, ARankThatIsStoppedIsKilledAndNamed) {

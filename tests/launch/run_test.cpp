@@ -147,7 +147,7 @@ class FullDisk {
 
 TEST(Run, LeavesNoFolderBehindWhereTheDiskIsFull) {
   const Folder folder;
-  const std::string out = (folder.path() / "runs" / "one").string();
+  const std::string out = (fs::path(folder.run()) / "runs" / "one").string();
   const config::RunConfig config = small({{"device", "meta"}, {"out", out}});
   for (const rlim_t bytes : {rlim_t{0}, rlim_t{64}}) {   // full before the first file, and behind the probe
     base::Result<Outcome> outcome = base::Error{"not run"};
