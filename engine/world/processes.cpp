@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "engine/base/signals.hpp"
+#include "engine/world/cause.hpp"
 #include "engine/world/control_server.hpp"
 #include "engine/world/process_state.hpp"
 #include "engine/world/rendezvous.hpp"
@@ -352,7 +353,7 @@ base::Status run_connected(const Launch& launch, const RankMain& main, const Pro
     main(world);
     world.leave();
   } catch (const std::exception& failure) {
-    thrown = failure.what();
+    thrown = cause_of(failure);
   } catch (...) {
     thrown = "threw something that is no std::exception";
   }

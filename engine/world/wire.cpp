@@ -262,22 +262,31 @@ std::string host_name() {
   return name;
 }
 
-std::string clock_id() {
+namespace {
+
+// This boot of this kernel, and which of its spaces of that kind we are in; "" where nobody can tell.
+std::string space_of(const char* kind) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char space[64] = "";
-  if (readlink("/proc/self/ns/time", space, sizeof space - 1) < 0) space[0] = '\0';
-  // Without a boot id, no two processes are taken to share a clock.
-  return boot.empty() ? base::text(host_name(), "/", getpid()) : base::text(boot, "/", space);
+  const bool is_known = readlink(base::text("/proc/self/ns/", kind).c_str(), space, sizeof space - 1) > 0;
+  return boot.empty() ? "" : base::text(boot, "/", is_known ? space : "?");
+}
+
+// Without it, no two processes are taken to share anything.
+std::string or_own(const std::string& space) { return space.empty() ? base::text(host_name(), "/", getpid()) : space; }
+
+}  // namespace
+
+// Asked once: later, too few files may be had for it.
+std::string clock_id() {
+  static const std::string id = or_own(space_of("time"));
+  return id;
 }
 
 std::string pid_space() {
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  char space[64] = "";
-  // Containers of one host have numbers of their own. Where nobody can tell, no pid is another's.
-  const bool is_known = readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0 && !boot.empty();
-  return is_known ? base::text(boot, "/", space) : base::text(host_name(), "/", getpid());
+  static const std::string id = or_own(space_of("pid"));
+  return id;
 }
 
 }  // namespace shardbook::world

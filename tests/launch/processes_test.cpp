@@ -109,7 +109,7 @@ void expect_named_end(const Planted& fault) {
   } else {
     EXPECT_EQ(error.find(who), 0u) << error;
     const std::string words = fault.what == "killed" ? "was killed by signal 9 (Killed)" : fault.what == "exits" ? "ended with exit code 0"
-                              : fault.what == "throws" ? "): the planted fault" : "): std::bad_alloc";
+                              : fault.what == "throws" ? "): the planted fault" : "): there was too little memory (std::bad_alloc)";
     EXPECT_EQ(count(error, words), 1u) << error;
   }
   EXPECT_LT(seconds, soon_s) << error;
