@@ -126,6 +126,16 @@ TEST(Run, CountsStepsFromZeroInItsProgressAsInItsRecord) {
   EXPECT_EQ(told, (std::vector<std::int64_t>{0, 3, 6, 7})) << "every third, and the last";
 }
 
+// 65,536 ranks are issued one after the other for minutes: whoever waits is told how far it is.
+TEST(Run, OnMetaTellsOfEachRankThatHasBeenIssued) {
+  std::vector<int> told;
+  LaunchOptions options;
+  options.write_run = false;
+  options.issued = [&](int ranks) { told.push_back(ranks); };
+  run_or_fail(small({{"device", "meta"}, {"fsdp", "4"}}), options);
+  EXPECT_EQ(told, (std::vector<int>{1, 2, 3, 4}));
+}
+
 // No file may grow beyond so many bytes while this lives, as on a disk that is full.
 class FullDisk {
  public:
