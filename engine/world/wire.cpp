@@ -264,13 +264,14 @@ std::string host_name() {
 
 namespace {
 
-// This boot of this kernel, and which of its spaces of that kind we are in; "" where nobody can tell.
-std::string space_of(const char* kind) {
+// This boot of this kernel, and which of its spaces of that kind we are in; "" where nobody can tell. Kernels older than
+// 5.6 have no spaces of time, and so one clock.
+std::string space_of(const char* kind, bool may_lack) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char space[64] = "";
   const bool is_known = readlink(base::text("/proc/self/ns/", kind).c_str(), space, sizeof space - 1) > 0;
-  return boot.empty() ? "" : base::text(boot, "/", is_known ? space : "?");
+  return boot.empty() || (!is_known && !may_lack) ? "" : base::text(boot, "/", is_known ? space : "");
 }
 
 // Without it, no two processes are taken to share anything.
@@ -280,12 +281,12 @@ std::string or_own(const std::string& space) { return space.empty() ? base::text
 
 // Asked once: later, too few files may be had for it.
 std::string clock_id() {
-  static const std::string id = or_own(space_of("time"));
+  static const std::string id = or_own(space_of("time", true));
   return id;
 }
 
 std::string pid_space() {
-  static const std::string id = or_own(space_of("pid"));
+  static const std::string id = or_own(space_of("pid", false));
   return id;
 }
 
