@@ -49,6 +49,9 @@ class DataWriter {
   base::Result<DataFile> finish();
 
  private:
+  // Takes in what comes next in the file.
+  void sum(const char* at, base::Bytes size);
+
   std::string path_;
   File out_;
   DataFile file_;

@@ -136,9 +136,17 @@ base::Result<Outcome> finish_rank(base::Rank rank, const base::Status& ran, cons
   // A rank that fails when its record is here already does no harm to the run.
   const bool has_all = static_cast<int>(ranks.size()) == config.ranks;
   if (!ran && has_all) std::fprintf(stderr, "note: the run is whole, but one of its ranks failed at the very end: %s\n", ran.error().c_str());
-  if (rank == 0 && has_all) return conclude_or_keep(config, options, folder, ranks, backend);
   // Where another process keeps the folder, it rescues what is in it.
   const bool own_folder = std::getenv(folder_variable) == nullptr;
+  if (rank == 0 && has_all && own_folder) return conclude_or_keep(config, options, folder, ranks, backend);
+  if (rank == 0 && has_all) {
+    base::Result<Outcome> concluded = conclude(config, options, folder, ranks, backend);
+    if (concluded) return concluded;
+    folder.keep();
+    const std::string cause = base::text("rank 0 (pid ", ::getpid(), "): ", concluded.error());
+    world::tell_parent(cause);
+    return base::Error{cause};
+  }
   if (!ran) return base::Error{ran.error() + (rank == 0 && own_folder ? rescue(folder, ran.error()) : "")};
   Outcome outcome;
   outcome.role = Role::member;

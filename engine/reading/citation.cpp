@@ -71,6 +71,7 @@ std::vector<Citation> citations_in(std::string_view line, int number) {
     }
     take_off_link(one);
     while (one.path.starts_with("./")) one.path.erase(0, 2);
+    if (one.path.empty()) continue;   // "./#L1", or a link to no file of its commit
     one.line = number;
     one.begin = begin;
     one.end = at;

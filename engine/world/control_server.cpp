@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <map>
 
 #include "engine/world/process_state.hpp"
@@ -200,7 +201,7 @@ void ControlServer::admit(Peer& peer, const std::string& proof) {
   peer.channel.allow_long_frames();
   by_rank_[hello.rank] = &peer;
   const bool same_clock = hello.clock_id == clock_id_;
-  peer.channel.send(Kind::welcome, Writer().integer(getpid()).string(host_).integer(same_clock).bytes());
+  peer.channel.send(Kind::welcome, Writer().integer(getpid()).string(host_).integer(same_clock).integer(hello.pid_space == pid_space_).bytes());
   if (cause_) peer.channel.send(Kind::failed, Writer().string(*cause_).bytes());
   if (++arrived_ == size) all_here();
 }
@@ -333,7 +334,7 @@ void ControlServer::check_inquiry() {
     const Peer* peer = by_rank_[rank];
     if (peer == nullptr || peer->channel.closed()) absent[rank] = "is not there";
     else if (peer->left) absent[rank] = "has returned";
-    else if (peer->hello->clock_id == clock_id_ && state_of_process(static_cast<pid_t>(peer->hello->pid)) == ProcessState::stopped) absent[rank] = "is stopped";
+    else if (is_stopped(*peer)) absent[rank] = "is stopped";
     expected[rank] = absent[rank].empty();
   }
   if (!inquiry_.over(expected)) return;
@@ -374,7 +375,7 @@ void ControlServer::check_times() {
     last_beat_ = time;
     send_all(Kind::beat);
   }
-  if (cause_) return;
+  if (cause_) return end_stopped();
   check_inquiry();
   if (report_ && time - report_time_ > report_grace) return fail(*report_);
   if (arrived_ < launch_.place.size && time - start_ > options_.connect_timeout) {
@@ -399,21 +400,31 @@ void ControlServer::fail(const std::string& cause) {
   cause_ = cause;
   cause_time_ = Clock::now();
   send_all(Kind::failed, Writer().string(cause).bytes());
+  end_stopped();
 }
 
 bool ControlServer::finished() const {
   // One that is stopped will not close its side.
-  const auto is_stopped = [this](const Hello& hello) {
-    return hello.clock_id == clock_id_ && state_of_process(static_cast<pid_t>(hello.pid)) == ProcessState::stopped;
-  };
   const bool all_closed = std::all_of(peers_.begin(), peers_.end(), [&](const auto& peer) {
-    return !peer->hello || peer->channel.closed() || (cause_ && is_stopped(*peer->hello));
+    return !peer->hello || peer->channel.closed() || (cause_ && is_stopped(*peer));
   });
   if (cause_) {
     const bool all_told = arrived_ > 0 && all_closed;
     return all_told || Clock::now() - cause_time_ > options_.patience_after_failure + 500ms;
   }
   return left_ == launch_.place.size && (all_closed || Clock::now() - last_left_time_ > farewell);
+}
+
+bool ControlServer::is_stopped(const Peer& peer) const {
+  return peer.hello->pid_space == pid_space_ && state_of_process(static_cast<pid_t>(peer.hello->pid)) == ProcessState::stopped;
+}
+
+// What it recorded is read when it is gone, and a launcher that is not ours may wait for it for ever. Our own kills it.
+void ControlServer::end_stopped() const {
+  if (launch_.launcher == Launcher::shardbook) return;
+  for (const auto& peer : peers_) {
+    if (peer->hello && !peer->channel.closed() && is_stopped(*peer)) ::kill(static_cast<pid_t>(peer->hello->pid), SIGKILL);
+  }
 }
 
 std::string ControlServer::describe(const Peer& peer) {

@@ -11,6 +11,7 @@
 //     rank's service thread promises without its training thread, so the decision never waits for a
 //     step (see step_ended in processes.cpp);
 //   - the thread never blocks but in poll;
+//   - a rank that is stopped when the run has failed is killed, if it is of this host: it would hear of nothing;
 //   - a stranger (secret.hpp) can say one hello and one proof, of bounded length, in a bounded time; strangers are
 //     bounded in number, and the one who waits longest goes first. None changes the state of the run.
 #pragma once
@@ -75,6 +76,8 @@ class ControlServer {
   void fail(const std::string& cause);
   void send_all(Kind kind, std::string_view payload = {});
   bool finished() const;
+  bool is_stopped(const Peer& peer) const;
+  void end_stopped() const;
   std::string missing_ranks() const;
   static std::string describe(const Peer& peer);
 
@@ -83,6 +86,7 @@ class ControlServer {
   const ProcessOptions options_;
   const std::string host_ = host_name();
   const std::string clock_id_ = clock_id();
+  const std::string pid_space_ = pid_space();
   const Clock::time_point start_ = Clock::now();
 
   std::vector<std::unique_ptr<Peer>> peers_;

@@ -14,13 +14,16 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <thread>
 
 #include "engine/base/signals.hpp"
+#include "engine/world/cause.hpp"
 #include "engine/world/control_server.hpp"
+#include "engine/world/process_state.hpp"
 #include "engine/world/rendezvous.hpp"
 #include "engine/world/secret.hpp"
 #include "engine/world/threads.hpp"
@@ -37,7 +40,7 @@ class ProcessWorld final : public World {
  public:
   ProcessWorld(Place place, Welcome welcome, const ProcessOptions& options)
       : World(place, std::make_shared<FailureNotice>()), options_(options),
-        channel_(std::move(welcome.channel)), server_(std::move(welcome.server)),
+        channel_(std::move(welcome.channel)), server_(std::move(welcome.server)), server_pid_(welcome.server_pid),
         same_clock_(welcome.same_clock && options.trust_shared_clock), wake_fd_(eventfd(0, EFD_CLOEXEC)) {
     for (const Frame& frame : welcome.early) handle(frame);
     service_ = std::thread([this] { serve(); });
@@ -197,6 +200,7 @@ class ProcessWorld final : public World {
   // All below under the mutex.
   std::unique_ptr<Channel> channel_;
   const std::string server_;
+  const pid_t server_pid_;   // 0 where it is not ours to end
   const bool same_clock_;
   const int wake_fd_;
   bool closing_ = false;
@@ -262,6 +266,8 @@ void ProcessWorld::serve() {
       publish(base::text(server_, ", which serves the control connections, ", silent_end, " (killed?)"));
     } else if (time - last_heard > options_.heartbeat_timeout) {
       publish(server_ + ", which serves the control connections, has been silent (stopped, or its host is down?)");
+      // As the server does with the others: see control_server.hpp
+      if (server_pid_ != 0 && state_of_process(server_pid_) == ProcessState::stopped) ::kill(server_pid_, SIGKILL);
     }
     if (failed() && !failed_since) failed_since = time;
     if (failed_since && options_.patience_after_failure.count() > 0 &&
@@ -337,6 +343,8 @@ base::Status run_connected(const Launch& launch, const RankMain& main, const Pro
   }
   auto welcome = find_server(found, options);
   if (!welcome.ok()) return welcome.as_error();
+  // Who started the ranks ends what is stopped, where it is ourselves
+  if (launch.launcher == Launcher::shardbook) welcome.value().server_pid = 0;
 
   ProcessWorld world(launch.place, std::move(welcome).value(), options);
   std::string thrown;
@@ -345,7 +353,7 @@ base::Status run_connected(const Launch& launch, const RankMain& main, const Pro
     main(world);
     world.leave();
   } catch (const std::exception& failure) {
-    thrown = failure.what();
+    thrown = cause_of(failure);
   } catch (...) {
     thrown = "threw something that is no std::exception";
   }

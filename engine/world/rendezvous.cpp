@@ -75,6 +75,7 @@ base::Result<std::optional<Welcome>> knock(const std::string& address, int port,
     const std::int64_t pid = reader.integer();
     welcome.server = describe_rank(0, pid, reader.string());
     welcome.same_clock = reader.integer() != 0;
+    welcome.server_pid = reader.integer() != 0 ? static_cast<pid_t>(pid) : 0;
     channel.allow_long_frames();
     welcome.early.assign(frames.begin() + 1, frames.end());
     return std::optional<Welcome>(std::move(welcome));
@@ -88,7 +89,7 @@ base::Result<std::optional<Welcome>> knock(const std::string& address, int port,
 base::Result<Welcome> find_server(const Launch& launch, const ProcessOptions& options) {
   const Place& place = launch.place;
   const Hello hello{launch.run_id, place.rank, place.size, place.local_rank, place.local_size,
-                    place.node, getpid(), host_name(), "", clock_id()};
+                    place.node, getpid(), host_name(), "", clock_id(), pid_space()};
   // Rank 0, if it serves, names those who are missing; its sentence should come first.
   const auto deadline = Clock::now() + options.connect_timeout + 2s;
   std::string last_reason;

@@ -6,6 +6,8 @@
 // that it says counts. So two runs on one host, or a stranger on a port, disturb nobody.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@ struct Welcome {
   std::unique_ptr<Channel> channel;
   std::string server;        // "rank 0 (pid 4711 on gpu07)"
   bool same_clock = false;   // it reads the same steady clock as we do
+  pid_t server_pid = 0;      // where we can name its process by it, else 0
   std::vector<Frame> early;  // what it sent right behind
 };
 

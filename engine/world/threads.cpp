@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "engine/base/signals.hpp"
+#include "engine/world/cause.hpp"
 #include "engine/world/inquiry.hpp"
 
 namespace shardbook::world {
@@ -177,7 +178,7 @@ void run_rank(Hub& hub, base::Rank rank, const RankMain& main) {
   try {
     main(world);
   } catch (const std::exception& failure) {
-    world.fail(failure.what());
+    world.fail(cause_of(failure));
   } catch (...) {
     world.fail("threw something that is no std::exception");
   }
@@ -204,7 +205,7 @@ base::Status run_threads(int size, const RankMain& main, const ThreadOptions& op
     try {
       threads.emplace_back([&hub, rank, &main] { run_rank(hub, rank, main); });
     } catch (const std::exception& failure) {
-      hub.fail(base::text("rank ", rank, ": its thread cannot be started: ", failure.what()));
+      hub.fail(base::text("rank ", rank, ": its thread cannot be started: ", cause_of(failure)));
       std::lock_guard lock(hub.mutex);
       hub.left += size - rank;
       for (int absent = rank; absent < size; ++absent) hub.running[absent] = false;

@@ -20,7 +20,7 @@ namespace shardbook::world {
 namespace {
 
 // Sent first of all in a hello, so that a stranger's bytes are known for what they are.
-constexpr std::string_view protocol_name = "shardbook-world-2";
+constexpr std::string_view protocol_name = "shardbook-world-3";
 constexpr std::size_t head_bytes = 5;
 
 void make_ready(int fd) {
@@ -80,7 +80,7 @@ std::string encode(const Hello& hello) {
   Writer writer;
   writer.string(protocol_name).string(hello.run_id).integer(hello.rank).integer(hello.size);
   writer.integer(hello.local_rank).integer(hello.local_size).integer(hello.node);
-  writer.integer(hello.pid).string(hello.host).string(hello.random).string(hello.clock_id);
+  writer.integer(hello.pid).string(hello.host).string(hello.random).string(hello.clock_id).string(hello.pid_space);
   return writer.bytes();
 }
 
@@ -98,6 +98,7 @@ std::optional<Hello> decode_hello(std::string_view payload) {
   hello.host = reader.string();
   hello.random = reader.string();
   hello.clock_id = reader.string();
+  hello.pid_space = reader.string();
   if (!reader.ended() || hello.random.size() != 32) return std::nullopt;
   return hello;
 }
@@ -261,13 +262,32 @@ std::string host_name() {
   return name;
 }
 
-std::string clock_id() {
+namespace {
+
+// This boot of this kernel, and which of its spaces of that kind we are in; "" where nobody can tell. Kernels older than
+// 5.6 have no spaces of time, and so one clock.
+std::string space_of(const char* kind, bool may_lack) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   char space[64] = "";
-  if (readlink("/proc/self/ns/time", space, sizeof space - 1) < 0) space[0] = '\0';
-  // Without a boot id, no two processes are taken to share a clock.
-  return boot.empty() ? base::text(host_name(), "/", getpid()) : base::text(boot, "/", space);
+  const bool is_known = readlink(base::text("/proc/self/ns/", kind).c_str(), space, sizeof space - 1) > 0;
+  return boot.empty() || (!is_known && !may_lack) ? "" : base::text(boot, "/", is_known ? space : "");
+}
+
+// Without it, no two processes are taken to share anything.
+std::string or_own(const std::string& space) { return space.empty() ? base::text(host_name(), "/", getpid()) : space; }
+
+}  // namespace
+
+// Asked once: later, too few files may be had for it.
+std::string clock_id() {
+  static const std::string id = or_own(space_of("time", true));
+  return id;
+}
+
+std::string pid_space() {
+  static const std::string id = or_own(space_of("pid", false));
+  return id;
 }
 
 }  // namespace shardbook::world

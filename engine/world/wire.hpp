@@ -40,6 +40,7 @@ struct Hello {
   std::string host;
   std::string random;    // 32 bytes, which the server's proof must answer
   std::string clock_id;  // equal for processes that read the same steady clock
+  std::string pid_space; // equal where a pid names the same process
 };
 
 // Appends integers (8 bytes, little end first), numbers (their 64 bits, so that what is not finite arrives too) and
@@ -138,5 +139,6 @@ base::Result<int> connect_to(const std::string& address, int port, int timeout_m
 std::string host_name();
 // The kernel and time namespace whose steady clock this process reads.
 std::string clock_id();
+std::string pid_space();
 
 }  // namespace shardbook::world

@@ -15,10 +15,11 @@
 #include "engine/cause/why.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/simulate/profile.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::cause {
 
-using Options = std::vector<std::pair<std::string, std::string>>;
+using Options = tests::Asked;
 
 struct PlantedRun {
   Timeline timeline;
@@ -27,18 +28,10 @@ struct PlantedRun {
 
 // A run on meta that stays in memory.
 inline PlantedRun run_of(const Options& options) {
-  config::RunConfig config;
-  const auto ask = [&](const std::string& option, const std::string& value) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
-  };
-  ask("device", "meta");
-  for (const auto& [option, value] : options) ask(option, value);
-  base::Result<config::RunConfig> valid = config::validate(config, 0);
-  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
+  const config::RunConfig config = tests::config_of(tests::with({{"device", "meta"}}, options));
   launch::LaunchOptions in_memory;
   in_memory.write_run = false;
-  base::Result<launch::Outcome> outcome = launch::run(valid.value(), in_memory);
+  base::Result<launch::Outcome> outcome = launch::run(config, in_memory);
   EXPECT_TRUE(outcome.ok()) << (outcome.ok() ? "" : outcome.error());
   PlantedRun run;
   run.timeline = std::move(outcome.value().timeline);

@@ -1,4 +1,4 @@
-// Small runs that save and go on, and a folder of their own.
+// Small runs that save and go on.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,28 +15,9 @@
 #include "engine/checkpoint/folder.hpp"
 #include "engine/checkpoint/safetensors.hpp"
 #include "engine/launch/launch.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::tests {
-
-// A new folder that goes with its owner; in memory where the system has such, for files that reach a disk take their time.
-class Folder {
- public:
-  explicit Folder(bool on_disk = false) {
-    const bool in_memory = !on_disk && std::filesystem::exists("/dev/shm");
-    std::string name = ((in_memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path()) / "shardbook-checkpoint-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 inline std::string content_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -53,26 +34,11 @@ inline constexpr std::size_t one_in = 3;
 inline constexpr std::size_t one_in = 1;
 #endif
 
-using Asked = std::vector<std::pair<std::string, std::string>>;
-
 // The config of a run on the host, of a model that takes a millisecond a step, and of whatever is asked for.
 inline config::RunConfig small(const Asked& asked) {
-  config::RunConfig config;
-  Asked all{{"device", "host"}, {"layers", "2"}, {"width", "32"}, {"heads", "4"}, {"vocab", "64"}, {"sequence", "8"}, {"sequences", "8"},
-            {"data", "synthetic"}, {"steps", "8"}, {"warmup-steps", "2"}, {"trace-steps", "0:0"}, {"progress", "0"}};
-  all.insert(all.end(), asked.begin(), asked.end());
-  for (const auto& [option, value] : all) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
-  }
-  base::Result<config::RunConfig> valid = config::validate(config, 0);
-  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
-  return valid ? valid.value() : config;
-}
-
-inline Asked with(Asked asked, const Asked& more) {
-  asked.insert(asked.end(), more.begin(), more.end());
-  return asked;
+  const Asked form{{"device", "host"}, {"layers", "2"}, {"width", "32"}, {"heads", "4"}, {"vocab", "64"}, {"sequence", "8"}, {"sequences", "8"},
+                   {"data", "synthetic"}, {"steps", "8"}, {"warmup-steps", "2"}, {"trace-steps", "0:0"}, {"progress", "0"}};
+  return config_of(with(form, asked));
 }
 
 // What a run computed from its first step on; the error where it failed.

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <thread>
 
+#include "tests/comm/words.hpp"
 #include "tests/support/process_ranks.hpp"
 
 namespace shardbook::tests {
@@ -16,7 +17,6 @@ using base::DType;
 using program::MemoryKind;
 using program::OpKind;
 
-constexpr int ranks = 3;
 constexpr double soon_s = 5;
 
 // One rank and its group, with memory for any call.
@@ -102,10 +102,6 @@ std::vector<std::string> words_of(Fault fault, OpKind kind) {
       return {"ranks disagree over all (ranks 0, 1, 2): rank 0 calls " + name + whole + "f32", site, pair ? "where rank 1 calls recv 0 (8 i32" : "where rank 2 calls " + name + whole + "i32", ": another type"};
   }
   return {};
-}
-
-void expect_words(const std::string& error, const std::vector<std::string>& words) {
-  for (const std::string& one : words) EXPECT_NE(error.find(one), std::string::npos) << one << "\nin: " << error;
 }
 
 class Faults : public testing::TestWithParam<std::tuple<Fault, OpKind>> {};

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/comm/watch.hpp"
+#include "tests/comm/words.hpp"
 #include "tests/program/allocations.hpp"
 #include "tests/support/process_ranks.hpp"
 
@@ -20,7 +21,6 @@ using namespace std::chrono_literals;
 using base::DType;
 using program::MemoryKind;
 
-constexpr int ranks = 3;
 constexpr double soon_s = 6;
 
 // One rank under watch, with memory for its calls.
@@ -42,10 +42,6 @@ struct Watched {
     rank.world.throw_if_failed();
   }
 };
-
-void expect_words(const std::string& error, const std::vector<std::string>& words) {
-  for (const std::string& one : words) EXPECT_NE(error.find(one), std::string::npos) << one << "\nin: " << error;
-}
 
 void come_late(HostRank& rank) {
   Watched one(rank);

@@ -1,5 +1,6 @@
 // Memory that processes share: an address means the same in all of them, and nothing is left when they end.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,6 +59,18 @@ TEST(SharedMemory, GrowsWhileOthersHaveItMapped) {
     memory[(40 << 20) - 1] = static_cast<char>(round + 1);
     EXPECT_EQ(static_cast<int>(view.at(own.address_of(memory), 40 << 20)[(40 << 20) - 1]), round + 1);
   }
+}
+
+TEST(SharedMemory, ThatLacksAFileToBeOpenedNamesTheLimit) {
+  SharedMemory own;
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit none_more = before;
+  none_more.rlim_cur = 0;   // files that are open stay so
+  ::setrlimit(RLIMIT_NOFILE, &none_more);
+  const std::string error = error_of([&] { SharedMemory(::getpid(), own.file(), own.mark()); });
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_NE(error.find("Too many open files): raise the limit of open files (ulimit -n)"), std::string::npos) << error;
 }
 
 TEST(SharedMemory, OfAnotherMarkOrOfNobodyIsRefusedInOneSentence) {

@@ -1,9 +1,11 @@
 #include "tests/launch/faulty_rank.hpp"
 
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -27,9 +29,9 @@ using program::OpClass;
 using program::OpKind;
 using program::Phase;
 
-enum class What { killed, stopped, throws, exits, memory };
+enum class What { killed, stopped, throws, exits, memory, slow, day_later, day_earlier, full_disk };
 
-constexpr const char* names[] = {"killed", "stopped", "throws", "exits", "memory"};
+constexpr const char* names[] = {"killed", "stopped", "throws", "exits", "memory", "slow", "day_later", "day_earlier", "full_disk"};
 What what_of(const std::string& name) {
   const auto found = std::find(std::begin(names), std::end(names), name);
   SHARDBOOK_CHECK(found != std::end(names), "there is no fault '", name, "'");
@@ -43,6 +45,25 @@ struct Spoil {
 };
 void spoil(const Spoil& args) { std::fill_n(args.numbers, args.count, std::numeric_limits<float>::quiet_NaN()); }
 
+// The clock that names days, as this process is told it.
+std::atomic<std::int64_t> set_by_s{0};
+
+void set_the_clock(int days) {
+  const auto before = std::chrono::system_clock::now();
+  set_by_s = days * std::int64_t{86'400};
+  const auto jumped = std::chrono::duration_cast<std::chrono::hours>(std::chrono::system_clock::now() - before).count();
+  SHARDBOOK_CHECK(std::abs(jumped) >= 23, "the clock was to be set, and shows ", jumped, " hours more");
+}
+
+// No file of this process is written beyond its first bytes any more.
+void fill_the_disk() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = 1000;
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 void go_wrong(const What& what) {
   switch (what) {
     case What::killed: ::raise(SIGKILL); break;
@@ -50,6 +71,10 @@ void go_wrong(const What& what) {
     case What::throws: throw base::Failure("the planted fault");
     case What::exits: ::_exit(0);
     case What::memory: throw std::bad_alloc();
+    case What::slow: return std::this_thread::sleep_for(std::chrono::seconds(1));
+    case What::day_later: return set_the_clock(1);
+    case What::day_earlier: return set_the_clock(-1);
+    case What::full_disk: return fill_the_disk();
   }
 }
 
@@ -74,6 +99,15 @@ void issue(device::Lane lane, const Args& args, void (*form)(const Args&), void 
 }
 
 }  // namespace
+
+// In place of the C library's, for this program and its libraries: who reads the clock that names days is told what it was set to.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const int code = static_cast<int>(::syscall(SYS_clock_gettime, clock, time));
+  if (code == 0 && clock == CLOCK_REALTIME) time->tv_sec += set_by_s;
+  return code;
+}
+#endif
 
 void plant(device::Device& device, const Fault& fault) {
   // What spoils is an op in the record, and all ranks have the same ops: of the others it spoils nothing.

@@ -12,6 +12,7 @@
 #include "engine/program/file.hpp"
 #include "engine/timeline/memory.hpp"
 #include "engine/timeline/reader.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::launch {
 namespace {
@@ -27,17 +28,11 @@ struct Shown {
   explicit Shown(const std::string& option_asked = "", const std::string& value_asked = "") {
     const fs::path folder = fs::temp_directory_path() / ("shardbook-memory-test-" + std::to_string(::getpid()));
     fs::remove_all(folder);
-    config::RunConfig config;
-    std::vector<std::pair<std::string, std::string>> options{{"device", "meta"}, {"layers", "4"},    {"width", "32"},
+    tests::Asked options{{"device", "meta"}, {"layers", "4"},    {"width", "32"},
                                                              {"heads", "4"},     {"sequence", "16"}, {"sequences", "8"},
                                                              {"tp", "1"},        {"fsdp", "2"},      {"out", folder.string()}};
     if (!option_asked.empty()) options.emplace_back(option_asked, value_asked);
-    for (const auto& [option, value] : options) {
-      EXPECT_TRUE(config::ask(config, option, std::vector<std::string>{value}).ok()) << option;
-    }
-    base::Result<config::RunConfig> valid = config::validate(config, 0);
-    EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
-    EXPECT_TRUE(run(valid.value(), {}).ok());
+    EXPECT_TRUE(run(tests::config_of(options), {}).ok());
     timeline = timeline::read(folder.string()).value();
     record = program::load((folder / "rank0.program").string()).value();
     fs::remove_all(folder);

@@ -1,37 +1,20 @@
 // A number that is not finite is named by its rank and by the op that made it, wherever in a step it came.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 
 #include "engine/launch/launch.hpp"
 #include "engine/timeline/reader.hpp"
 #include "tests/launch/faulty_rank.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::launch {
 namespace {
 
-namespace fs = std::filesystem;
-using Options = std::vector<std::pair<std::string, std::string>>;
+using tests::Asked;
+using tests::Folder;
 
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("shardbook-finite-test-" + std::to_string(::getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string run() const { return (path / "run").string(); }
-};
-
-config::RunConfig small(const Options& asked) {
-  config::RunConfig config;
-  Options all{{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "8"}, {"steps", "6"}, {"check-finite", "true"}};
-  all.insert(all.end(), asked.begin(), asked.end());
-  for (const auto& [option, value] : all) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
-  }
-  base::Result<config::RunConfig> valid = config::validate(config, 0);
-  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
-  return valid.value();
+config::RunConfig small(const Asked& asked) {
+  return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "8"}, {"steps", "6"}, {"check-finite", "true"}}, asked));
 }
 
 struct Spoilt {
@@ -63,13 +46,13 @@ TEST(NotFinite, IsNamedByTheRankAndTheOpThatMadeItWhereverItCame) {
 }
 
 TEST(NotFinite, IsNothingThatARunOfAnyFormWrites) {
-  for (const Options& form : {Options{{"tp", "2"}, {"fsdp", "2"}}, Options{{"dp", "2"}, {"micro-batches", "2"}}, Options{{"tp", "2"}, {"host-dtype", "f64"}, {"set", "tensor_parallel.sequence=cut"}},
-                              Options{{"fsdp", "2"}, {"set", "attention.kernel=flash"}}, Options{{"fsdp", "2"}, {"set", "fsdp.offload=optimizer"}},
-                              Options{{"fsdp", "2"}, {"set", "fsdp.offload=parameters"}, {"drain-seed", "7"}}, Options{{"hidden-dropout", "0.1"}, {"attention-dropout", "0.1"}}}) {
+  for (const Asked& form : {Asked{{"tp", "2"}, {"fsdp", "2"}}, Asked{{"dp", "2"}, {"micro-batches", "2"}}, Asked{{"tp", "2"}, {"host-dtype", "f64"}, {"set", "tensor_parallel.sequence=cut"}},
+                              Asked{{"fsdp", "2"}, {"set", "attention.kernel=flash"}}, Asked{{"fsdp", "2"}, {"set", "fsdp.offload=optimizer"}},
+                              Asked{{"fsdp", "2"}, {"set", "fsdp.offload=parameters"}, {"drain-seed", "7"}}, Asked{{"hidden-dropout", "0.1"}, {"attention-dropout", "0.1"}}}) {
     LaunchOptions options;
     options.write_run = false;
     const base::Result<Outcome> with = run(small(form), options);
-    Options off = form;
+    Asked off = form;
     off.emplace_back("check-finite", "false");
     const base::Result<Outcome> without = run(small(off), options);
     ASSERT_TRUE(with) << with.error();

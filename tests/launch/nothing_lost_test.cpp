@@ -19,32 +19,17 @@
 #include "engine/launch/run_folder.hpp"
 #include "engine/launch/wire.hpp"
 #include "engine/timeline/reader.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::launch {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
+using tests::Folder;
 
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("shardbook-lost-test-" + std::to_string(::getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string run() const { return (path / "run").string(); }
-};
-
-config::RunConfig small(const std::string& out, const std::vector<std::pair<std::string, std::string>>& asked) {
-  config::RunConfig config;
-  std::vector<std::pair<std::string, std::string>> all{{"device", "host"}, {"layers", "1"}, {"width", "16"}, {"heads", "2"},
-                                                       {"sequence", "8"}, {"sequences", "4"}, {"fsdp", "2"}, {"out", out}};
-  all.insert(all.end(), asked.begin(), asked.end());
-  for (const auto& [option, value] : all) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
-  }
-  base::Result<config::RunConfig> valid = config::validate(config, 0);
-  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
-  return valid.value();
+config::RunConfig small(const std::string& out, const tests::Asked& asked) {
+  return tests::config_of(tests::with({{"device", "host"}, {"layers", "1"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "4"}, {"fsdp", "2"}, {"out", out}}, asked));
 }
 
 bool has_banner(const timeline::Timeline& timeline, const std::string& words) {
@@ -145,8 +130,8 @@ TEST(NothingLost, AFirstStepIsKeptAndAFolderWithoutOneIsNot) {
   (void)run(small(folder.run(), {{"steps", "50"}, {"progress", "1"}, {"trace-steps", "2:4"}}), options);
   // One step has been recorded by the time that it is told of: that much is kept.
   EXPECT_TRUE(fs::exists(fs::path(folder.run()) / "run.json"));
-  { const base::Result<RunFolder> taken = RunFolder::make(small((folder.path / "other").string(), {}), {}); EXPECT_TRUE(taken.ok()); }
-  EXPECT_FALSE(fs::exists(folder.path / "other")) << "taken, and given back empty";
+  { const base::Result<RunFolder> taken = RunFolder::make(small(folder / "other", {}), {}); EXPECT_TRUE(taken.ok()); }
+  EXPECT_FALSE(fs::exists(folder.path() / "other")) << "taken, and given back empty";
 }
 
 TEST(NotFinite, ALossOrNormIsNamedAndTheRunIsWhole) {
@@ -222,11 +207,11 @@ TEST(RunFolder, OfManyThatWantOneAtOnceOneGetsIt) {
 
 TEST(RunFolder, IsWhereThePathLeadsWithoutItsDetours) {
   const Folder folder;
-  const std::string out = (folder.path / "x" / ".." / ".." / folder.path.filename() / "run").string();
+  const std::string out = (folder.path() / "x" / ".." / ".." / folder.path().filename() / "run").string();
   const auto outcome = run(small(out, {{"device", "meta"}}), {});
   ASSERT_TRUE(outcome.ok()) << outcome.error();
   EXPECT_TRUE(fs::exists(fs::path(folder.run()) / "run.json"));
-  EXPECT_FALSE(fs::exists(folder.path / "x"));
+  EXPECT_FALSE(fs::exists(folder.path() / "x"));
 }
 
 TEST(RunFolder, GivesItsIdToEveryFile) {
@@ -243,17 +228,16 @@ TEST(RunFolder, GivesItsIdToEveryFile) {
 // A journal of three results, and where each chunk of it ends.
 TEST(Journal, IsReadUpToItsLastWholeChunkWhereverItIsCut) {
   const Folder folder;
-  fs::create_directories(folder.path);
   {
-    Journal journal = std::move(Journal::begin(folder.path.string(), "id", 3, 4)).value();
+    Journal journal = std::move(Journal::begin(folder.path().string(), "id", 3, 4)).value();
     RankOutcome head;
     head.device = "a device";
     journal.head(head, "loopback");
     for (int step = 0; step < 3; ++step) journal.result({step, 5.0 - step, NAN, 1e-3}, 100 + step);
   }
-  const std::string path = (folder.path / "rank3.partial").string();
+  const std::string path = folder / "rank3.partial";
   const std::string whole = content_of(path);
-  EXPECT_EQ(journals(folder.path.string()), std::vector<std::string>{path});
+  EXPECT_EQ(journals(folder.path().string()), std::vector<std::string>{path});
   std::size_t most = 0;
   for (std::size_t cut = 8; cut <= whole.size(); ++cut) {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << whole.substr(0, cut);

@@ -19,34 +19,20 @@
 #include "engine/world/wire.hpp"
 #include "tests/launch/faulty_rank.hpp"
 #include "tests/support/process_ranks.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::launch {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-using Options = std::vector<std::pair<std::string, std::string>>;
+using tests::Asked;
+using tests::Folder;
 
 constexpr double soon_s = 8;   // with four ranks on two busy processors
 
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("shardbook-processes-test-" + std::to_string(::getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
-  std::string run() const { return (path / "run").string(); }
-};
-
-config::RunConfig small(const Options& asked) {
-  config::RunConfig config;
-  Options all{{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "4"}, {"tp", "2"}, {"fsdp", "2"}};
-  all.insert(all.end(), asked.begin(), asked.end());
-  for (const auto& [option, value] : all) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
-  }
-  base::Result<config::RunConfig> valid = config::validate(config, 0);
-  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
-  return valid.value();
+config::RunConfig small(const Asked& asked) {
+  return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "4"}, {"tp", "2"}, {"fsdp", "2"}}, asked));
 }
 
 std::string banners_of(const timeline::Timeline& timeline) {
@@ -70,19 +56,19 @@ std::string numbers_of(const std::string& folder) {
 }
 
 TEST(ProcessRanks, ComputeTheSameBitsAndIssueTheSameProgramsAsThreads) {
-  for (const Options& also : {Options{}, Options{{"host-dtype", "f64"}, {"micro-batches", "2"}}, Options{{"dp", "2"}, {"tp", "1"}, {"drain-seed", "7"}}}) {
+  for (const Asked& also : {Asked{}, Asked{{"host-dtype", "f64"}, {"micro-batches", "2"}}, Asked{{"dp", "2"}, {"tp", "1"}, {"drain-seed", "7"}}}) {
     const Folder folder;
-    Options threads{{"steps", "4"}, {"launch", "threads"}, {"out", (folder.path / "threads").string()}};
-    Options processes{{"steps", "4"}, {"launch", "processes"}, {"out", (folder.path / "processes").string()}};
+    Asked threads{{"steps", "4"}, {"launch", "threads"}, {"out", folder / "threads"}};
+    Asked processes{{"steps", "4"}, {"launch", "processes"}, {"out", folder / "processes"}};
     threads.insert(threads.end(), also.begin(), also.end());
     processes.insert(processes.end(), also.begin(), also.end());
     const base::Result<Outcome> as_threads = run(small(threads), {}), as_processes = run(small(processes), {});
     ASSERT_TRUE(as_threads) << as_threads.error();
     ASSERT_TRUE(as_processes) << as_processes.error();
     EXPECT_EQ(as_processes.value().role, Role::parent);
-    EXPECT_EQ(numbers_of((folder.path / "threads").string()), numbers_of((folder.path / "processes").string()));
-    EXPECT_EQ(count(numbers_of((folder.path / "threads").string()), "rank"), 0u);
-    const auto read = timeline::read((folder.path / "processes").string());
+    EXPECT_EQ(numbers_of(folder / "threads"), numbers_of(folder / "processes"));
+    EXPECT_EQ(count(numbers_of(folder / "threads"), "rank"), 0u);
+    const auto read = timeline::read(folder / "processes");
     ASSERT_TRUE(read) << read.error();
     EXPECT_EQ(read.value().ranks.size(), 4u);
     EXPECT_EQ(banners_of(read.value()), "");
@@ -123,7 +109,7 @@ void expect_named_end(const Planted& fault) {
   } else {
     EXPECT_EQ(error.find(who), 0u) << error;
     const std::string words = fault.what == "killed" ? "was killed by signal 9 (Killed)" : fault.what == "exits" ? "ended with exit code 0"
-                              : fault.what == "throws" ? "): the planted fault" : "): std::bad_alloc";
+                              : fault.what == "throws" ? "): the planted fault" : "): there was too little memory (std::bad_alloc)";
     EXPECT_EQ(count(error, words), 1u) << error;
   }
   EXPECT_LT(seconds, soon_s) << error;
@@ -147,7 +133,7 @@ TEST_P(Faults, EndAllRanksAndAreNamedOnceInARunThatOpens) {
 }
 
 INSTANTIATE_TEST_SUITE_P(OfProcesses, Faults,
-                         testing::Combine(testing::Values("killed", "stopped", "throws", "exits"),
+                         testing::Combine(testing::Values("killed", "stopped", "throws", "exits", "memory"),
                                           testing::Values("forward", "backward", "reduction", "optimizer")),
                          [](const auto& one) { return std::get<0>(one.param) + "_in_" + std::get<1>(one.param); });
 
@@ -157,8 +143,6 @@ TEST(FaultOfRankZero, WhichServesTheOthersIsNamedToo) {
     expect_named_end({what, "backward", 0});
   }
 }
-
-TEST(FaultOfMemory, IsNamed) { expect_named_end({"memory", "forward", 1}); }
 
 // A run whose ranks have nothing recorded yet leaves no folder.
 TEST(FaultOfSetup, ARankThatIsStoppedIsKilledAndNamed) {
@@ -222,10 +206,10 @@ TEST(Signals, AKilledParentTakesItsRanksAlongAndTheRunCanBeRecovered) {
 // --- As others start us ----------------------------------------------------------------------------
 
 // Ranks that a launcher started: each has its variables, and nobody of ours is their parent.
-std::vector<pid_t> start_as(const std::vector<Options>& variables, const std::string& config_file, int out) {
+std::vector<pid_t> start_as(const std::vector<Asked>& variables, const std::string& config_file, int out) {
   std::vector<pid_t> children;
   const std::string program = world::own_program();
-  for (const Options& own : variables) {
+  for (const Asked& own : variables) {
     children.push_back(::fork());
     if (children.back() != 0) continue;
     for (const auto& [name, value] : own) ::setenv(name.c_str(), value.c_str(), 1);
@@ -236,10 +220,10 @@ std::vector<pid_t> start_as(const std::vector<Options>& variables, const std::st
   return children;
 }
 
-std::vector<Options> as_torchrun(int ranks) {
+std::vector<Asked> as_torchrun(int ranks) {
   auto port = world::listen_on(0, 1);
   ::close(port.value().fd);
-  std::vector<Options> all;
+  std::vector<Asked> all;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string own = std::to_string(rank), size = std::to_string(ranks);
     all.push_back({{"RANK", own}, {"WORLD_SIZE", size}, {"LOCAL_RANK", own}, {"LOCAL_WORLD_SIZE", size}, {"GROUP_RANK", "0"}, {"MASTER_ADDR", "127.0.0.1"},
@@ -248,8 +232,8 @@ std::vector<Options> as_torchrun(int ranks) {
   return all;
 }
 
-std::vector<Options> as_mpirun(int ranks) {
-  std::vector<Options> all;
+std::vector<Asked> as_mpirun(int ranks) {
+  std::vector<Asked> all;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string own = std::to_string(rank), size = std::to_string(ranks);
     all.push_back({{"OMPI_COMM_WORLD_RANK", own}, {"OMPI_COMM_WORLD_SIZE", size}, {"OMPI_COMM_WORLD_LOCAL_RANK", own}, {"OMPI_COMM_WORLD_LOCAL_SIZE", size},
@@ -261,19 +245,31 @@ std::vector<Options> as_mpirun(int ranks) {
 struct Ended {
   std::vector<int> status;
   std::string said;
+  double seconds = 0;
 };
 
-Ended train_as(const std::vector<Options>& variables, const Folder& folder, const Options& asked) {
-  fs::create_directories(folder.path);
-  const std::string file = (folder.path / "config.json").string();
+// Nobody here ends a rank before the test gives up.
+void await_all(const std::vector<pid_t>& children, Ended& ended) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (const pid_t child : children) {
+    ended.status.push_back(0);
+    while (::waitpid(child, &ended.status.back(), WNOHANG) != child) {
+      std::this_thread::sleep_for(5ms);
+      if (std::chrono::steady_clock::now() - begin < 60s) continue;
+      ADD_FAILURE() << "a rank had to be killed";
+      ::kill(child, SIGKILL);
+    }
+  }
+  ended.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Ended train_as(const std::vector<Asked>& variables, const Folder& folder, const Asked& asked) {
+  const std::string file = folder / "config.json";
   std::ofstream(file) << config::to_json(small(asked));
   ::setenv(test::out_variable, folder.run().c_str(), 1);
   std::FILE* out = std::tmpfile();
   Ended ended;
-  for (const pid_t child : start_as(variables, file, ::fileno(out))) {
-    ended.status.push_back(0);
-    ::waitpid(child, &ended.status.back(), 0);
-  }
+  await_all(start_as(variables, file, ::fileno(out)), ended);
   ended.said.resize(1 << 16);
   ended.said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::pread(::fileno(out), ended.said.data(), ended.said.size(), 0))));
   std::fclose(out);
@@ -286,9 +282,9 @@ TEST(StartedBy, TorchrunOrMpirunRanksTrainOnTheHostWithTheNumbersOfThreads) {
     const Folder folder;
     const Ended ended = train_as(launcher, folder, {{"steps", "3"}, {"launch", "processes"}});
     EXPECT_EQ(ended.status, std::vector<int>(4, 0)) << ended.said;
-    const base::Result<Outcome> threads = run(small({{"steps", "3"}, {"out", (folder.path / "threads").string()}}), {});
+    const base::Result<Outcome> threads = run(small({{"steps", "3"}, {"out", folder / "threads"}}), {});
     ASSERT_TRUE(threads) << threads.error();
-    EXPECT_EQ(numbers_of(folder.run()), numbers_of((folder.path / "threads").string()));
+    EXPECT_EQ(numbers_of(folder.run()), numbers_of(folder / "threads"));
   }
 }
 
@@ -304,6 +300,39 @@ TEST(StartedBy, TorchrunAKilledRankIsNamedByAllOthersAndWhatWasRecordedOpens) {
   ASSERT_TRUE(read) << read.error() << ended.said;
   EXPECT_EQ(read.value().steps.size(), 8u);
   EXPECT_NE(banners_of(read.value()).find("rank 3 (pid "), std::string::npos) << banners_of(read.value());
+}
+
+// Their launcher waits for it, too: the ranks themselves have to end it.
+TEST(StartedBy, TorchrunAStoppedRankIsNamedAndEndedAtOnce) {
+  const Folder folder;
+  ::setenv(test::fault_variable, "3 3 backward stopped", 1);
+  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
+  ::unsetenv(test::fault_variable);
+  EXPECT_LT(ended.seconds, soon_s) << ended.said;
+  EXPECT_TRUE(WIFSIGNALED(ended.status[3]) && WTERMSIG(ended.status[3]) == SIGKILL) << ended.status[3];
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
+  EXPECT_EQ(count(ended.said, ", which is stopped ("), 3u) << ended.said;
+  const auto read = timeline::read(folder.run());
+  ASSERT_TRUE(read) << read.error() << ended.said;
+  EXPECT_EQ(read.value().steps.size(), 8u);
+  EXPECT_NE(banners_of(read.value()).find(", which is stopped ("), std::string::npos) << banners_of(read.value());
+}
+
+// Rank 0 makes the run of what was recorded: without it the journals are left, of which `recover` makes one.
+TEST(StartedBy, TorchrunAStoppedRankZeroIsNamedAndEndedAtOnce) {
+  const Folder folder;
+  ::setenv(test::fault_variable, "0 3 backward stopped", 1);
+  ::setenv("SHARDBOOK_HEARTBEAT_TIMEOUT_S", "2", 1);
+  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
+  ::unsetenv(test::fault_variable);
+  ::unsetenv("SHARDBOOK_HEARTBEAT_TIMEOUT_S");
+  EXPECT_LT(ended.seconds, soon_s) << ended.said;
+  EXPECT_TRUE(WIFSIGNALED(ended.status[0]) && WTERMSIG(ended.status[0]) == SIGKILL) << ended.status[0];
+  for (int rank = 1; rank < 4; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
+  EXPECT_EQ(count(ended.said, "rank 0 (pid "), 3u) << ended.said;
+  const base::Result<Outcome> outcome = recover(folder.run());
+  ASSERT_TRUE(outcome) << outcome.error();
+  EXPECT_EQ(timeline::read(folder.run()).value().steps.size(), 8u);
 }
 
 TEST(StartedBy, ALauncherOtherThanTheLayoutNeedsIsRefused) {

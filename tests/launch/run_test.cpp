@@ -14,36 +14,16 @@
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/rules.hpp"
 #include "tests/support/checked.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::launch {
 namespace {
 
 namespace fs = std::filesystem;
+using tests::Folder;
 
-// A folder that goes with the test.
-struct Folder {
-  fs::path path = fs::temp_directory_path() / ("shardbook-launch-test-" + std::to_string(::getpid()));
-  Folder() { fs::remove_all(path); }
-  ~Folder() { fs::remove_all(path); }
-};
-
-config::RunConfig small(const std::vector<std::pair<std::string, std::string>>& asked) {
-  config::RunConfig config;
-  auto ask = [&](const std::string& option, const std::string& value) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
-    EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
-  };
-  ask("device", "host");
-  ask("layers", "2");
-  ask("width", "32");
-  ask("heads", "4");
-  ask("sequence", "16");
-  ask("sequences", "8");
-  ask("steps", "6");
-  for (const auto& [option, value] : asked) ask(option, value);
-  base::Result<config::RunConfig> valid = config::validate(config, 0);
-  EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
-  return valid.value();
+config::RunConfig small(const tests::Asked& asked) {
+  return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "32"}, {"heads", "4"}, {"sequence", "16"}, {"sequences", "8"}, {"steps", "6"}}, asked));
 }
 
 Outcome run_or_fail(const config::RunConfig& config, const LaunchOptions& options) {
@@ -57,14 +37,14 @@ Outcome run_or_fail(const config::RunConfig& config, const LaunchOptions& option
 
 TEST(Run, LeavesFilesThatKeepEveryRuleAndReadBackAlike) {
   const Folder folder;
-  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.path.string()}});
+  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
   const Outcome outcome = run_or_fail(config, {});
   for (int rank = 0; rank < 4; ++rank) {
     const std::string name = "rank" + std::to_string(rank);
-    EXPECT_TRUE(fs::exists(folder.path / (name + ".program")));
-    EXPECT_EQ(timeline::violations((folder.path / (name + ".json")).string()), std::vector<std::string>{});
+    EXPECT_TRUE(fs::exists(fs::path(folder.run()) / (name + ".program")));
+    EXPECT_EQ(timeline::violations((fs::path(folder.run()) / (name + ".json")).string()), std::vector<std::string>{});
   }
-  const base::Result<timeline::Timeline> read = timeline::read(folder.path.string());
+  const base::Result<timeline::Timeline> read = timeline::read(folder.run());
   ASSERT_TRUE(read.ok()) << read.error();
   for (int rank = 0; rank < 4; ++rank) {
     const metrics::Partition kept = metrics::partition(outcome.timeline, rank, metrics::steps_window(outcome.timeline, rank));
@@ -80,7 +60,7 @@ TEST(Run, LeavesFilesThatKeepEveryRuleAndReadBackAlike) {
 
 TEST(Run, IsRepeatedBitForBitByTheConfigThatItStores) {
   const Folder folder;
-  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.path.string()}});
+  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
   const Outcome first = run_or_fail(config, {});
   config::RunConfig stored;
   ASSERT_TRUE(config::read_json(stored, first.info.config.dump(), "run.json").ok());
@@ -146,6 +126,16 @@ TEST(Run, CountsStepsFromZeroInItsProgressAsInItsRecord) {
   EXPECT_EQ(told, (std::vector<std::int64_t>{0, 3, 6, 7})) << "every third, and the last";
 }
 
+// 65,536 ranks are issued one after the other for minutes: whoever waits is told how far it is.
+TEST(Run, OnMetaTellsOfEachRankThatHasBeenIssued) {
+  std::vector<int> told;
+  LaunchOptions options;
+  options.write_run = false;
+  options.issued = [&](int ranks) { told.push_back(ranks); };
+  run_or_fail(small({{"device", "meta"}, {"fsdp", "4"}}), options);
+  EXPECT_EQ(told, (std::vector<int>{1, 2, 3, 4}));
+}
+
 // No file may grow beyond so many bytes while this lives, as on a disk that is full.
 class FullDisk {
  public:
@@ -167,7 +157,7 @@ class FullDisk {
 
 TEST(Run, LeavesNoFolderBehindWhereTheDiskIsFull) {
   const Folder folder;
-  const std::string out = (folder.path / "runs" / "one").string();
+  const std::string out = (fs::path(folder.run()) / "runs" / "one").string();
   const config::RunConfig config = small({{"device", "meta"}, {"out", out}});
   for (const rlim_t bytes : {rlim_t{0}, rlim_t{64}}) {   // full before the first file, and behind the probe
     base::Result<Outcome> outcome = base::Error{"not run"};
@@ -177,21 +167,21 @@ TEST(Run, LeavesNoFolderBehindWhereTheDiskIsFull) {
     }
     ASSERT_FALSE(outcome.ok()) << bytes;
     EXPECT_NE(outcome.error().find(out), std::string::npos) << outcome.error();
-    EXPECT_FALSE(fs::exists(folder.path)) << "with " << bytes << " bytes: " << outcome.error();
+    EXPECT_FALSE(fs::exists(folder.run())) << "with " << bytes << " bytes: " << outcome.error();
   }
 }
 
 TEST(Run, KeepsAFolderThatWasThereWhenItFails) {
   const Folder folder;
-  fs::create_directories(folder.path);
-  const config::RunConfig config = small({{"device", "meta"}, {"out", folder.path.string()}});
+  fs::create_directories(folder.run());
+  const config::RunConfig config = small({{"device", "meta"}, {"out", folder.run()}});
   base::Result<Outcome> outcome = base::Error{"not run"};
   {
     const FullDisk full(64);
     outcome = run(config, {});
   }
   ASSERT_FALSE(outcome.ok());
-  EXPECT_TRUE(fs::is_empty(folder.path));
+  EXPECT_TRUE(fs::is_empty(folder.run()));
 }
 
 TEST(Run, EndsAtTheSameStepEverywhereWhenInterruptedAndOpens) {
@@ -200,22 +190,22 @@ TEST(Run, EndsAtTheSameStepEverywhereWhenInterruptedAndOpens) {
   options.progress = [](const Progress& progress) {
     if (progress.result.step >= 20) std::raise(SIGINT);
   };
-  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"steps", "100000"}, {"progress", "5"}, {"out", folder.path.string()}});
+  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"steps", "100000"}, {"progress", "5"}, {"out", folder.run()}});
   const Outcome outcome = run_or_fail(config, options);
   EXPECT_TRUE(outcome.stopped_early);
   EXPECT_LT(outcome.results.size(), 200u);
-  const base::Result<timeline::Timeline> read = timeline::read(folder.path.string());
+  const base::Result<timeline::Timeline> read = timeline::read(folder.run());
   ASSERT_TRUE(read.ok()) << read.error();
   EXPECT_EQ(read.value().ranks.size(), 4u);
 }
 
 TEST(Run, RefusesAFolderThatCannotBeWrittenBeforeItTrains) {
   const Folder folder;
-  std::ofstream(folder.path) << "a file, no folder";
+  std::ofstream(folder.run()) << "a file, no folder";
   bool trained = false;
   LaunchOptions options;
   options.progress = [&](const Progress&) { trained = true; };
-  const base::Result<Outcome> outcome = run(small({{"out", (folder.path / "run").string()}}), options);
+  const base::Result<Outcome> outcome = run(small({{"out", (fs::path(folder.run()) / "run").string()}}), options);
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find("cannot be written"), std::string::npos) << outcome.error();
   EXPECT_FALSE(trained);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/launch/speed.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::launch {
 namespace {
@@ -68,22 +69,17 @@ TEST(Tracing, AStepIsFromItsFirstCallToTheEndOfItsLastOp) {
 // The linears of a step issue what is counted: nothing twice, and the head once.
 TEST(Utilisation, CountsTheMatmulsThatAStepIssues) {
   for (const char* model : {"gpt-124m", "gpt-1.3b", "llama-tutor"}) {
-    config::RunConfig config;
-    for (const auto& [option, value] : {std::pair{"device", "meta"}, {"model", model}, {"data", "synthetic"}, {"attention", "flash"}, {"layers", "2"}, {"sequences", "2"}, {"steps", "1"}}) {
-      ASSERT_TRUE(config::ask(config, option, std::vector<std::string>{value}).ok()) << option;
-    }
-    const base::Result<config::RunConfig> valid = config::validate(config, 0);
-    ASSERT_TRUE(valid.ok()) << valid.error();
+    const config::RunConfig config = tests::config_of({{"device", "meta"}, {"model", model}, {"data", "synthetic"}, {"attention", "flash"}, {"layers", "2"}, {"sequences", "2"}, {"steps", "1"}});
     LaunchOptions quiet;
     quiet.write_run = false;
-    const base::Result<Outcome> run = launch::run(valid.value(), quiet);
+    const base::Result<Outcome> run = launch::run(config, quiet);
     ASSERT_TRUE(run.ok()) << run.error();
     const program::Record& record = run.value().records.front();
     double flops = 0;
     for (const program::Op& op : record.programs.at(record.steps.back().program)->ops) {
       if (op.desc.kind == program::OpKind::gemm) flops += static_cast<double>(op.desc.flop_count);
     }
-    EXPECT_EQ(flops, 6.0 * static_cast<double>(config::matmul_parameter_count(valid.value().model) * valid.value().global_tokens())) << model;
+    EXPECT_EQ(flops, 6.0 * static_cast<double>(config::matmul_parameter_count(config.model) * config.global_tokens())) << model;
   }
 }
 

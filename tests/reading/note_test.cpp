@@ -23,7 +23,7 @@ TEST(Citations, AreReadInTheFormsThatPeopleWrite) {
   EXPECT_EQ(citations_in("https://github.com/o/n/blob/0123abc/a/b.py#L10", 1).at(0).commit, "0123abc");
   EXPECT_EQ(citations_in("a.py:L5", 1).at(0).last, 5);
   EXPECT_EQ(citations_in("a.py:L5 and b.py:L6-L7", 1).size(), 2u);
-  for (const char* none : {"L10-L20", "a note: L10", "b/a.py line 10", "x:Large", "a/b.py:L", "a.py:L9999999999"}) EXPECT_TRUE(citations_in(none, 1).empty()) << none;
+  for (const char* none : {"L10-L20", "a note: L10", "b/a.py line 10", "x:Large", "a/b.py:L", "a.py:L9999999999", "./#L1", "././:L2", "https://github.com/o/n/blob/0123abc/#L10"}) EXPECT_TRUE(citations_in(none, 1).empty()) << none;
 }
 
 TEST(Citations, OwnTheCodeWordsBehindThem) {

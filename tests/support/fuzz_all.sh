@@ -71,7 +71,7 @@ for one in $targets; do
   dict=""
   for file in "$(dirname "$corpus")/$name.dict" "$corpus/../$name.dict"; do [ -f "$file" ] && dict="-dict=$file"; done
   # Words would hide what is said of the last run
-  if ! "$out/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=65536 -print_final_stats=1 $dict \
+  if ! "$out/fuzz_$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=65536 -print_final_stats=1 $dict \
       -artifact_prefix="$out/new/$name-" "$out/new/$name" "$corpus" > "$out/$name.log" 2>&1; then
     broke=1
     printf '%-12s BROKE: %s\n' "$name" "$(grep -a -m1 -E 'ERROR|does not hold|runtime error|libFuzzer' "$out/$name.log")"

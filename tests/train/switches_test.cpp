@@ -13,6 +13,14 @@ using config::Promise;
 using config::RunConfig;
 using config::Switch;
 
+// All that a run computes.
+void expect_same_bits(const HostRun& one, const HostRun& other) {
+  EXPECT_EQ(one.losses, other.losses);
+  EXPECT_EQ(one.norms, other.norms);
+  EXPECT_EQ(one.gradients, other.gradients);
+  EXPECT_EQ(one.masters, other.masters);
+}
+
 class Switches : public testing::TestWithParam<Switch> {};
 
 TEST_P(Switches, KeepTheirPromiseInEveryLayout) {
@@ -153,10 +161,7 @@ TEST(ReduceDtype, OfBf16KeepsEveryBitOnTheHostInEveryFormOfAStep) {
     SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set));
     ASSERT_EQ(in_bf16.error, "");
     EXPECT_NE(in_bf16.program_hashes, in_fp32.program_hashes);
-    EXPECT_EQ(in_bf16.losses, in_fp32.losses);
-    EXPECT_EQ(in_bf16.norms, in_fp32.norms);
-    EXPECT_EQ(in_bf16.gradients, in_fp32.gradients);
-    EXPECT_EQ(in_bf16.masters, in_fp32.masters);
+    expect_same_bits(in_bf16, in_fp32);
   }
 }
 
@@ -235,10 +240,7 @@ TEST(ReshardGroup, KeepsEveryBitInEveryFormOfAStep) {
     ASSERT_EQ(over_all.error, "");
     ASSERT_EQ(near.error, "");
     EXPECT_NE(near.program_hashes, over_all.program_hashes);
-    EXPECT_EQ(near.losses, over_all.losses);
-    EXPECT_EQ(near.norms, over_all.norms);
-    EXPECT_EQ(near.gradients, over_all.gradients);
-    EXPECT_EQ(near.masters, over_all.masters);
+    expect_same_bits(near, over_all);
   }
 }
 
@@ -277,10 +279,7 @@ TEST(LessMemory, KeepsEveryBitInEveryFormOfAStep) {
       SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", ", form.set, ", ", less));
       ASSERT_EQ(found.error, "");
       EXPECT_NE(found.program_hashes, usual.program_hashes);
-      EXPECT_EQ(found.losses, usual.losses);
-      EXPECT_EQ(found.norms, usual.norms);
-      EXPECT_EQ(found.gradients, usual.gradients);
-      EXPECT_EQ(found.masters, usual.masters);
+      expect_same_bits(found, usual);
     }
   }
 }

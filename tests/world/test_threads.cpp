@@ -2,16 +2,29 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <new>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "engine/base/signals.hpp"
+#include "engine/world/cause.hpp"
 #include "engine/world/threads.hpp"
 #include "tests/world/roles.hpp"
 
 namespace shardbook::world::test {
 
 using namespace std::chrono_literals;
+
+TEST(Threads, WithoutMemoryOrThreadsSayWhatToDo) {
+  const auto status = run_threads(2, [](World& world) {
+    if (world.rank() == 1) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    world.barrier();
+  });
+  EXPECT_EQ(status.error(), "rank 1: no thread can be made (Resource temporarily unavailable): raise the limit of processes (ulimit -u) or of memory (ulimit -v)");
+  EXPECT_EQ(cause_of(std::bad_alloc()), "there was too little memory (std::bad_alloc): raise the limit (ulimit -v, -d), or make the run smaller");
+  EXPECT_EQ(cause_of(base::Failure("layer 7 overflowed")), "layer 7 overflowed");
+}
 
 TEST(Threads, GatherWhatEachRankPassedInTheOrderOfRanks) {
   const auto status = run_threads(5, [](World& world) {

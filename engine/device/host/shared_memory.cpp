@@ -55,8 +55,9 @@ SharedMemory::SharedMemory(pid_t pid, int file, const std::string& mark) : mark_
   const std::string path = base::text("/proc/", pid, "/fd/", file);
   file_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (file_ < 0) {
-    throw base::Failure(base::text("cannot open the memory of process ", pid, " (", path, ": ", std::strerror(errno),
-                                   "): ranks of --device host must be processes of one user in one container"));
+    const bool too_few = errno == EMFILE || errno == ENFILE;
+    throw base::Failure(base::text("cannot open the memory of process ", pid, " (", path, ": ", std::strerror(errno), "): ",
+                                   too_few ? "raise the limit of open files (ulimit -n)" : "ranks of --device host must be processes of one user in one container"));
   }
   std::string found(mark_bytes, '\0');
   if (::pread(file_, found.data(), found.size(), 0) == static_cast<ssize_t>(found.size()) && found == mark) return;
