@@ -244,7 +244,7 @@ std::vector<Switch> make_table() {
   row({.key = "host.connections", .least = 0, .most = 32, .default_value = "0",
        .sentence = "Over how many queues the streams of a rank come to its GPU; 0: as CUDA has it (8). With 1 kernels come in the order in which the host issued them, so that a sum over ranks is there before the weight gradient that was issued after it; nothing else gets ahead of what waits, either.",
        .promise = Promise::same_bits, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
-       .originals = {in_megatron("tensor_parallel/layers.py", 842, 849, "CUDA_DEVICE_MAX_CONNECTIONS=1: in the order in which they are called"),
+       .originals = {in_megatron("tensor_parallel/layers.py", 842, 849, "CUDA_DEVICE_MAX_CONNECTIONS: 1, in the order in which they are called"),
                      in_megatron("distributed/distributed_data_parallel.py", 333, 339, "... and what then must not be issued back to back")},
        .megatron = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment, which it asks for under tensor parallelism", .pytorch = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment", .note = "03_tensor_parallel#behind",
        // No second GPU was to be had since it was made
@@ -269,7 +269,7 @@ std::vector<Switch> make_table() {
                      {pytorch, "00cbb1f84c40c6785c055b00d7faa81dee6a2c43", "aten/src/ATen/cuda/CUDAGraph.cpp", 95, 135, "capture_begin: in the capture mode that is asked for"}},
        .megatron = "--cuda-graph-impl full_iteration (forward and backward; --cuda-graph-impl local: layer by layer); --enable-cuda-graph, before", .pytorch = "torch.cuda.graph(g), g.replay(); torch.cuda.make_graphed_callables", .note = "07_speed#graph",
        .moves = {"--model grammar-tutor", "on", 15},
-       .still = {"--model gpt-1.3b --sequences 16", "on", 1}});
+       .still = {"--model gpt-6.9b --sequences 16", "on", 0.5}});
 
   row({.key = "host.synchronize", .values = {"never", "layer"}, .default_value = "never",
        .sentence = "A planted mistake: the host waits for the GPU after each layer, as a forgotten .item() or print makes it do.",

@@ -69,6 +69,24 @@ TEST(Because, WhatComesNextNeedsAForwardSumSoNothingHidesIt) {
   EXPECT_LT(exposed(not_needed), 0.1 * exposed({}));
 }
 
+// Asked for by the rows that ranks hold, the same matmuls wait for the rows of one rank each, and the rest crosses beside them.
+TEST(Because, AMatmulOfAllRowsWaitsForAllOfThemForItIsAskedForAtOnce) {
+  const auto exposed = [](const char* overlap) {
+    const Modelled run({{"model", "gpt-1.3b"}, {"tp", "2"}, {"sequences", "8"}, {"set", "tensor_parallel.sequence=cut"}, {"set", std::string("tensor_parallel.overlap=") + overlap}});
+    const std::vector<Op>& ops = run.issued().program().ops;
+    std::vector<OpIndex> crossing;
+    for (OpIndex at = 0; at < ops.size(); ++at) {
+      const bool of_a_block = ops[at].key.layer >= 0 && ops[at].key.phase == Phase::forward;
+      if (of_a_block && program::class_of(ops[at].desc.kind) == program::OpClass::communication) crossing.push_back(at);
+    }
+    EXPECT_FALSE(crossing.empty());
+    return static_cast<double>(run.clock().timing({}).exposed(crossing));
+  };
+  const double at_once = exposed("none"), in_pieces = exposed("pieces");
+  EXPECT_GT(at_once, 5e6) << "ns of a step";
+  EXPECT_LT(in_pieces, 0.4 * at_once);
+}
+
 TEST(Because, ABackwardSumTakesLongerThanAForwardOneForItSharesTheGpu) {
   const Modelled run({{"model", "gpt-1.3b"}, {"tp", "4"}, {"sequences", "8"}, {"set", "tensor_parallel.input_gradient_sum=overlapped"}});
   const Modelled alone({{"model", "gpt-1.3b"}, {"tp", "4"}, {"sequences", "8"}, {"set", "tensor_parallel.input_gradient_sum=awaited"}});
