@@ -15,8 +15,8 @@
 //   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave. abort() locks nothing
 //     that a call of NCCL holds (so it is in PyTorch: pytorch/pytorch @0323141f, torch/csrc/distributed/c10d/NCCLUtils.cpp,
 //     getNcclComm() locks for as long as it takes to hand out the bare handle, and calls are made without).
-// Both variables may be set otherwise by the user.
 //   - All ranks make the same memory known in the same order: they issue the same calls, and set up the same buffers.
+// The user may set both variables otherwise, but for the order of launches where calls are to be in graphs.
 //
 // Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators
 // concurrently"; NVIDIA/nccl src/group.cc: each call on a non-blocking communicator is launched by a
