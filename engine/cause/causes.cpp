@@ -219,7 +219,7 @@ class Search {
     cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
     cause.remedy = remedies_.earlier(line.kind, line.axis);
     cause.is_resolved = cause.remedy.starts_with("--prefetch");
-    cause.note = "04";
+    cause.note = line.axis == "tp" ? "03" : "04";
     if (earlier_ns > mended_ns_) {
       mended_ns_ = earlier_ns;
       mended_ = earlier;

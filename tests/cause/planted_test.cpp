@@ -103,6 +103,19 @@ TEST(Planted, ALinkThatIsFourTimesAsSlowIsNamed) {
   expect_near(static_cast<double>(*share_of(why, Regime::bandwidth).gain_ns), step_of(run) - step_of(run_of(mended)), "no bytes");
 }
 
+// What is said of rows that cross in pieces leads to the note that has them.
+TEST(Planted, ShiftsThatNothingHidesLeadToTheNoteOnTensorParallelism) {
+  const PlantedRun run = run_of({{"model", "gpt-1.3b"}, {"tp", "2"}, {"sequences", "8"}, {"set", "tensor_parallel.sequence=cut"}, {"set", "tensor_parallel.overlap=pieces"}});
+  const Why why = why_or_fail(run);
+  int of_shifts = 0;
+  for (const Cause& cause : why.causes) {
+    if (cause.what.find("shift") == std::string::npos) continue;
+    EXPECT_EQ(cause.note, "03") << cause.what;
+    ++of_shifts;
+  }
+  EXPECT_GE(of_shifts, 1);
+}
+
 // 9: sums between kernels, really taken out by collectives that cost nothing.
 TEST(Planted, SumsBetweenKernelsAreNamed) {
   const Altered none([](simulate::Profile& profile) { collectives(profile, 0, 0); });

@@ -20,13 +20,19 @@ inline Asked with(Asked asked, const Asked& more) {
   return asked;
 }
 
-// The config of a run without GPUs; of an option that is asked for twice the later one holds.
+// The config of a run without GPUs; of an option that is asked for twice the later one holds, and of `set` all do.
 inline config::RunConfig config_of(const Asked& asked) {
   config::RunConfig config;
-  for (const auto& [option, value] : asked) {
-    const base::Status status = config::ask(config, option, std::vector<std::string>{value});
+  std::vector<std::string> set;
+  const auto ask = [&](const std::string& option, const std::vector<std::string>& values) {
+    const base::Status status = config::ask(config, option, values);
     EXPECT_TRUE(status.ok()) << (status.ok() ? "" : status.error());
+  };
+  for (const auto& [option, value] : asked) {
+    if (option == "set") set.push_back(value);
+    else ask(option, {value});
   }
+  if (!set.empty()) ask("set", set);
   base::Result<config::RunConfig> valid = config::validate(config, 0);
   EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error());
   return valid ? valid.value() : config;
