@@ -51,6 +51,14 @@ void RowsInTurns::let_it_begin(Context& ctx) {
 }
 //@end
 
+void RowsInTurns::multiply_as_they_come(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND, const Multiply& multiply) {
+  multiply(me(), mine_RD);
+  for (int turn = 1; turn < ranks(); ++turn) {
+    await_turn(ctx, turn);
+    multiply(from(turn), rows(all_ND, from(turn)));
+  }
+}
+
 void RowsInTurns::start_gather_of_all(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) {
   start_gather(ctx, mine_RD, all_ND);
   copy_rows(group_.stream, mine_RD, rows(all_ND, me()));
@@ -58,7 +66,7 @@ void RowsInTurns::start_gather_of_all(Call ctx, const Tensor& mine_RD, const Ten
 }
 
 //@ tensor_parallel.sum_in_turns: The others' rows first, each sent as soon as it is made; mine need not cross, and are added last.
-void SumInTurns::start(Call ctx, const AllRows& all, const std::function<void(int, const Tensor&)>& multiply) {
+void SumInTurns::start(Call ctx, const AllRows& all, const Multiply& multiply) {
   for (int turn = 1; turn < rows_.ranks(); ++turn) {
     const Tensor summand_RD = rows_.rows(all.y_ND, rows_.to(turn));
     multiply(rows_.to(turn), summand_RD);
@@ -80,11 +88,7 @@ ColumnParallelInPieces::ColumnParallelInPieces(device::Device& device, TensorPar
 void ColumnParallelInPieces::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO) {
   program::Part part(ctx.device.recorder(), role_);
   in_.start_gather(ctx, x_RI, all_->x_ND);
-  weights_.forward(ctx.compute, x_RI, in_.rows(y_NO, in_.me()));
-  for (int turn = 1; turn < in_.ranks(); ++turn) {
-    in_.await_turn(ctx, turn);
-    weights_.forward(ctx.compute, in_.rows(all_->x_ND, in_.from(turn)), in_.rows(y_NO, in_.from(turn)));
-  }
+  in_.multiply_as_they_come(ctx, x_RI, all_->x_ND, [&](int rank, const Tensor& theirs_RI) { weights_.forward(ctx.compute, theirs_RI, in_.rows(y_NO, rank)); });
 }
 
 void ColumnParallelInPieces::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI) {
@@ -112,11 +116,7 @@ void RowParallelInPieces::forward(Call ctx, const Tensor& x_NI, const Tensor& y_
 void RowParallelInPieces::input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI) {
   program::Part part(ctx.device.recorder(), role_);
   back_.start_gather_of_all(ctx, dy_RO, all_->y_ND);
-  weights_.input_gradient(ctx.compute, dy_RO, back_.rows(dx_NI, back_.me()));
-  for (int turn = 1; turn < back_.ranks(); ++turn) {
-    back_.await_turn(ctx, turn);
-    weights_.input_gradient(ctx.compute, back_.rows(all_->y_ND, back_.from(turn)), back_.rows(dx_NI, back_.from(turn)));
-  }
+  back_.multiply_as_they_come(ctx, dy_RO, all_->y_ND, [&](int rank, const Tensor& theirs_RO) { weights_.input_gradient(ctx.compute, theirs_RO, back_.rows(dx_NI, rank)); });
 }
 
 void RowParallelInPieces::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) {

@@ -36,6 +36,9 @@
 
 namespace shardbook::tensor_parallel {
 
+// What is done with the rows of one rank: of an input, or of a summand that is to be made.
+using Multiply = std::function<void(int rank, const Tensor& rows_RD)>;
+
 // Runs of rows that cross one after the other, each in a turn of its own: 1, 2, … up to the others of the group.
 class RowsInTurns {
  public:
@@ -51,6 +54,8 @@ class RowsInTurns {
 
   // Brings the rows of the others into their places, a turn each; compute goes on when the first is under way.
   void start_gather(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
+  // Meanwhile: mine at once, then those of each other rank as they have come. REQUIRES: the gather was started.
+  void multiply_as_they_come(Context& ctx, const Tensor& mine_RD, const Tensor& all_ND, const Multiply& multiply);
   // The same, and behind them puts mine into their place.
   void start_gather_of_all(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
   // Sends what compute has made so far to to(turn), and brings the same of from(turn).
@@ -72,8 +77,8 @@ class RowsInTurns {
 class SumInTurns {
  public:
   SumInTurns(device::Device& device, TensorParallelGroup group, const std::string& name) : rows_(device, group, name) {}
-  // Calls multiply(rank, summand_RD) for each rank's rows, mine last.
-  void start(Call ctx, const AllRows& all, const std::function<void(int rank, const Tensor& summand_RD)>& multiply);
+  // Multiplies into each rank's summand, mine last.
+  void start(Call ctx, const AllRows& all, const Multiply& multiply);
   // mine_RD = Σ over ranks of the summands of my rows.
   void finish(Call ctx, const AllRows& all, const Tensor& mine_RD);
 

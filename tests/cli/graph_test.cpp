@@ -66,14 +66,14 @@ TEST(StepsAsAGraph, LeaveTheTimelineAsItWasAndSaySo) {
   }
 }
 
-// A large step's host is ahead of the GPU, and costs nothing already.
+// A large step's host is ahead of the GPU, and costs nothing already; that ops are nearer to each other is little of what each takes.
 TEST(StepsAsAGraph, GainNothingWhereTheHostIsAheadAnyway) {
   const Folder folder;
-  ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "gpt-1.3b", "--data", "synthetic", "--sequences", "8", "--out", folder / "run"}).code, 0);
+  ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "gpt-6.9b", "--data", "synthetic", "--sequences", "8", "--out", folder / "run"}).code, 0);
   const Spoken spoken = shardbook({"whatif", folder / "run", "--set", "host.graph=on", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json answer = nlohmann::json::parse(spoken.out);
-  EXPECT_NEAR(answer["would_be_ns"].get<double>(), answer["step_ns"].get<double>(), 0.01 * answer["step_ns"].get<double>());
+  EXPECT_NEAR(answer["would_be_ns"].get<double>(), answer["step_ns"].get<double>(), 0.005 * answer["step_ns"].get<double>());
 }
 
 // What a run on several GPUs would gain is foretold, too.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "engine/cli/cli.hpp"
+#include "tests/support/small_run.hpp"
 
 namespace shardbook::cli {
 
@@ -32,30 +32,15 @@ inline Spoken shardbook(const std::vector<std::string>& arguments) {
 
 inline std::ptrdiff_t lines_in(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 
-// A new folder that goes with its owner.
-class Folder {
+// A folder on disk, as a user's is, in which files can be written.
+class Folder : public tests::Folder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "shardbook-cli-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  Folder() : tests::Folder(true) {}
   std::string write(const std::string& name, const std::string& content) const {
-    std::filesystem::create_directories((path_ / name).parent_path());
-    std::ofstream(path_ / name, std::ios::binary) << content;
-    return (path_ / name).string();
+    std::filesystem::create_directories((path() / name).parent_path());
+    std::ofstream(path() / name, std::ios::binary) << content;
+    return *this / name;
   }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline std::string content_of(const std::string& path) {

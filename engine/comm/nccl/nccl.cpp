@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <mutex>
@@ -16,6 +15,7 @@
 #include "engine/comm/nccl/all_to_all.hpp"
 #include "engine/comm/nccl/ends.hpp"
 #include "engine/comm/nccl/known_memory.hpp"
+#include "engine/comm/nccl/process.hpp"
 #include "engine/comm/watch.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
@@ -23,28 +23,8 @@
 namespace shardbook::comm {
 namespace {
 
-constexpr int first_with_launch_order = 22600;
 constexpr base::Bytes warm_up_bytes = 1 << 16;
 constexpr std::chrono::milliseconds look_every{50};
-
-// Must run before this process' first communicator. Whether NCCL orders calls of several communicators.
-bool prepare_process(bool in_graphs) {
-  static std::once_flag once;
-  static bool orders = false;
-  std::call_once(once, [in_graphs] {
-    setenv("NCCL_LAUNCH_ORDER_IMPLICIT", in_graphs ? "0" : "1", in_graphs ? 1 : 0);
-    setenv("NCCL_RUNTIME_CONNECT", "0", 0);
-    const char* const asked = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
-    orders = std::strcmp(asked, "0") != 0;
-  });
-  if (in_graphs && orders) throw base::Failure("calls of NCCL cannot be in graphs in a process whose first ones were not to be");
-  return orders;
-}
-
-int version_number() {
-  int version = 0;
-  return ncclGetVersion(&version) == ncclSuccess ? version : 0;
-}
 
 class NcclBackend final : public Backend {
  public:
@@ -56,7 +36,7 @@ class NcclBackend final : public Backend {
   void check() override;
   void abort() override;
   std::string version() const override {
-    return base::text("NCCL ", nccl_version(), version_number() < first_with_launch_order ? ", older than 2.26: collectives serialised" : "");
+    return base::text("NCCL ", nccl_version(), !has_launch_order() ? ", older than 2.26: collectives serialised" : "");
   }
 
   Buffers buffers() const { return options_.buffers; }
@@ -199,7 +179,7 @@ ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
 NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOptions options)
     : world_(world), options_(options), rank_name_(base::text("rank ", world.rank())) {
   SHARDBOOK_CHECK(device.kind() == device::Kind::cuda, "NCCL needs a cuda device, not ", device::name_of(device.kind()));
-  serialised_ = !prepare_process(options_.in_graphs) || version_number() < first_with_launch_order;
+  serialised_ = !prepare_process(options_.in_graphs);
   if (options_.buffers != Buffers::plain) device::cuda_keep_buffers_whole(device);
   const char* problem = options_.buffers == Buffers::windows ? windows_problem(version_number()) : nullptr;
   if (problem != nullptr) throw base::Failure(problem);
@@ -444,11 +424,6 @@ void NcclBackend::abort_all() {
 
 std::unique_ptr<Backend> make_nccl_backend(world::World& world, device::Device& device, NcclOptions options) {
   return std::make_unique<NcclBackend>(world, device, options);
-}
-
-std::string nccl_version() {
-  const int version = version_number();
-  return version == 0 ? "" : base::text(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
 }  // namespace shardbook::comm
