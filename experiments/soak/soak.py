@@ -17,7 +17,7 @@ does. What comes before a tenth of the time is warm-up. Then, of ten windows of 
 
 Why a twin: what else a machine does changes what a step takes, processors' time included, by far more than 2 % (it takes
 caches and clock away, and who waits for a rank that is not let run burns less or more). So in each window another run of the
-same options is begun and lives for half of it, and a step of the old one is compared with a step of the young one, which
+same options is begun and lives for four fifths of it, and a step of the old one is compared with a step of the young one, which
 meets the same neighbours at the same time. What a run does to itself is in the one alone. A GPU's machine is alone, and
 a twin would disturb it.
 
@@ -149,9 +149,9 @@ def watch(args, folder):
                         "device": device_mib() if args.device == "cuda" else [], "journal": journal_bytes(folder)})
         # In the middle of each window behind the warm-up
         at = ((time.monotonic() - begin) / length - 0.1) / 0.9 * WINDOWS - len(twins)
-        if args.device == "host" and twin is None and 0.2 < at < 0.5:
+        if args.device == "host" and twin is None and 0.1 < at < 0.5:
             twin = begin_run(args, folder + f"-twin{len(twins)}")
-        elif twin is not None and (at > 0.8 or run.poll() is not None):
+        elif twin is not None and (at > 0.9 or run.poll() is not None):
             twins.append(list(twin[1].marks))   # before its ranks end, one after the other
             end_run(twin[0])
             twin = None

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Does each switch do to a measured step what the model says? Every row of the table that these GPUs can hold, in its own configurations.
+
+    experiments/switches/measure.py OUT.json [--gpus 2] [--turns 2] [--minutes 9] [--only KEY ...] [--program build/gpu/shardbook]
+
+Rows, values and configurations are the table's (`shardbook switches --json`). A configuration of more GPUs than there are is cut
+down along its largest axis, a GPU's sequences left as they are. Each runs as it is and with each value, in turns. A figure is the
+median of a run's untraced steps, and over turns their median; exposed is of one traced step. Beside it stands what the same
+options give with --device meta, which also says beforehand whether the run fits. OUT.json is written after each turn, and what
+it has is not measured again, so a table may be made in several goes. Prints Markdown; ends with 1 where a run failed.
+"""
+import argparse
+import json
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+AXES = ("tp", "fsdp", "dp")
+# Whole numbers besides those of a row's two configurations
+MORE_VALUES = {"fsdp.blocks_a_unit": ["2", "4"], "fsdp.prefetch": ["2"], "loss.chunks": ["2"], "matmul.sms_beside": ["16"], "nccl.max_ctas": ["4"]}
+LARGEST = 125 << 30  # bytes of a GPU: what is left of an H200's to this process
+
+
+class Cannot(Exception):
+    pass
+
+
+def cut(options, gpus):
+    """The options on so many GPUs and the layout's sizes, or Cannot."""
+    sizes = {axis: int(found[1]) if (found := re.search(rf"--{axis} (\d+)", options)) else 1 for axis in AXES}
+    rest = re.sub(r" ?--(?:tp|fsdp|dp) \d+", "", options).strip()
+    ranks = sizes["tp"] * sizes["fsdp"] * sizes["dp"]
+    if ranks > gpus:
+        largest = max(AXES, key=lambda axis: sizes[axis])
+        others = ranks // sizes[largest]
+        if gpus % others:
+            raise Cannot(f"needs {ranks} GPUs")
+        fewer = gpus // others
+        if largest != "tp" and (found := re.search(r"--sequences (\d+)", rest)):
+            sequences = max(fewer, int(found[1]) * fewer // sizes[largest])
+            rest = rest.replace(found[0], f"--sequences {sequences}")
+        sizes[largest] = fewer
+    return " ".join([rest, *(f"--{axis} {size}" for axis, size in sizes.items())]), sizes
+
+
+def missed(needs, sizes):
+    """The first need of a row that such a layout has not; what is no size of a layout is the run's to say."""
+    sizes = {**sizes, "ranks": sizes["tp"] * sizes["fsdp"] * sizes["dp"]}
+    for need in needs:
+        if (found := re.fullmatch(r"(tp|fsdp|dp|ranks) > (\d+)", need)) and sizes[found[1]] <= int(found[2]):
+            return need
+    return None
+
+
+class Program:
+    def __init__(self, path, folder):
+        self.path, self.folder, self.models = path, pathlib.Path(folder), {}
+
+    def figures(self, *words):
+        ended = subprocess.run([self.path, *words, "--json"], cwd=ROOT, capture_output=True, text=True)
+        if ended.returncode:
+            raise Cannot((ended.stderr.strip().splitlines() or ["no word"])[-1])
+        return json.loads(ended.stdout[ended.stdout.index("{" if words[0] != "switches" else "["):])
+
+    def run(self, device, options):
+        """Step in ms, its exposed share in per cent, and GiB allocated; of a run that is measured, steps after the clock was found."""
+        # Of a measured run one step is traced, near its end: a GPU has found its clock by then. A modelled step is like any other.
+        how, which = "", []
+        if device != "meta":
+            steps = 24 if self.modelled(options)["step_ms"] < 400 else 12
+            how, which = f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 2}:{steps - 2} --progress 0", ["--step", str(steps - 2)]
+        out = self.folder / "run"
+        shutil.rmtree(out, ignore_errors=True)
+        data = "" if "grammar-tutor" in options else "--data synthetic"
+        self.figures("train", "--device", device, *options.split(), *data.split(), *how.split(), "--out", str(out))
+        results = json.loads((out / "run.json").read_text())["results"]
+        ranks = self.figures("metrics", str(out), *which)["tables"][0]["ranks"]
+        exposed = statistics.mean(100 * one["exposed_communication_ns"] / one["window_ns"] for one in ranks)
+        return {"step_ms": results["step_ns"] / 1e6, "exposed": exposed, "gib": results["allocated_bytes"] / 2**30}
+
+    def modelled(self, options):
+        if options not in self.models:
+            # What only a device has is not asked of the model.
+            plain = re.sub(r" --set (?:host\.connections|matmul\.sms_beside|nccl\.\w+)=\S+", "", options)
+            self.models[options] = self.run("meta", plain)
+        return self.models[options]
+
+
+def tries(rows, gpus, say=lambda text: None):
+    """(options, key, value), the default's value None, each once and in the table's order."""
+    seen = set()
+    for row in rows:
+        if row["promise"] == "wrong":
+            continue
+        for which in ("moves", "still"):
+            trial = row[which]
+            if not trial:
+                continue
+            values = [trial["value"]]
+            if which == "moves":
+                values += [value for value in [*row["values"], *MORE_VALUES.get(row["key"], [])] if value not in (row["default"], trial["value"])]
+            try:
+                options, sizes = cut(trial["options"], gpus)
+                if need := missed(row["needs"], sizes):
+                    raise Cannot(f"needs {need}")
+            except Cannot as why:
+                say(f"`{row['key']}`, {trial['options']}: left out, {why}")
+                continue
+            for value in [None, *values]:
+                one = (options, row["key"] if value else None, value)
+                if one not in seen:
+                    seen.add(one)
+                    yield one
+
+
+def with_value(options, key, value):
+    return f"{options} --set {key}={value}" if key else options
+
+
+def measure(program, asked, rows, known, save):
+    """Fills known[options with the switch] with turns; True if nothing failed."""
+    whole, begun = True, time.monotonic()
+    # What is compared is run one after the other.
+    ordered = list(tries(rows, asked.gpus, lambda text: print(text, file=sys.stderr)))
+    first = {}
+    for at, one in enumerate(ordered):
+        first.setdefault(one[0], at)
+    ordered.sort(key=lambda one: first[one[0]])
+    for turn in range(asked.turns):
+        for one in ordered:
+            options = with_value(*one)
+            entry = known.setdefault(options, {"turns": []})
+            if len(entry["turns"]) > turn or "left_out" in entry:
+                continue
+            if time.monotonic() - begun > 60 * asked.minutes:
+                print("time is up: the same command goes on", file=sys.stderr)
+                return whole
+            try:
+                entry["modelled"] = program.modelled(options)
+                if entry["modelled"]["gib"] * 2**30 > LARGEST:
+                    entry["left_out"] = f"{entry['modelled']['gib']:.0f} GiB"
+                    continue
+                entry["turns"].append(program.run("cuda", options))
+            except Cannot as why:
+                entry["left_out"] = str(why)
+                print(f"{options}: {why}", file=sys.stderr)
+                # Where no model can be made, or a need is not there, nothing failed that was promised.
+                whole = whole and "modelled" not in entry
+            save()
+    return whole
+
+
+def middle(entry, what):
+    return statistics.median(turn[what] for turn in entry["turns"])
+
+
+def table(asked, rows, known):
+    print("| switch | configuration | measured, ms | | turns apart | modelled, ms | | exposed, % | allocated, GiB |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    right = moved = 0
+    for options, key, value in tries(rows, asked.gpus):
+        entry, base = known.get(with_value(options, key, value), {}), known.get(options, {})
+        if not key or not entry.get("turns") or not base.get("turns"):
+            continue
+        before, after = middle(base, "step_ms"), middle(entry, "step_ms")
+        modelled = [one["modelled"]["step_ms"] for one in (base, entry)]
+        change, said = 100 * (after / before - 1), 100 * (modelled[1] / modelled[0] - 1)
+        has_model = not re.match(r"host\.connections|matmul\.sms|nccl\.", key)
+        apart = max(100 * (max(t["step_ms"] for t in one["turns"]) / min(t["step_ms"] for t in one["turns"]) - 1) for one in (base, entry))
+        if has_model and max(abs(change), abs(said)) > 1:
+            moved += 1
+            right += change * said > 0
+        print(f"| `{key}={value}` | {options.replace('--', '')} | {before:.2f} → {after:.2f} | {change:+.1f} % | {apart:.1f} % "
+              + (f"| {modelled[0]:.2f} → {modelled[1]:.2f} | {said:+.1f} % " if has_model else "| no model | ")
+              + f"| {middle(base, 'exposed'):.1f} → {middle(entry, 'exposed'):.1f} | {middle(base, 'gib'):.1f} → {middle(entry, 'gib'):.1f} |")
+    if moved:
+        print(f"\nOf {moved} that move the step by more than 1 %, measured or modelled, {right} move it the same way in both.")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--gpus", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--minutes", type=float, default=9, help="then it stops, and the same command goes on")
+    parser.add_argument("--only", nargs="+", metavar="KEY")
+    parser.add_argument("--program", default=str(ROOT / "shardbook"))
+    asked = parser.parse_args()
+    known = json.loads(asked.out.read_text()) if asked.out.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        program = Program(asked.program, folder)
+        rows = [row for row in program.figures("switches") if not asked.only or row["key"] in asked.only]
+        whole = measure(program, asked, rows, known, lambda: asked.out.write_text(json.dumps(known, indent=1) + "\n"))
+    table(asked, rows, known)
+    return 0 if whole else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
