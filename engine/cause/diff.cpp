@@ -127,7 +127,8 @@ void add_rows(const Shown& shown, double DiffRow::*column, std::map<RowKey, Diff
   }
 }
 
-// An op of a rank, and how much of it was exposed.
+// An op of a rank, and how much of it was exposed. The last number counts its likes in the same layer: a run without some
+// other ops of the layer has it under the same key.
 using OpKey = std::tuple<std::string, std::string, std::string, int, int, int, int>;
 struct OpSeen {
   Class cls{};
@@ -138,13 +139,15 @@ struct OpSeen {
 std::map<OpKey, OpSeen> ops_of(const Shown& shown) {
   const Timeline& timeline = shown.spans();
   std::map<OpKey, OpSeen> ops;
+  std::map<OpKey, int> likes;
   const Rank rank = timeline.ranks.front().rank;
   const metrics::DeviceSets sets = metrics::clip(metrics::device_sets(timeline, rank), shown.window);
   timeline::for_each_device_span(timeline, rank, [&](SpanRef span) {
     if (timeline.start(span) < shown.window.start || timeline.start(span) >= shown.window.end) return;
     const timeline::Detail& detail = timeline.detail(span);
-    const OpKey key{std::string(timeline.strings[detail.op]), std::string(timeline.strings[detail.part]), std::string(timeline.strings[detail.phase]),
-                    detail.micro_batch, detail.chunk, detail.layer, detail.n};
+    OpKey key{std::string(timeline.strings[detail.op]), std::string(timeline.strings[detail.part]), std::string(timeline.strings[detail.phase]),
+              detail.micro_batch, detail.chunk, detail.layer, 0};
+    std::get<6>(key) = likes[key]++;
     const Nanoseconds length = std::max<Nanoseconds>(1, timeline.end(span) - timeline.start(span));
     ops[key] = {timeline.cls(span), metrics::kind_name(timeline, span), static_cast<double>(metrics::exposed_ns(timeline, sets, span)) / static_cast<double>(length)};
   });

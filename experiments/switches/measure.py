@@ -74,7 +74,7 @@ class Program:
         how, which = "", []
         if device != "meta":
             steps = 24 if self.modelled(options)["step_ms"] < 400 else 12
-            how, which = f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 2}:{steps - 2} --progress 0", ["--step", str(steps - 2)]
+            how, which = f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 2}:{steps - 1} --progress 0", ["--step", str(steps - 2)]
         out = self.folder / "run"
         shutil.rmtree(out, ignore_errors=True)
         data = "" if "grammar-tutor" in options else "--data synthetic"

@@ -300,6 +300,26 @@ TEST(Diff, SaysNothingOfCollectivesThatRunBesideNoMoreThanBefore) {
   EXPECT_EQ(reconciliation(diff), "") << "of two learning rates";
 }
 
+// By tiles, attention is one op each way, with one that adds up before it in backward; the others of a layer are the same ops
+// although fewer stand before them.
+TEST(Diff, AlignsTheOpsBehindThoseThatWent) {
+  const Options plain = {{"model", "gpt-124m"}, {"layers", "3"}};
+  Options by_tiles = plain;
+  by_tiles.emplace_back("attention", "flash");
+  const PlantedRun before = run_of(plain), after = run_of(by_tiles);
+  const auto of_attention = [](const PlantedRun& run) {
+    std::int64_t count = 0;
+    timeline::for_each_device_span(run.timeline, 0, [&](timeline::SpanRef span) { count += run.timeline.strings[run.timeline.detail(span).part] == "attention"; });
+    return count;
+  };
+  const base::Result<Diff> diff = diff_of({before.timeline, before.recorded}, {after.timeline, after.recorded});
+  ASSERT_TRUE(diff.ok()) << diff.error();
+  EXPECT_EQ(diff.value().only_before, of_attention(before));
+  EXPECT_EQ(diff.value().only_after, of_attention(after));
+  EXPECT_GT(of_attention(before), of_attention(after));
+  EXPECT_GE(of_attention(after), 6);
+}
+
 TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
   const PlantedRun one = run_of({{"tp", "2"}}), other = run_of({{"tp", "2"}});
   const base::Result<Diff> diff = diff_of({one.timeline, one.recorded}, {other.timeline, other.recorded});

@@ -51,6 +51,31 @@ TEST(Compare, PairsOpsByTheirKeyAndRanksByNumber) {
   }
 }
 
+// An op is the same one although another before it in its layer is gone.
+TEST(Compare, PairsOpsByTheirPartWhateverTheirNumber) {
+  const auto run = [](bool with_softmax) {
+    Sketch sketch(1);
+    int n = 0;
+    const auto op = [&](const char* name, const char* part, Nanoseconds begin) {
+      timeline::Detail detail = sketch.detail(name, 4);
+      detail.part = sketch.builder.intern(part);
+      detail.n = n++;
+      sketch.compute(0, begin, begin + 100, detail);
+    };
+    op("linear_forward", "qkv", 1000);
+    if (with_softmax) op("softmax", "attention", 1100);
+    op("linear_forward", "up", 1200);
+    sketch.builder.add_step({0, 4, 1000, 1300, 900, 2000});
+    return sketch.done();
+  };
+  const auto a = scene_of(run(true), info_with(1, "m")), b = scene_of(run(false), info_with(1, "m"));
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> counts;
+  for (const OpDelta& op : compare(*a, *b, 4, 4).ops) counts[op.label] = {op.count_a, op.count_b};
+  const std::map<std::string, std::pair<std::int64_t, std::int64_t>> expected = {
+      {"forward, layer 4, linear_forward qkv", {1, 1}}, {"forward, layer 4, linear_forward up", {1, 1}}, {"forward, layer 4, softmax attention", {1, 0}}};
+  EXPECT_EQ(counts, expected);
+}
+
 // A gather that takes no longer and is hidden no more costs the step more than a kernel that takes a little longer.
 TEST(Compare, BeginsWithWhatTheStepLostMostBy) {
   const auto a = scene_of(step_run(1200, 500), info_with(1, "m")), b = scene_of(step_run(1900, 510), info_with(0, "m"));

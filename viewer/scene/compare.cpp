@@ -66,10 +66,11 @@ Window window_of(const Scene& scene, int step, const char* name, std::vector<std
   return scene.whole();
 }
 
-// What makes an op of one run the same as one of the other.
+// What makes an op of one run the same as one of the other. Not its number in the layer: where a change takes some ops away,
+// those behind them have other numbers and are the same ops.
 struct OpKey {
-  std::string phase, op;
-  int layer = -1, n = -1;
+  std::string phase, op, part;
+  int layer = -1;
   friend auto operator<=>(const OpKey&, const OpKey&) = default;
 };
 
@@ -99,8 +100,11 @@ std::map<OpKey, OpFigures> ops_of(const Scene& scene, Window window, bool by_lab
       OpFigures*& figures = known[{track.detail[i], track.label[i]}];
       if (figures == nullptr) {
         const timeline::Detail& detail = timeline.details[track.detail[i]];
-        OpKey key{"", std::string(timeline.strings[track.label[i]]), -1, -1};
-        if (!by_label && detail.op != 0) key = {std::string(timeline.strings[detail.phase]), std::string(timeline.strings[detail.op]), detail.layer, detail.n};
+        OpKey key{"", std::string(timeline.strings[track.label[i]]), "", -1};
+        if (!by_label && detail.op != 0) {
+          const timeline::Strings& strings = timeline.strings;
+          key = {std::string(strings[detail.phase]), std::string(strings[detail.op]), std::string(strings[detail.part]), detail.layer};
+        }
         figures = &out[key];
       }
       figures->lengths.push_back(time.length());
@@ -127,9 +131,7 @@ std::string label_of(const OpKey& key) {
   std::string out;
   if (!key.phase.empty()) out += key.phase + ", ";
   if (key.layer >= 0) out += base::text("layer ", key.layer, ", ");
-  out += key.op;
-  if (key.n > 0) out += base::text(" #", key.n);
-  return out;
+  return out + key.op + (key.part.empty() ? "" : " " + key.part);
 }
 
 std::vector<OpDelta> op_deltas(const Scene& a, const Scene& b, const Comparison& comparison) {
