@@ -67,21 +67,26 @@ std::vector<Changed> changed_options(const Recorded& before, const Recorded& aft
     if (!one->info) return {};
     for (const auto& [name, value] : one->info->config.items()) names.insert(name);
   }
-  // Switches, by their keys, if both runs know them: "set" has only those that are not at their defaults, and
-  // fsdp.prefetch is another name of the option prefetch
+  // Switches, by their keys, if both runs know them: "set" has only those that are not at their defaults
   const nlohmann::json &before_switches = before.info->switches, &after_switches = after.info->switches;
-  if (!before_switches.empty() && !after_switches.empty()) {
+  const bool with_switches = !before_switches.empty() && !after_switches.empty();
+  if (with_switches) {
     names.erase("set");
     names.erase("wrong");
-    for (const auto& [key, value] : after_switches.items()) {
-      const bool is_option = names.contains(key.substr(key.rfind('.') + 1));
-      if (!is_option && before_switches.contains(key) && before_switches[key] != value) changed.push_back({key, before_switches[key], value});
-    }
   }
+  std::vector<Changed> options;
   for (const std::string& name : names) {
     const std::string was = before.option(name), is = after.option(name);
-    if (was != is && !beside_the_step.contains(name)) changed.push_back({name, was, is});
+    if (was != is && !beside_the_step.contains(name)) options.push_back({name, was, is});
   }
+  for (const auto& [key, value] : after_switches.items()) {
+    if (!with_switches || !before_switches.contains(key) || before_switches[key] == value) continue;
+    const bool is_option = std::any_of(options.begin(), options.end(), [&, &key = key, &value = value](const Changed& one) {
+      return timeline::may_be_another_name(key, one.option) && one.before == before_switches[key] && one.after == value;
+    });
+    if (!is_option) changed.push_back({key, before_switches[key], value});
+  }
+  changed.insert(changed.end(), options.begin(), options.end());
   return changed;
 }
 
@@ -108,21 +113,24 @@ using RowKey = std::pair<Class, std::string>;
 void add_rows(const Shown& shown, double DiffRow::*column, std::map<RowKey, DiffRow>& rows) {
   const Timeline& timeline = shown.spans();
   const auto ranks = static_cast<double>(timeline.ranks.size());
-  const auto add = [&](Class cls, const std::string& name, const std::string& line, Nanoseconds ns) {
+  const auto add = [&](Class cls, const std::string& name, const std::string& part, const std::string& line, Nanoseconds ns) {
     DiffRow& row = rows[{cls, name}];
     row.cls = cls;
     row.name = name;
+    row.part = part;
     if (!line.empty()) row.line = line;
     row.*column += static_cast<double>(ns) / ranks;
   };
   for (const metrics::ExposedKind& kind : metrics::exposed_kinds(timeline, shown.window)) {
-    add(Class::communication, kind.name, line_text(timeline, kind.line), kind.exposed_ns);
+    add(Class::communication, kind.name, "", line_text(timeline, kind.line), kind.exposed_ns);
   }
   for (const timeline::Provenance& rank : timeline.ranks) {
     timeline::for_each_device_span(timeline, rank.rank, [&](SpanRef span) {
       if (timeline.cls(span) == Class::communication) return;
       const Nanoseconds ns = std::min(timeline.end(span), shown.window.end) - std::max(timeline.start(span), shown.window.start);
-      if (ns > 0) add(timeline.cls(span), metrics::kind_name(timeline, span), line_text(timeline, timeline.detail(span).source), ns);
+      if (ns <= 0) return;
+      const timeline::Detail& detail = timeline.detail(span);
+      add(timeline.cls(span), metrics::kind_name(timeline, span), std::string(timeline.strings[detail.part]), line_text(timeline, detail.source), ns);
     });
   }
 }
@@ -229,6 +237,37 @@ base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::o
   return diff;
 }
 
+namespace {
+
+// Rows of the same part of a layer as one; one of no part stays as it is.
+std::vector<DiffRow> by_part(const std::vector<DiffRow>& rows) {
+  std::map<std::string, DiffRow> sums;
+  for (const DiffRow& row : rows) {
+    const bool is_part = row.cls != Class::communication && !row.part.empty();
+    DiffRow& sum = sums[is_part ? row.part : row.name];
+    sum.cls = row.cls;
+    sum.name = is_part ? row.part : row.name;
+    sum.line = is_part ? "" : row.line;
+    sum.before_ns += row.before_ns;
+    sum.after_ns += row.after_ns;
+  }
+  std::vector<DiffRow> out;
+  for (auto& [name, sum] : sums) out.push_back(std::move(sum));
+  return out;
+}
+
+// The `top` rows that differ most, in their order.
+std::vector<const DiffRow*> largest(const std::vector<const DiffRow*>& rows, std::size_t top) {
+  std::vector<const DiffRow*> by_size = rows;
+  std::stable_sort(by_size.begin(), by_size.end(), [](const DiffRow* a, const DiffRow* b) { return std::abs(a->difference()) > std::abs(b->difference()); });
+  const std::set<const DiffRow*> kept(by_size.begin(), by_size.begin() + static_cast<std::ptrdiff_t>(std::min(top, rows.size())));
+  std::vector<const DiffRow*> out;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const DiffRow* row) { return kept.contains(row); });
+  return out;
+}
+
+}  // namespace
+
 std::string headline(const Diff& diff) {
   if (diff.equal) {
     const std::string same = "the two runs are equal: the same options, the same ops, and steps of " + duration_text(diff.before_ns);
@@ -244,9 +283,11 @@ std::string headline(const Diff& diff) {
     out += text(", ", diff.newly, by > 0 ? (count == 1 ? " waits that was hidden" : " wait that were hidden")
                                                          : (count == 1 ? " is hidden that waited" : " are hidden that waited"));
   }
-  // Where: of those that changed sides the kind that lost or gained most, else the largest row of all.
+  // Where: of those that changed sides the kind that lost or gained most, else the largest row of all; where ops came and went,
+  // all of a part: what went of attention says nothing without what came.
   const DiffRow* most = nullptr;
-  for (const DiffRow& row : diff.rows) {
+  const std::vector<DiffRow> parts = count == 0 && diff.only_before + diff.only_after > 0 ? by_part(diff.rows) : std::vector<DiffRow>{};
+  for (const DiffRow& row : parts.empty() ? diff.rows : parts) {
     const bool counts = count == 0 || row.cls == Class::communication;
     if (counts && (most == nullptr || (by > 0 ? row.difference() > most->difference() : row.difference() <= most->difference()))) most = &row;
   }
@@ -307,16 +348,16 @@ std::string to_text(const Diff& diff, std::size_t top) {
       if ((one.cls == Class::communication) == communication && std::abs(one.difference()) >= 500) shown.push_back(&one);
     }
     if (shown.empty()) return;
-    // The largest losses, and where there is room the largest gains.
+    const std::size_t all = shown.size();
+    shown = largest(shown, top);
     std::string rows;
-    for (std::size_t at = 0; at < shown.size(); ++at) {
-      if (at >= top && at + 2 < shown.size()) continue;
-      std::snprintf(row, sizeof row, "  %-30.30s %9.3f %9.3f %+10.3f", shown[at]->name.c_str(), shown[at]->before_ns / 1e6, shown[at]->after_ns / 1e6,
-                    shown[at]->difference() / 1e6);
+    for (const DiffRow* one : shown) {
+      std::snprintf(row, sizeof row, "  %-34.34s %9.3f %9.3f %+10.3f", one->name.c_str(), one->before_ns / 1e6, one->after_ns / 1e6, one->difference() / 1e6);
       rows += row;
-      rows += shown[at]->line.size() > 16 ? "\n      " + shown[at]->line + "\n" : "  " + shown[at]->line + "\n";
+      rows += one->line.size() > 12 ? "\n      " + one->line + "\n" : "  " + one->line + "\n";
     }
-    out += text("\n", title, "\n  ms                                before     after difference\n", rows);
+    if (shown.size() < all) rows += text("  and ", counted(static_cast<std::int64_t>(all - shown.size()), "row"), " that differ less (--top)\n");
+    out += text("\n", title, "\n  ms                                    before     after difference\n", rows);
   };
   table(true, "Exposed communication, by kind");
   table(false, "Compute and copies, by kernel");
@@ -329,9 +370,10 @@ std::string to_text(const Diff& diff, std::size_t top) {
 nlohmann::json to_json(const Diff& diff, std::size_t top) {
   nlohmann::json changed = nlohmann::json::array(), rows = nlohmann::json::array();
   for (const Changed& one : diff.changed) changed.push_back({{"option", one.option}, {"before", one.before}, {"after", one.after}});
-  for (const DiffRow& row : diff.rows) {
-    if (rows.size() == top) break;
-    rows.push_back({{"class", timeline::name_of(row.cls)}, {"name", row.name}, {"line", row.line}, {"before_ns", row.before_ns}, {"after_ns", row.after_ns}});
+  std::vector<const DiffRow*> all;
+  for (const DiffRow& row : diff.rows) all.push_back(&row);
+  for (const DiffRow* row : largest(all, top)) {
+    rows.push_back({{"class", timeline::name_of(row->cls)}, {"name", row->name}, {"line", row->line}, {"before_ns", row->before_ns}, {"after_ns", row->after_ns}});
   }
   return {{"sentence", headline(diff)}, {"reconciliation", reconciliation(diff)}, {"equal", diff.equal}, {"clock", diff.clock}, {"changed", changed},
           {"before_ns", diff.before_ns}, {"after_ns", diff.after_ns}, {"compute_ns", diff.compute_ns},

@@ -46,6 +46,10 @@ base::Result<RunInfo> read_run_info(const std::string& path);
 // that is not there (any more) is left out.
 std::vector<SourceExcerpt> source_excerpts(const Timeline& timeline, const std::string& root);
 
+// Whether a switch may be an option by another name: fsdp.prefetch is prefetch, attention.kernel is attention. It is where
+// both have the same values.
+bool may_be_another_name(std::string_view switch_key, std::string_view option);
+
 // 16 hex digits of fnv1a(content).
 std::string hash_text(std::string_view content);
 

@@ -318,6 +318,14 @@ TEST(Diff, AlignsTheOpsBehindThoseThatWent) {
   EXPECT_EQ(diff.value().only_after, of_attention(after));
   EXPECT_GT(of_attention(before), of_attention(after));
   EXPECT_GE(of_attention(after), 6);
+  // One name for what was asked, and attention as a whole: neither what went of it nor what came.
+  EXPECT_EQ(headline(diff.value()).find("attention was unfused and is flash: the step takes "), 0u) << headline(diff.value());
+  EXPECT_NE(headline(diff.value()).find(", most of it attention, -"), std::string::npos) << headline(diff.value());
+  const std::string table = to_text(diff.value(), 4);
+  EXPECT_NE(table.find("flash_attention_backward"), std::string::npos) << table;
+  EXPECT_NE(table.find("causal_softmax_backward"), std::string::npos) << table;
+  EXPECT_NE(table.find(" that differ less (--top)"), std::string::npos) << table;
+  EXPECT_EQ(to_json(diff.value(), 4)["rows"].size(), 4u);
 }
 
 TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {

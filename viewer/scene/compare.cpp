@@ -46,10 +46,12 @@ std::vector<Difference> differences(const Scene& a, const Scene& b) {
     const std::string value_a = in_a == of_a.end() ? "not set" : in_a->second, value_b = in_b == of_b.end() ? "not set" : in_b->second;
     if (value_a != value_b) out.push_back({key, value_a, value_b});
   }
-  // Some switches are options by another name, and are said once: switches.fsdp.prefetch is prefetch.
+  // Some switches are options by another name, and are said once.
+  constexpr std::string_view of_switches = "switches.";
   const auto is_option = [&](const Difference& one) {
-    const std::string name = one.key.substr(one.key.rfind('.') + 1);
-    return one.key.starts_with("switches.") && std::any_of(out.begin(), out.end(), [&](const Difference& other) { return other.key == name && other.a == one.a && other.b == one.b; });
+    return one.key.starts_with(of_switches) && std::any_of(out.begin(), out.end(), [&](const Difference& other) {
+      return timeline::may_be_another_name(std::string_view(one.key).substr(of_switches.size()), other.key) && other.a == one.a && other.b == one.b;
+    });
   };
   std::vector<Difference> once;
   std::copy_if(out.begin(), out.end(), std::back_inserter(once), [&](const Difference& one) { return !is_option(one); });
