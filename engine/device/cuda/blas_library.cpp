@@ -21,9 +21,8 @@ const base::Result<BlasLibrary>& opened() {
 }  // namespace
 
 std::vector<std::string> blas_library_names() {
-  const std::string name = base::text("libcublasLt.so.", CUBLAS_VER_MAJOR), folder = SHARDBOOK_BLAS_FOLDER;
-  std::vector<std::string> names = {name};
-  if (!folder.empty()) names.push_back(folder + "/" + name);
+  std::vector<std::string> names = {base::text("libcublasLt.so.", CUBLAS_VER_MAJOR), SHARDBOOK_BLAS_LIBRARY};
+  if (names.back().empty()) names.pop_back();
   return names;
 }
 

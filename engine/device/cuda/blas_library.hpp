@@ -32,7 +32,7 @@ struct BlasLibrary {
 };
 
 // Where it is looked for, in this order: by the name that the headers of this build give it, where the loader looks; then
-// in the folder of the toolkit that this was built with.
+// the file that this build found.
 std::vector<std::string> blas_library_names();
 
 // The first of these that opens; it stays open. Errors: none opens, it is older than CUDA 12.4's, it lacks a function.

@@ -19,9 +19,11 @@ bool is_mapped(const std::string& name) {
   return found;
 }
 
-// One test, since what is opened stays open.
+// What is opened stays open, so this is looked at before any test runs.
+const bool mapped_at_the_start = is_mapped("libcublasLt");
+
 TEST(BlasLibrary, IsOpenedWhenItIsAskedForAndHasTheMajorVersionOfTheBuild) {
-  EXPECT_FALSE(is_mapped("libcublasLt")) << "this program starts with it";
+  EXPECT_FALSE(mapped_at_the_start) << "this program starts with it";
   const base::Result<BlasLibrary> library = open_blas_library(blas_library_names());
   if (!library.ok()) GTEST_SKIP() << "a toolkit of headers alone: " << library.error();
   EXPECT_TRUE(is_mapped("libcublasLt"));
@@ -29,12 +31,13 @@ TEST(BlasLibrary, IsOpenedWhenItIsAskedForAndHasTheMajorVersionOfTheBuild) {
   EXPECT_STREQ(library.value().cublasLtGetStatusName(CUBLAS_STATUS_NOT_SUPPORTED), "CUBLAS_STATUS_NOT_SUPPORTED");
 }
 
-TEST(BlasLibrary, IsFoundInTheToolkitsFolderWhereTheLoaderFindsNone) {
+TEST(BlasLibrary, IsTheFileThatTheBuildFoundWhereTheLoaderFindsNone) {
   const std::vector<std::string> names = blas_library_names();
-  ASSERT_EQ(names.size(), 2u) << "the build found a folder of it";
   EXPECT_NE(names.front().find("libcublasLt.so."), std::string::npos);
   EXPECT_EQ(names.front().find('/'), std::string::npos) << "looked for where the loader looks";
-  EXPECT_TRUE(open_blas_library({"libcublasLt.so.of-nobody", names.back()}).ok());
+  if (names.size() < 2) GTEST_SKIP() << "the build found headers alone";
+  const base::Result<BlasLibrary> second = open_blas_library({"libcublasLt.so.of-nobody", names.back()});
+  EXPECT_TRUE(second.ok()) << (second.ok() ? "" : second.error());
 }
 
 TEST(BlasLibrary, ThatIsMissingIsOneSentenceThatSaysWhereAndWhatToDo) {
