@@ -71,6 +71,9 @@ Finding gpus() {
     if (!listed.empty()) return {"GPUs", first_line(listed), State::partly, "not used by this build", "see CUDA Toolkit"};
     return {"GPUs", "none", State::missing, "runs are on the host, their times modelled (h200x8)", ""};
   }
+  if (const std::string problem = device::cuda_blas_problem(); !problem.empty()) {
+    return {"GPUs", text(count, " × ", device::cuda_device_name(0)), State::missing, "--device cuda is refused: nothing multiplies there", problem};
+  }
   const double gibibytes = static_cast<double>(device::cuda_device_memory(0)) / (1024.0 * 1024 * 1024);
   return {"GPUs", text(count, " × ", device::cuda_device_name(0), ", ", static_cast<int>(gibibytes + 0.5), " GiB"), State::works,
           count > 1 ? text("layouts of up to ", count, " ranks, measured") : std::string("one rank, measured; more ranks on the host"), ""};

@@ -1,6 +1,5 @@
 #include "engine/device/cuda/cuda_device.hpp"
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <thread>
 
 #include "engine/device/cuda/arena.hpp"
+#include "engine/device/cuda/blas_library.hpp"
 #include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/device/cuda/span_timer.hpp"
@@ -37,12 +37,12 @@ void prepare_process() {
 class BlasHandle {
  public:
   BlasHandle() {
-    const cublasStatus_t code = cublasLtCreate(&handle_);
+    const cublasStatus_t code = blas_library().cublasLtCreate(&handle_);
     if (code != CUBLAS_STATUS_SUCCESS) {
-      throw base::Failure(base::text("cublasLtCreate failed: ", cublasLtGetStatusName(code)));
+      throw base::Failure(base::text("cublasLtCreate failed: ", blas_library().cublasLtGetStatusName(code)));
     }
   }
-  ~BlasHandle() { cublasLtDestroy(handle_); }
+  ~BlasHandle() { blas_library().cublasLtDestroy(handle_); }
   BlasHandle(const BlasHandle&) = delete;
   BlasHandle& operator=(const BlasHandle&) = delete;
   cublasLtHandle_t get() const { return handle_; }
@@ -254,6 +254,15 @@ std::string cuda_problem() {
   (void)cudaGetLastError();
   if (code != cudaSuccess) return base::text("CUDA finds no GPU: ", cudaGetErrorString(code));
   return count == 0 ? "CUDA finds no GPU" : "";
+}
+
+std::string cuda_blas_problem() {
+  try {
+    cuda::blas_library();
+    return "";
+  } catch (const base::Failure& failure) {
+    return failure.what();
+  }
 }
 
 std::string cuda_device_name(int gpu) {

@@ -19,6 +19,8 @@ namespace shardbook::device {
 int cuda_device_count();
 // Why there is none, in one sentence; empty where there is one.
 std::string cuda_problem();
+// Why there is no cuBLASLt, without which no device can be made here, in one sentence; empty where it opens. Opens it; any thread.
+std::string cuda_blas_problem();
 // "NVIDIA H200". REQUIRES of these: 0 <= gpu < cuda_device_count().
 std::string cuda_device_name(int gpu);
 base::Bytes cuda_device_memory(int gpu);
@@ -27,7 +29,7 @@ int cuda_driver_version();
 int cuda_runtime_version();
 
 // A device on this GPU, for the calling thread, which alone may use it. Errors: no such GPU, a GPU that
-// another process holds alone. Storage of bf16 is bf16 or f32, of f32 is f32.
+// another process holds alone, no cuBLASLt. Storage of bf16 is bf16 or f32, of f32 is f32.
 base::Result<std::unique_ptr<Device>> make_cuda_device(int gpu, Storage storage, base::Rank rank);
 
 // Memory for the needs of a library, which is no buffer of the program: zeroed, 256-byte aligned, the

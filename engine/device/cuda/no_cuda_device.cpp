@@ -8,6 +8,7 @@ constexpr const char* no_cuda = "this build has no CUDA (configure with -DSHARDB
 
 int cuda_device_count() { return 0; }
 std::string cuda_problem() { return no_cuda; }
+std::string cuda_blas_problem() { return no_cuda; }
 std::string cuda_device_name(int) { throw base::Failure(no_cuda); }
 base::Bytes cuda_device_memory(int) { throw base::Failure(no_cuda); }
 int cuda_driver_version() { return 0; }

@@ -15,13 +15,12 @@
 // Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
 // beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
 // that is refused; sums over micro-batches are f32.
-#include <cublasLt.h>
-
 #include <algorithm>
 #include <array>
 #include <unordered_map>
 #include <utility>
 
+#include "engine/device/cuda/blas_library.hpp"
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 
@@ -30,12 +29,13 @@ namespace {
 
 void check_blas(cublasStatus_t code, const char* expression, const GemmArgs& args) {
   if (code == CUBLAS_STATUS_SUCCESS) return;
-  throw base::Failure(base::text("gemm: ", expression, " failed: ", cublasLtGetStatusName(code), ", for ", args.m,
-                                 " x ", args.n, " x ", args.k, ", batch ", args.batch, ", ", base::name_of(args.dtype),
+  throw base::Failure(base::text("gemm: ", expression, " failed: ", device::cuda::blas_library().cublasLtGetStatusName(code),
+                                 ", for ", args.m, " x ", args.n, " x ", args.k, ", batch ", args.batch, ", ", base::name_of(args.dtype),
                                  " to ", base::name_of(args.c_dtype), ", strides of rows ", args.lda, ", ", args.ldb,
                                  ", ", args.ldc));
 }
-#define CHECK_BLAS(expression) check_blas((expression), #expression, args)
+// A function of the library.
+#define CHECK_BLAS(call) check_blas(device::cuda::blas_library().call, #call, args)
 
 cudaDataType_t type_of(DType dtype) {
   SHARDBOOK_CHECK(dtype == DType::bf16 || dtype == DType::f32, "gemm on cuda is for bf16 and f32, not ",
@@ -80,8 +80,8 @@ void describe_matrix(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, bool swa
                      const GemmArgs& args) {
   // Row-major [rows, columns] is column-major [columns, rows].
   if (swapped) std::swap(rows, columns);
-  CHECK_BLAS(cublasLtMatrixLayoutInit(&layout, type_of(dtype), static_cast<std::uint64_t>(columns),
-                                      static_cast<std::uint64_t>(rows), stride_of_rows));
+  CHECK_BLAS(cublasLtMatrixLayoutInit_internal(&layout, sizeof(layout), type_of(dtype), static_cast<std::uint64_t>(columns),
+                                               static_cast<std::uint64_t>(rows), stride_of_rows));
   if (args.batch > 1) {
     const std::int32_t batch = static_cast<std::int32_t>(args.batch);
     CHECK_BLAS(cublasLtMatrixLayoutSetAttribute(&layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof(batch)));
@@ -93,7 +93,7 @@ void describe_matrix(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, bool swa
 // Asks cuBLASLt for its best algorithm within the stream's workspace.
 void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue) {
   cublasLtMatmulPreferenceOpaque_t preference;
-  CHECK_BLAS(cublasLtMatmulPreferenceInit(&preference));
+  CHECK_BLAS(cublasLtMatmulPreferenceInit_internal(&preference, sizeof(preference)));
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
     CHECK_BLAS(cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof(value)));
   };
@@ -110,13 +110,13 @@ void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue&
   CHECK_BLAS(cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &plan.left,
                                             &plan.right, &plan.result, &plan.result, &preference, 1, &answer,
                                             &answers));
-  CHECK_BLAS(answers == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer.state);
+  check_blas(answers == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer.state, "cublasLtMatmulAlgoGetHeuristic's answer", args);
   plan.algorithm = answer.algo;
 }
 
 Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
   Plan plan = {};
-  CHECK_BLAS(cublasLtMatmulDescInit(&plan.product, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+  CHECK_BLAS(cublasLtMatmulDescInit_internal(&plan.product, sizeof(plan.product), CUBLAS_COMPUTE_32F, CUDA_R_32F));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
     CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, attribute, &value, sizeof(value)));
   };
