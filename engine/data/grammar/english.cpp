@@ -16,6 +16,7 @@ std::string with_article(const std::string& english_words) {
 }
 
 namespace {
+namespace english {
 
 // The finite verb, or the auxiliary and the verb that a negation needs.
 std::string english_verb(const Subject& subject, const Action& action, Tense tense, bool negated) {
@@ -155,10 +156,11 @@ void to_be(Draw& draw, std::string& out) {
 constexpr Drill drills[] = {forms,    tenses,   negation,   questions,      plurals, articles,
                             passive,  pronouns, comparison, demonstratives, to_be};
 
+}  // namespace english
 }  // namespace
 
 std::string english_sentence(const Clause& clause, Tense tense, bool negated) {
-  return std::string(clause.subject.english) + " " + english_verb(clause.subject, clause.action, tense, negated) + " " +
+  return std::string(clause.subject.english) + " " + english::english_verb(clause.subject, clause.action, tense, negated) + " " +
          clause.complement.english;
 }
 
@@ -170,6 +172,6 @@ std::string english_question(const Clause& clause, Tense tense) {
   return auxiliary + " " + clause.subject.english + " " + clause.action.base + " " + clause.complement.english + "?";
 }
 
-std::span<const Drill> english_drills() { return drills; }
+std::span<const Drill> english_drills() { return english::drills; }
 
 }  // namespace shardbook::data::grammar

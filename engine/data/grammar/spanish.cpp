@@ -4,6 +4,7 @@
 namespace shardbook::data::grammar {
 
 namespace {
+namespace spanish {
 
 std::string spanish_verb(const Clause& clause, Tense tense) {
   const Conjugation verb = conjugate(clause.action.infinitive);
@@ -186,18 +187,19 @@ constexpr Drill drills[] = {conjugation, conjugation,     tenses, negation,   qu
                             ser_and_estar, object_pronouns, gustar, comparison, there_is,  determiners,
                             feminine_with_el};
 
+}  // namespace spanish
 }  // namespace
 
 std::string spanish_sentence(const Clause& clause, Tense tense, bool negated) {
-  return std::string(clause.subject.spanish) + (negated ? " no " : " ") + spanish_verb(clause, tense) + " " +
+  return std::string(clause.subject.spanish) + (negated ? " no " : " ") + spanish::spanish_verb(clause, tense) + " " +
          clause.complement.spanish;
 }
 
 std::string spanish_question(const Clause& clause, Tense tense) {
-  return "¿" + capital(spanish_verb(clause, tense)) + " " + clause.subject.spanish + " " + clause.complement.spanish +
+  return "¿" + capital(spanish::spanish_verb(clause, tense)) + " " + clause.subject.spanish + " " + clause.complement.spanish +
          "?";
 }
 
-std::span<const Drill> spanish_drills() { return drills; }
+std::span<const Drill> spanish_drills() { return spanish::drills; }
 
 }  // namespace shardbook::data::grammar
