@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/device/host/host_device.hpp"
+#include "tests/device/plain.hpp"
 
 namespace shardbook::device {
 namespace {
@@ -36,7 +37,7 @@ void append(const Args& args, Crew* crew) { args.to->push_back(crew == nullptr ?
 // In the order of its stream and of the events it waits for, as any op.
 TEST(WorkOfTheCpu, StandsAmongTheOpsOfAStream) {
   for (std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
-    HostDevice device({base::DType::f32, base::DType::f32}, 0, seed);
+    HostDevice device(plain, 0, seed);
     Stream& compute = device.create_stream("compute");
     Stream& cpu = device.create_stream("cpu");
     const Event made = device.create_event("made"), moved = device.create_event("moved");
