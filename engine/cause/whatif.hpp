@@ -4,7 +4,7 @@
 // model, whatever clock the run had, and says so.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -5,7 +5,7 @@
 // Beside them every exposed span with its sentence, and a row an op.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,7 +14,10 @@
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/table.hpp"
-#include "engine/timeline/run_info.hpp"
+
+namespace shardbook::timeline {
+struct RunInfo;
+}
 
 namespace shardbook::report {
 

@@ -67,7 +67,7 @@ std::optional<Intervals> RankScene::busy_within(Window window, std::size_t most)
   return out;
 }
 
-std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeline::RunInfo> info, std::string name, Progress* progress,
+std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::shared_ptr<const timeline::RunInfo> info, std::string name, Progress* progress,
                                          std::shared_ptr<const Unpacked> unpacked) {
   SHARDBOOK_CHECK(!timeline.ranks.empty(), "a scene of a timeline without ranks");
   const std::shared_ptr<Scene> scene(new Scene);
