@@ -16,7 +16,6 @@ std::string with_article(const std::string& english_words) {
 }
 
 namespace {
-namespace english {
 
 // The finite verb, or the auxiliary and the verb that a negation needs.
 std::string english_verb(const Subject& subject, const Action& action, Tense tense, bool negated) {
@@ -31,6 +30,8 @@ std::string english_verb(const Subject& subject, const Action& action, Tense ten
 }
 
 const char* have(const Subject& subject) { return subject.third_singular() ? "has" : "have"; }
+
+namespace english {
 
 void forms(Draw& draw, std::string& out) {
   const Action& action = draw.one_of(actions());
@@ -160,7 +161,7 @@ constexpr Drill drills[] = {forms,    tenses,   negation,   questions,      plur
 }  // namespace
 
 std::string english_sentence(const Clause& clause, Tense tense, bool negated) {
-  return std::string(clause.subject.english) + " " + english::english_verb(clause.subject, clause.action, tense, negated) + " " +
+  return std::string(clause.subject.english) + " " + english_verb(clause.subject, clause.action, tense, negated) + " " +
          clause.complement.english;
 }
 

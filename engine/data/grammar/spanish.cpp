@@ -4,7 +4,6 @@
 namespace shardbook::data::grammar {
 
 namespace {
-namespace spanish {
 
 std::string spanish_verb(const Clause& clause, Tense tense) {
   const Conjugation verb = conjugate(clause.action.infinitive);
@@ -16,6 +15,8 @@ std::string spanish_verb(const Clause& clause, Tense tense) {
   }
   return "";
 }
+
+namespace spanish {
 
 void conjugation(Draw& draw, std::string& out) {
   constexpr const char* pronouns[persons] = {"yo", "tú", "ella", "nosotros", "vosotros", "ellas"};
@@ -191,12 +192,12 @@ constexpr Drill drills[] = {conjugation, conjugation,     tenses, negation,   qu
 }  // namespace
 
 std::string spanish_sentence(const Clause& clause, Tense tense, bool negated) {
-  return std::string(clause.subject.spanish) + (negated ? " no " : " ") + spanish::spanish_verb(clause, tense) + " " +
+  return std::string(clause.subject.spanish) + (negated ? " no " : " ") + spanish_verb(clause, tense) + " " +
          clause.complement.spanish;
 }
 
 std::string spanish_question(const Clause& clause, Tense tense) {
-  return "¿" + capital(spanish::spanish_verb(clause, tense)) + " " + clause.subject.spanish + " " + clause.complement.spanish +
+  return "¿" + capital(spanish_verb(clause, tense)) + " " + clause.subject.spanish + " " + clause.complement.spanish +
          "?";
 }
 
