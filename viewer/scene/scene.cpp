@@ -26,11 +26,6 @@ void tell(Progress* progress, const char* stage, float fraction) {
 
 bool stopped(const Progress* progress) { return progress != nullptr && progress->stop.load(std::memory_order_relaxed); }
 
-template <class T>
-std::size_t heap(const std::vector<T>& column) {
-  return column.capacity() * sizeof(T);
-}
-
 Intervals all_of(const Coverage& coverage) { return coverage.within(coverage.extent()); }
 
 }  // namespace
