@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/cause/study.hpp"
+#include "engine/program/file.hpp"
 
 namespace shardbook::cause {
 

@@ -10,14 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/table.hpp"
-
-namespace shardbook::timeline {
-struct RunInfo;
-}
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::report {
 
