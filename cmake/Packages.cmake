@@ -3,7 +3,7 @@
 # Required: nlohmann/json and CLI11 (header-only). Optional: CUDA Toolkit with cuBLASLt, NCCL, cuDNN,
 # OpenBLAS, and the viewer's packages. Each optional one sets SHARDBOOK_HAS_<NAME>.
 
-find_path(NLOHMANN_JSON_INCLUDE nlohmann/json.hpp HINTS ${PROJECT_SOURCE_DIR}/third_party/include)
+find_path(NLOHMANN_JSON_INCLUDE nlohmann/json_fwd.hpp HINTS ${PROJECT_SOURCE_DIR}/third_party/include)
 find_path(CLI11_INCLUDE CLI/CLI.hpp HINTS ${PROJECT_SOURCE_DIR}/third_party/include)
 foreach(header NLOHMANN_JSON_INCLUDE CLI11_INCLUDE)
   if(NOT ${header})

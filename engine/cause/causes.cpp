@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/cause/around.hpp"
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/remedies.hpp"
 #include "engine/cause/text.hpp"
 #include "engine/cause/without.hpp"

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/text.hpp"
 #include "engine/metrics/critical_path.hpp"
 #include "engine/metrics/exposed_kinds.hpp"

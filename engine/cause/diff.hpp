@@ -6,7 +6,7 @@
 // (micro-batch, phase, layer, part, op, how many of these before it), so that what was hidden and now waits can be counted.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "engine/cause/recorded.hpp"
+
 namespace shardbook::cause {
 
 using base::text;

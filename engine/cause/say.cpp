@@ -1,6 +1,7 @@
 // cause/say: a Why in words, and as JSON; see why.hpp.
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "engine/cause/text.hpp"
 #include "engine/cause/why.hpp"

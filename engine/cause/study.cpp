@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/timeline/from_program.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::cause {
 

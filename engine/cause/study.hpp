@@ -10,12 +10,13 @@
 #include <string>
 
 #include "engine/base/result.hpp"
-#include "engine/cause/recorded.hpp"
 #include "engine/metrics/partition.hpp"
 #include "engine/simulate/replay.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::cause {
+
+struct Recorded;
 
 using base::Nanoseconds;
 using base::Rank;

@@ -4,12 +4,13 @@
 // model, whatever clock the run had, and says so.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/cause/study.hpp"
+#include "engine/program/file.hpp"
 
 namespace shardbook::cause {
 

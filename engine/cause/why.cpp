@@ -4,9 +4,11 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "engine/cause/causes.hpp"
 #include "engine/cause/idle.hpp"
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/shares.hpp"
 #include "engine/cause/text.hpp"
 #include "engine/metrics/exposure.hpp"

@@ -14,16 +14,17 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/base/result.hpp"
-#include "engine/cause/recorded.hpp"
 #include "engine/cause/study.hpp"
 
 namespace shardbook::cause {
+
+struct Recorded;
 
 enum class Regime : std::uint8_t { host, latency, bandwidth, rank, memory, compute, unexplained };
 // "host-bound", "latency-bound", "bandwidth-bound", "waiting for a rank", "memory-bound", "compute-bound".

@@ -13,6 +13,7 @@ namespace shardbook::check {
 
 using base::Rank;
 using base::text;
+using program::is_pair;
 using program::OpKind;
 
 const char* name_of(Blame blame) {
@@ -21,8 +22,6 @@ const char* name_of(Blame blame) {
 }
 
 namespace {
-
-bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
 
 std::string seconds_text(base::Nanoseconds time) {
   std::ostringstream out;

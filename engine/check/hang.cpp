@@ -160,12 +160,10 @@ class Queues {
     const Rank other = peer >= 0 && static_cast<std::size_t>(peer) < group.ranks.size() ? group.ranks[static_cast<std::size_t>(peer)] : -1;
     return op.desc.kind == OpKind::send ? std::pair(state.rank->rank, other) : std::pair(other, state.rank->rank);
   }
-  static bool is_pair(const Op& op) { return op.desc.kind == OpKind::send || op.desc.kind == OpKind::recv; }
-
   static std::uint64_t number_of(RankState& state, const Op& op) {
     const program::GroupId group = op.desc.collective.group;
     if (group == program::no_group) return 0;
-    if (!is_pair(op)) return state.collectives[group]++;
+    if (!program::is_pair(op.desc.kind)) return state.collectives[group]++;
     const auto [from, to] = ends_of(state, op);
     return state.pairs[{group, from, to}]++;
   }
@@ -175,7 +173,7 @@ class Queues {
     const program::GroupId group = op.desc.collective.group;
     std::size_t members = group_sizes_[place][group];
     Key key{group_numbers_[place][group], -1, -1, number};
-    if (is_pair(op)) {
+    if (program::is_pair(op.desc.kind)) {
       std::tie(key.from, key.to) = ends_of(states_[place], op);
       // A peer whose record is not there is taken to come.
       members = (key.from >= 0 && !given_.contains(key.from)) || (key.to >= 0 && !given_.contains(key.to)) ? 1 : 2;

@@ -14,6 +14,7 @@ using base::Rank;
 using base::text;
 using program::GroupInfo;
 using program::Op;
+using program::is_pair;
 using program::OpKind;
 
 const char* name_of(Difference difference) {
@@ -35,8 +36,6 @@ struct Book {
   GroupInfo group;
   std::vector<Page> pages;  // by rank, upwards
 };
-
-bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
 
 // In what two calls that should be one differ.
 std::optional<Difference> difference_of(const Op& a, const Op& b) {

@@ -6,6 +6,7 @@
 
 #include "engine/base/printable.hpp"
 #include "engine/base/sha256.hpp"
+#include "engine/checkpoint/bad.hpp"
 #include "engine/checkpoint/boxes.hpp"
 #include "engine/checkpoint/manifest.hpp"
 
@@ -23,15 +24,6 @@ constexpr std::size_t head_bytes = head.size() + 64 + 1;
 // Files of a checkpoint: a rank's. Boxes of a tensor with more than two dims, which are compared each with each.
 constexpr std::size_t most_files = 65536, most_boxes_of_many_dims = 4096;
 constexpr std::int64_t most = std::int64_t{1} << 51;   // bytes of a file, steps
-
-// Ends a reading; caught in read().
-struct Bad {
-  std::string what;
-};
-template <class... Pieces>
-[[noreturn]] void bad(const Pieces&... pieces) {
-  throw Bad{text(pieces...)};
-}
 
 const Json& member(const Json& of, const char* name, std::string_view where) {
   const auto found = of.is_object() ? of.find(name) : of.end();
@@ -180,7 +172,7 @@ Manifest manifest_of(const Json& all, Extent extent) {
 }
 
 // What nests deeper than any manifest is refused before it is kept, for copying and writing JSON recurse.
-Json parsed(std::string_view content) {
+Json parsed_manifest(std::string_view content) {
   constexpr int deepest = 8;
   bool too_deep = false;
   Json all = Json::parse(content, [&](int depth, Json::parse_event_t, const Json&) {
@@ -201,7 +193,7 @@ base::Result<Manifest> read(std::string_view text_of_it, const std::string& name
   const std::string_view content = text_of_it.substr(head_bytes);
   if (text_of_it.substr(head.size(), 64) != base::hex_of(base::sha256(content)) || text_of_it[head_bytes - 1] != '\n') return refused("it is damaged, for its sum is another");
   try {
-    return manifest_of(parsed(content), extent);
+    return manifest_of(parsed_manifest(content), extent);
   } catch (const Bad& problem) {
     return refused(problem.what);
   } catch (const Json::exception& error) {

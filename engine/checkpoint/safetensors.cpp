@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/base/printable.hpp"
+#include "engine/checkpoint/bad.hpp"
 #include "engine/checkpoint/boxes.hpp"
 
 namespace shardbook::checkpoint {
@@ -25,15 +26,6 @@ constexpr Name names[] = {{base::DType::bf16, "BF16"}, {base::DType::f32, "F32"}
 
 const char* safe_name(base::DType dtype) {
   return std::find_if(std::begin(names), std::end(names), [&](const Name& one) { return one.dtype == dtype; })->name;
-}
-
-// Ends a reading; caught in read_header().
-struct Bad {
-  std::string what;
-};
-template <class... Pieces>
-[[noreturn]] void bad(const Pieces&... pieces) {
-  throw Bad{text(pieces...)};
 }
 
 std::int64_t number(const Json& value, const std::string& where, std::int64_t most) {
@@ -69,7 +61,7 @@ SafeTensor tensor_of(const std::string& name, const Json& value, Bytes data_byte
 }
 
 // The tree, and that no key of an object comes twice: nlohmann/json keeps the last.
-Json parsed(std::string_view content) {
+Json parsed_header(std::string_view content) {
   constexpr int deepest = 4;
   bool too_deep = false;
   std::string twice;
@@ -140,7 +132,7 @@ base::Result<SafeHeader> read_header(std::string_view begin, Bytes file_bytes, c
   if (!content.starts_with('{')) return refused("its header does not begin with {");
   const Bytes header_bytes = 8 + static_cast<Bytes>(length);
   try {
-    return header_of(parsed(content), header_bytes, file_bytes - header_bytes);
+    return header_of(parsed_header(content), header_bytes, file_bytes - header_bytes);
   } catch (const Bad& problem) {
     return refused(problem.what);
   } catch (const Json::exception& error) {

@@ -2,9 +2,11 @@
 // summary of its device spans as an independent reader would give it (metrics/rank_summary), for such a trace states
 // no steps of its device and no edges.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "engine/book/project.hpp"
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/cli/show_command.hpp"
 #include "engine/cli/open_trace.hpp"

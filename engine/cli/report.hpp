@@ -4,7 +4,7 @@
 // clock only (metrics/table). Lines are at most 100 characters.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 

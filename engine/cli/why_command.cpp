@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "engine/cause/diff.hpp"
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/cli/switches_command.hpp"

@@ -9,6 +9,7 @@
 namespace shardbook::comm {
 
 using check::CallState;
+using program::is_pair;
 using program::OpKind;
 
 namespace {
@@ -25,8 +26,6 @@ std::uint64_t name_of_group(const std::string& axis, const std::vector<base::Ran
   for (const base::Rank rank : ranks) hash = mixed(hash, static_cast<std::uint64_t>(rank));
   return hash;
 }
-
-bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
 
 }  // namespace
 

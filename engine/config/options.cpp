@@ -204,7 +204,7 @@ Option not_stored(Option option) {
 
 constexpr std::uint64_t any_seed = ~std::uint64_t{0};
 
-std::vector<Option> make_table() {
+std::vector<Option> make_options() {
   return {
       // The model and its sizes.
       model_option(),
@@ -322,7 +322,7 @@ Status set_values(RunConfig& config, const Option& option, const std::vector<std
 }  // namespace
 
 const std::vector<Option>& options() {
-  static const std::vector<Option> table = make_table();
+  static const std::vector<Option> table = make_options();
   return table;
 }
 

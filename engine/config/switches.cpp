@@ -27,7 +27,7 @@ Trial of_memory(std::string options, std::string value, double percent) { return
 // One that nobody could measure yet.
 Trial to_be_measured(std::string options, std::string value) { return {.options = std::move(options), .value = std::move(value), .open = true}; }
 
-std::vector<Switch> make_table() {
+std::vector<Switch> make_switches() {
   std::vector<Switch> table;
   auto row = [&table](Switch made) { table.push_back(std::move(made)); };
 
@@ -402,7 +402,7 @@ std::vector<Switch> make_table() {
 }  // namespace
 
 const std::vector<Switch>& switches() {
-  static const std::vector<Switch> table = make_table();
+  static const std::vector<Switch> table = make_switches();
   return table;
 }
 

@@ -11,9 +11,6 @@ namespace {
 
 constexpr char entity_begin = '\x01', entity_end = '\x02';
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-
 // One kind of line end; no control characters that we use ourselves.
 std::string with_plain_lines(std::string_view raw) {
   std::string text;
@@ -80,7 +77,7 @@ void blank_comment_lines(std::string& text) {
 // <a href="x"> becomes <a href='x'>: the quotes of a tag end no label.
 void single_quotes_in_tags(std::string& text) {
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at + 1)) {
-    if (at + 1 >= text.size() || !is_word(text[at + 1])) continue;
+    if (at + 1 >= text.size() || !is_word_char(text[at + 1])) continue;
     const std::size_t end = text.find('>', at);
     if (end == std::string::npos) return;
     for (std::size_t i = at; i + 1 < end; ++i) {
@@ -119,7 +116,7 @@ std::string with_entities_marked(const std::string& line) {
       continue;
     }
     std::size_t end = i + 1;
-    while (end < line.size() && is_word(line[end])) ++end;
+    while (end < line.size() && is_word_char(line[end])) ++end;
     if (end == i + 1 || end >= line.size() || line[end] != ';') {
       out.append(line, i, end - i);
       i = end - 1;
@@ -161,7 +158,7 @@ bool is_break(std::string_view tag) {
 std::string without_emphasis(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool inside_word = i > 0 && i + 1 < text.size() && is_word(text[i - 1]) && is_word(text[i + 1]) && text[i] == '_';
+    const bool inside_word = i > 0 && i + 1 < text.size() && is_word_char(text[i - 1]) && is_word_char(text[i + 1]) && text[i] == '_';
     if (text[i] == '*' || (text[i] == '_' && !inside_word)) continue;
     out += text[i];
   }

@@ -29,6 +29,10 @@ std::string label_text(std::string_view raw, bool markdown = false);
 // An entity's character by number or name ("quot", "9829", "#x41"); "" if there is none.
 std::string entity_text(std::string_view name);
 
+// ASCII alone, as in mermaid's lexers.
+inline bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+inline bool is_word_char(char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_'; }
+
 std::string_view trimmed(std::string_view text);
 void append_utf8(std::string& out, std::uint32_t code);
 // The code point at an offset, and moves past it; a byte that is no UTF-8 counts as itself.

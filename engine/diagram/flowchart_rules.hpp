@@ -2,19 +2,16 @@
 #pragma once
 
 #include <array>
-#include <cctype>
 #include <string_view>
 #include <vector>
 
+#include "engine/diagram/diagram_source.hpp"
 #include "engine/diagram/flowchart_lexer.hpp"
 
 namespace shardbook::diagram::flowchart {
 
 enum class State { initial, string, markdown, text, slash_text, ellipse_text, edge_text, thick_text, dotted_text, direction, click,
                    call_name, call_arguments, data, data_string, accessible_line, accessible_block };
-
-inline bool is_word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-inline bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\v' || c == '\f'; }
 
 // Each rule is asked in mermaid's order; one that fits takes or skips some bytes and says true.
 class Lexer {

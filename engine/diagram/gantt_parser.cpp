@@ -17,8 +17,6 @@ namespace shardbook::diagram {
 
 namespace {
 
-bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-
 bool same_letters(std::string_view text, std::string_view lower) {
   return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == static_cast<unsigned char>(b);
@@ -41,9 +39,9 @@ struct RawTask {
   bool known = false;
 };
 
-class Parser {
+class GanttParser {
  public:
-  Parser(const DiagramSource& source, Diagram& out) : source_(source), out_(out) {}
+  GanttParser(const DiagramSource& source, Diagram& out) : source_(source), out_(out) {}
 
   void run() {
     bool begun = false;
@@ -95,7 +93,7 @@ class Parser {
 };
 
 // `word text`: the text up to one of `stops`; what is left stays in the line.
-bool Parser::keyword_with_text(std::string_view& line, std::string_view word, std::string_view stops, std::string& text) {
+bool GanttParser::keyword_with_text(std::string_view& line, std::string_view word, std::string_view stops, std::string& text) {
   if (!same_letters(line.substr(0, word.size()), word) || line.size() <= word.size() || !is_blank(line[word.size()])) return false;
   const std::size_t end = std::min(line.find_first_of(stops, word.size()), line.size());
   if (end <= word.size() + 1) return false;
@@ -104,11 +102,11 @@ bool Parser::keyword_with_text(std::string_view& line, std::string_view word, st
   return true;
 }
 
-bool Parser::setting(std::string_view& line) {
+bool GanttParser::setting(std::string_view& line) {
   std::string text;
   const auto flag = [&](std::string_view word) {
     if (!same_letters(line.substr(0, word.size()), word)) return false;
-    if (line.size() > word.size() && (std::isalnum(static_cast<unsigned char>(line[word.size()])) != 0 || line[word.size()] == '_')) return false;
+    if (line.size() > word.size() && is_word_char(line[word.size()])) return false;
     line = trimmed(line.substr(word.size()));
     return true;
   };
@@ -155,7 +153,7 @@ bool Parser::setting(std::string_view& line) {
   return true;
 }
 
-void Parser::statement(std::string_view& line) {
+void GanttParser::statement(std::string_view& line) {
   // A sign before % is lost with the rest of its line, as in mermaid.
   if (line[0] == '%' || (line.size() > 1 && line[1] == '%' && line[0] != '}')) {
     line = {};
@@ -177,7 +175,7 @@ void Parser::statement(std::string_view& line) {
 }
 
 // click id href "link" and click id call name(arguments), in either order.
-void Parser::click(std::string_view line) {
+void GanttParser::click(std::string_view line) {
   const std::size_t id_end = std::min(line.find_first_of(" \t"), line.size());
   const std::string ids(line.substr(0, id_end));
   bool any = false;
@@ -201,7 +199,7 @@ void Parser::click(std::string_view line) {
 }
 
 // name : [done, active, crit, milestone, vert,] [id,] [begin,] end
-void Parser::task(std::string_view name, std::string_view data) {
+void GanttParser::task(std::string_view name, std::string_view data) {
   if (out_.tasks.size() >= most_parts) fail("there are more than " + std::to_string(most_parts) + " tasks");
   std::vector<std::string> parts = parts_at(data, ",");
   GanttTask made;
@@ -233,7 +231,7 @@ void Parser::task(std::string_view name, std::string_view data) {
 
 // --- Times -------------------------------------------------------------------------------------------
 // A task may name one that stands below it, so there are several passes, as many as mermaid makes.
-void Parser::settle() {
+void GanttParser::settle() {
   constexpr int passes = 11;
   bool all = false;
   for (int pass = 0; pass < passes && !all; ++pass) {
@@ -249,7 +247,7 @@ void Parser::settle() {
   }
 }
 
-bool Parser::settle_task(std::size_t index) {
+bool GanttParser::settle_task(std::size_t index) {
   line_ = out_.tasks[index].line;
   RawTask& raw = raw_[index];
   const std::optional<std::int64_t> begin = begin_of(raw, index);
@@ -265,7 +263,7 @@ bool Parser::settle_task(std::size_t index) {
 }
 
 // `after a b`: the tasks named. false: the text does not begin so.
-bool Parser::named_tasks(std::string_view text, std::string_view word, std::vector<std::size_t>& found) {
+bool GanttParser::named_tasks(std::string_view text, std::string_view word, std::vector<std::size_t>& found) {
   if (text.substr(0, word.size()) != word || text.size() <= word.size() || !is_blank(text[word.size()])) return false;
   for (const std::string& id : parts_at(text.substr(word.size()), " ")) {
     const auto place = task_at_.find(id);
@@ -275,7 +273,7 @@ bool Parser::named_tasks(std::string_view text, std::string_view word, std::vect
   return true;
 }
 
-std::optional<std::int64_t> Parser::begin_of(const RawTask& raw, std::size_t index) {
+std::optional<std::int64_t> GanttParser::begin_of(const RawTask& raw, std::size_t index) {
   if (raw.begin.empty()) {
     if (!raw_[index - 1].known) return std::nullopt;
     return out_.tasks[index - 1].end_ms;
@@ -296,7 +294,7 @@ std::optional<std::int64_t> Parser::begin_of(const RawTask& raw, std::size_t ind
   fail("`" + raw.begin + "` is no date in the format " + (format_.empty() ? "YYYY-MM-DD" : format_));
 }
 
-std::optional<std::int64_t> Parser::end_of(const RawTask& raw, std::int64_t begin) {
+std::optional<std::int64_t> GanttParser::end_of(const RawTask& raw, std::int64_t begin) {
   std::vector<std::size_t> tasks;
   if (named_tasks(raw.end, "until", tasks)) {
     std::optional<std::int64_t> earliest;
@@ -311,7 +309,7 @@ std::optional<std::int64_t> Parser::end_of(const RawTask& raw, std::int64_t begi
   return add_duration(begin, raw.end).value_or(begin);
 }
 
-bool Parser::is_excluded(std::int64_t ms) const {
+bool GanttParser::is_excluded(std::int64_t ms) const {
   const std::int64_t days = (ms - (ms % day_ms + day_ms) % day_ms) / day_ms;
   const std::string formatted = write_dayjs(ms, format_), plain = write_dayjs(ms, "YYYY-MM-DD");
   if (includes_.count(formatted) > 0 || includes_.count(plain) > 0) return false;
@@ -322,7 +320,7 @@ bool Parser::is_excluded(std::int64_t ms) const {
 }
 
 // An end moved on by a day for each excluded day before it. Errors: the days never end.
-std::optional<std::int64_t> Parser::over_excluded(std::int64_t begin, std::int64_t end) {
+std::optional<std::int64_t> GanttParser::over_excluded(std::int64_t begin, std::int64_t end) {
   for (std::int64_t day = begin + day_ms; day <= end; day += day_ms) {
     // Writing a day down costs what its format is long.
     excluded_days_left_ -= 1 + static_cast<std::int64_t>(format_.size()) / 16;
@@ -334,6 +332,6 @@ std::optional<std::int64_t> Parser::over_excluded(std::int64_t begin, std::int64
 
 }  // namespace
 
-void read_gantt(const DiagramSource& source, Diagram& out) { Parser(source, out).run(); }
+void read_gantt(const DiagramSource& source, Diagram& out) { GanttParser(source, out).run(); }
 
 }  // namespace shardbook::diagram

@@ -43,9 +43,9 @@ std::string message_text(std::string_view raw) {
   return label_text(raw);
 }
 
-class Parser : WordCursor<SequenceWord> {
+class SequenceParser : WordCursor<SequenceWord> {
  public:
-  Parser(const DiagramSource& source, Diagram& out) : WordCursor(source, sequence_words(source.text)), out_(out) {}
+  SequenceParser(const DiagramSource& source, Diagram& out) : WordCursor(source, sequence_words(source.text)), out_(out) {}
 
   void run() {
     while (take(Kind::newline)) {}
@@ -90,7 +90,7 @@ class Parser : WordCursor<SequenceWord> {
 };
 
 // Statements up to one of the words that end the part, or the end of all.
-void Parser::document(const std::vector<Kind>& stops) {
+void SequenceParser::document(const std::vector<Kind>& stops) {
   for (;;) {
     if (is(Kind::end_of_file) || std::find(stops.begin(), stops.end(), word().kind) != stops.end()) return;
     if (take(Kind::newline) || take(Kind::stray) || take(Kind::invalid)) continue;
@@ -98,7 +98,7 @@ void Parser::document(const std::vector<Kind>& stops) {
   }
 }
 
-bool Parser::statement() {
+bool SequenceParser::statement() {
   switch (word().kind) {
     case Kind::participant:
     case Kind::actor_keyword:
@@ -142,7 +142,7 @@ bool Parser::statement() {
 }
 
 // loop, alt with else, par with and ...: parts up to `end`.
-void Parser::block(const char* name, Kind next) {
+void SequenceParser::block(const char* name, Kind next) {
   const int begin = line();
   if (++depth_ > most_nesting) fail(begin, "blocks are nested deeper than " + std::to_string(most_nesting));
   ++at_;
@@ -166,7 +166,7 @@ void Parser::block(const char* name, Kind next) {
 }
 
 // box colour title ... end: participants only.
-void Parser::box() {
+void SequenceParser::box() {
   const int begin = line();
   ++at_;
   std::string_view rest = trimmed(expect(Kind::rest, "a colour or a title"));
@@ -194,7 +194,7 @@ void Parser::box() {
   box_ = -1;
 }
 
-void Parser::participant(bool created) {
+void SequenceParser::participant(bool created) {
   const int begin = line();
   const Kind kind = next().kind;
   const std::string id(expect(Kind::actor, "a participant's name"));
@@ -232,7 +232,7 @@ void Parser::participant(bool created) {
 }
 
 // from arrow to: text
-void Parser::signal() {
+void SequenceParser::signal() {
   const int begin = line();
   const std::string from(next().text);
   take(Kind::central);
@@ -260,7 +260,7 @@ void Parser::signal() {
 }
 
 // The message after a `create` must go to who is created; the one after a `destroy` must touch who ends.
-void Parser::check_creation(const SequenceItem& message) {
+void SequenceParser::check_creation(const SequenceItem& message) {
   const auto name = [&](int who) { return out_.participants[static_cast<std::size_t>(who)].id; };
   if (last_created_ >= 0) {
     if (message.to != last_created_) fail(message.line, "participant " + name(last_created_) + " is created, so the next message must go to it");
@@ -278,7 +278,7 @@ void Parser::check_creation(const SequenceItem& message) {
   }
 }
 
-void Parser::note() {
+void SequenceParser::note() {
   const int begin = line();
   ++at_;
   SequenceItem::Place place = SequenceItem::Place::over;
@@ -301,7 +301,7 @@ void Parser::note() {
   item.text = text;
 }
 
-void Parser::autonumber() {
+void SequenceParser::autonumber() {
   const int begin = line();
   ++at_;
   SequenceItem item;
@@ -321,7 +321,7 @@ void Parser::autonumber() {
   add(ItemKind::autonumber, begin) = item;
 }
 
-void Parser::activation(bool begins) {
+void SequenceParser::activation(bool begins) {
   const int begin = line();
   ++at_;
   const int who = participant_of(std::string(expect(Kind::actor, "a participant")));
@@ -334,13 +334,13 @@ void Parser::activation(bool begins) {
   add(begins ? ItemKind::activate : ItemKind::deactivate, begin).from = who;
 }
 
-void Parser::deactivate(int who, int at_line) {
+void SequenceParser::deactivate(int who, int at_line) {
   int& count = active_[static_cast<std::size_t>(who)];
   if (count < 1) fail(at_line, "participant " + out_.participants[static_cast<std::size_t>(who)].id + " is deactivated, but it is not active");
   --count;
 }
 
-int Parser::participant_of(const std::string& id) {
+int SequenceParser::participant_of(const std::string& id) {
   const auto [place, is_new] = participants_.emplace(id, static_cast<int>(out_.participants.size()));
   if (is_new) {
     if (out_.participants.size() >= most_parts) fail(line(), "there are more than " + std::to_string(most_parts) + " participants");
@@ -352,6 +352,6 @@ int Parser::participant_of(const std::string& id) {
 
 }  // namespace
 
-void read_sequence(const DiagramSource& source, Diagram& out) { Parser(source, out).run(); }
+void read_sequence(const DiagramSource& source, Diagram& out) { SequenceParser(source, out).run(); }
 
 }  // namespace shardbook::diagram

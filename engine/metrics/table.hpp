@@ -4,7 +4,7 @@
 // clocks are never in one table: each clock gets its own.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

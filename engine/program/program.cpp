@@ -115,7 +115,7 @@ void add_op(Hash& sum, const Op& op, const Catalogue& catalogue, bool structure_
   if (op.desc.collective.group != no_group) add_collective(sum, op.desc, catalogue);
 }
 
-std::uint64_t hash_of(const Program& program, const Catalogue& catalogue, bool structure_only) {
+std::uint64_t hash_of_program(const Program& program, const Catalogue& catalogue, bool structure_only) {
   Hash sum;
   Numbering streams(structure_only), events(structure_only), buffers(structure_only);
   for (const Command& command : program.commands) {
@@ -136,9 +136,9 @@ std::uint64_t hash_of(const Program& program, const Catalogue& catalogue, bool s
 
 }  // namespace
 
-std::uint64_t hash(const Program& program, const Catalogue& catalogue) { return hash_of(program, catalogue, false); }
+std::uint64_t hash(const Program& program, const Catalogue& catalogue) { return hash_of_program(program, catalogue, false); }
 
-std::uint64_t structure_hash(const Program& program, const Catalogue& catalogue) { return hash_of(program, catalogue, true); }
+std::uint64_t structure_hash(const Program& program, const Catalogue& catalogue) { return hash_of_program(program, catalogue, true); }
 
 std::uint64_t collective_order_hash(const Program& program, const Catalogue& catalogue) {
   Hash sum;

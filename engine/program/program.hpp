@@ -60,6 +60,8 @@ const char* name_of(OpKind kind);
 // The class by which time is added up: communication, memory (copies and fills), compute, or what is no work of the device.
 enum class OpClass : std::uint8_t { compute, communication, memory, host };
 OpClass class_of(OpKind kind);
+// Whether it is half of an exchange between two ranks, of which the other issues the other half.
+inline bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
 const char* name_of(OpClass op_class);
 
 // Where an op was issued. `file` is a literal of the compiler: a path from the project's root.

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/base/check.hpp"
 #include "engine/book/excerpts.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::report {
 

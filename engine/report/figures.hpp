@@ -5,11 +5,12 @@
 // Beside them every exposed span with its sentence, and a row an op.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "engine/base/check.hpp"
 #include "engine/report/html.hpp"
 #include "engine/report/page_parts.hpp"
 #include "engine/report/style.hpp"
 #include "engine/report/svg.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::report {
 

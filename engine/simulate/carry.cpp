@@ -35,7 +35,8 @@ struct Took {
   Nanoseconds op_ns = 0, issue_ns = 0;
 };
 
-Nanoseconds middle_of(std::vector<Nanoseconds> values) {
+// The one in the middle, of an even count the upper.
+Nanoseconds upper_middle_of(std::vector<Nanoseconds> values) {
   if (values.empty()) return 0;
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), at, values.end());
@@ -72,15 +73,15 @@ class Measured {
   // Less than 0: no op of the sort was measured.
   Nanoseconds of_sort(const Op& op, const program::Catalogue& catalogue) const {
     const auto found = sorts_.find(sort_of(op, catalogue));
-    return found == sorts_.end() ? -1 : middle_of(found->second);
+    return found == sorts_.end() ? -1 : upper_middle_of(found->second);
   }
   Nanoseconds of_call(const program::Command& command, const Program& program) const {
     const auto found = calls_.find(call_of(command, program));
-    return found == calls_.end() ? -1 : middle_of(found->second);
+    return found == calls_.end() ? -1 : upper_middle_of(found->second);
   }
   Nanoseconds of_record() const {
     const auto found = calls_.find(static_cast<int>(program::CommandKind::record_event));
-    return found == calls_.end() ? 0 : middle_of(found->second);
+    return found == calls_.end() ? 0 : upper_middle_of(found->second);
   }
 
  private:

@@ -7,11 +7,10 @@
 
 namespace shardbook::simulate {
 
+using program::is_pair;
 using program::OpKind;
 
 namespace {
-
-bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
 
 // What makes two calls one: packed so that it hashes fast.
 struct Key {

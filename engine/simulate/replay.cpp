@@ -47,9 +47,7 @@ bool all_do_the_same(const std::vector<RankProgram>& ranks, const CostModel& mod
       }
     }
   }
-  return std::none_of(first.program->ops.begin(), first.program->ops.end(), [](const program::Op& op) {
-    return op.desc.kind == program::OpKind::send || op.desc.kind == program::OpKind::recv;
-  });
+  return std::none_of(first.program->ops.begin(), first.program->ops.end(), [](const program::Op& op) { return program::is_pair(op.desc.kind); });
 }
 
 // --- Measured steps -----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "columns are copied as they are in memory");
 
 // Bytes that are summed and moved at once, so that the second finds them in the cache.
-constexpr std::size_t piece = std::size_t{1} << 18;
+constexpr std::size_t cached_piece = std::size_t{1} << 18;
 
 // A checksum of a column, piece by piece: four lanes of multiplications, so that it runs as fast as memory.
 // Each step is one to one in the word and in the lane: one changed word always changes the sum.
@@ -92,7 +92,7 @@ class Writing {
       column_bytes += aligned(size);
       return;
     }
-    for (std::size_t at = 0; at < size; at += piece) *out_ << std::string_view(bytes + at, std::min(piece, size - at));
+    for (std::size_t at = 0; at < size; at += cached_piece) *out_ << std::string_view(bytes + at, std::min(cached_piece, size - at));
     static constexpr char zeros[column_alignment] = {};
     *out_ << std::string_view(zeros, aligned(size) - size);
   }
@@ -207,8 +207,8 @@ class Reading {
     const char* bytes = file_.data() + source.at;
     const std::size_t size = count * sizeof(T);
     Checksum sum;
-    for (std::size_t at = 0; at < size; at += piece) {
-      const std::size_t some = std::min(piece, size - at);
+    for (std::size_t at = 0; at < size; at += cached_piece) {
+      const std::size_t some = std::min(cached_piece, size - at);
       sum.add(bytes + at, some);
       take(std::span<const T>(reinterpret_cast<const T*>(bytes + at), some / sizeof(T)));
     }

@@ -12,8 +12,8 @@ namespace {
 
 // Times beyond these are damage; the reader leaves none (rank_events.cpp, and what reader.cpp adds). Between them
 // lie 85 years, of which three times as much still fits: a view shows a span and as much before and after it.
-constexpr Nanoseconds earliest = -400'000'000'000'000'000, farthest = 2'300'000'000'000'000'000;
-bool believable(Nanoseconds time) { return time >= earliest && time <= farthest; }
+constexpr Nanoseconds earliest_kept = -400'000'000'000'000'000, farthest_kept = 2'300'000'000'000'000'000;
+bool may_be_kept(Nanoseconds time) { return time >= earliest_kept && time <= farthest_kept; }
 
 // All values below `count`. Without a way out of the loop, so that the compiler takes many at once.
 bool all_below(const std::vector<std::uint32_t>& column, std::size_t count) {
@@ -25,7 +25,7 @@ bool all_below(const std::vector<std::uint32_t>& column, std::size_t count) {
 bool sound_times(const Track& track) {
   bool sound = true;
   for (std::size_t i = 0; i < track.size(); ++i) {
-    sound &= (track.start[i] >= earliest) & (track.end[i] <= farthest) & (track.start[i] <= track.end[i]);
+    sound &= (track.start[i] >= earliest_kept) & (track.end[i] <= farthest_kept) & (track.start[i] <= track.end[i]);
   }
   for (std::size_t i = 1; i < track.size(); ++i) sound &= track.start[i - 1] <= track.start[i];
   return sound;
@@ -52,10 +52,10 @@ bool sound_tables(const Timeline& t) {
     sound &= edge.kind <= EdgeKind::buffer;
   }
   for (const Step& s : t.steps) {
-    sound &= believable(s.start) && believable(s.end) && believable(s.host_start) && believable(s.host_end);
+    sound &= may_be_kept(s.start) && may_be_kept(s.end) && may_be_kept(s.host_start) && may_be_kept(s.host_end);
   }
   for (const Counter& counter : t.counters) {
-    sound &= counter.time.size() == counter.value.size() && std::all_of(counter.time.begin(), counter.time.end(), believable);
+    sound &= counter.time.size() == counter.value.size() && std::all_of(counter.time.begin(), counter.time.end(), may_be_kept);
   }
   for (const Provenance& p : t.ranks) sound &= p.clock <= Clock::unknown;
   return sound;

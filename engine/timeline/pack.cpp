@@ -21,7 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr int pack_format = 1;
 constexpr const char* about_name = "pack.json";
-constexpr std::size_t piece = std::size_t{1} << 18;
 constexpr std::uint64_t most_read_at_once = std::uint64_t{8} << 30;      // by read_pack()
 
 struct Source {

@@ -12,7 +12,6 @@ namespace shardbook::timeline {
 namespace {
 
 constexpr std::size_t block = 512;
-constexpr std::size_t piece = std::size_t{1} << 18;
 constexpr std::uint64_t largest_file = (std::uint64_t{1} << 33) - 1;      // eleven octal digits
 
 // What an archive that is opened may hold: enough for any run, too little to fill a disk unseen.

@@ -5,6 +5,7 @@
 // refused in one sentence. What is written needs no extension: names up to 255 bytes, files below 8 GiB.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -17,6 +18,9 @@
 #include "engine/timeline/output.hpp"
 
 namespace shardbook::timeline {
+
+// Bytes of a file that are read at once.
+inline constexpr std::size_t piece = std::size_t{1} << 18;
 
 class TarWriter {
  public:

@@ -12,6 +12,7 @@
 #include "engine/timeline/kineto.hpp"
 #include "engine/timeline/links.hpp"
 #include "engine/timeline/output.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::timeline {
 namespace {

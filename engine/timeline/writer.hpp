@@ -14,10 +14,11 @@
 #include <string>
 
 #include "engine/base/result.hpp"
-#include "engine/timeline/run_info.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::timeline {
+
+struct RunInfo;
 
 // Writes one rank. REQUIRES: timeline.provenance(rank) != nullptr.
 // `run`, if any, says of which run the file is (RunInfo::id).

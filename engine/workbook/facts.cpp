@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/metrics/collectives.hpp"

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/metrics/exposure.hpp"
 

@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/config/switches.hpp"
 #include "tests/cause/runs.hpp"
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/cause/recorded.hpp"
 #include "engine/cause/study.hpp"
 #include "engine/cause/why.hpp"
 #include "engine/launch/launch.hpp"

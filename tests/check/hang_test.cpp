@@ -4,6 +4,7 @@
 #include <random>
 
 #include "engine/check/hang.hpp"
+#include "tests/check/issued.hpp"
 #include "tests/check/recorded.hpp"
 
 namespace shardbook::tests {
@@ -59,7 +60,6 @@ struct Ranks {
   }
 };
 
-constexpr program::StreamId a = 0, b = 1;
 constexpr program::GroupId tp = 0, dp = 1;
 
 TEST(Hang, IsThereWhereTwoGroupsCrossOnOneStreamAndNotOnTwo) {

@@ -8,6 +8,9 @@
 
 namespace shardbook::tests {
 
+// Streams of a program by hand.
+inline constexpr program::StreamId a = 0, b = 1, c = 2;
+
 // Bytes that an op reads or writes.
 struct Use {
   program::BufferId buffer;

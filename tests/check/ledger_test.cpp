@@ -13,22 +13,22 @@ using check::Difference;
 using check::Divergence;
 using program::OpKind;
 
-// Ranks that call collectives by hand; the line of a call is its place, 100 times the rank added.
-struct Ranks {
-  explicit Ranks(int count) : catalogues(static_cast<std::size_t>(count)), programs(static_cast<std::size_t>(count)) {
+// Callers that call collectives by hand; the line of a call is its place, 100 times the rank added.
+struct Callers {
+  explicit Callers(int count) : catalogues(static_cast<std::size_t>(count)), programs(static_cast<std::size_t>(count)) {
     program::GroupInfo all{"dp_shard", {}};
     for (int rank = 0; rank < count; ++rank) all.ranks.push_back(rank);
     for (program::Catalogue& catalogue : catalogues) catalogue.groups.push_back(all);
   }
 
-  Ranks& call(int rank, OpKind kind, base::Bytes bytes = 64, base::DType dtype = base::DType::f32, base::Rank peer = -1) {
+  Callers& call(int rank, OpKind kind, base::Bytes bytes = 64, base::DType dtype = base::DType::f32, base::Rank peer = -1) {
     std::vector<program::Op>& ops = programs[static_cast<std::size_t>(rank)].ops;
     program::OpDesc desc(program::name_of(kind), kind, dtype);
     desc.collective_of({0, 0, bytes, peer});
     ops.push_back({{}, desc, 0, {"test.cpp", static_cast<std::uint32_t>(100 * rank) + static_cast<std::uint32_t>(ops.size())}});
     return *this;
   }
-  Ranks& all_call(OpKind kind, base::Bytes bytes = 64) {
+  Callers& all_call(OpKind kind, base::Bytes bytes = 64) {
     for (int rank = 0; rank < static_cast<int>(programs.size()); ++rank) call(rank, kind, bytes);
     return *this;
   }
@@ -45,13 +45,13 @@ struct Ranks {
 };
 
 TEST(Ledger, OfRanksThatCallAlikeHasNothingToSay) {
-  Ranks ranks(3);
+  Callers ranks(3);
   ranks.all_call(OpKind::all_gather).all_call(OpKind::reduce_scatter, 128).all_call(OpKind::all_reduce);
   EXPECT_TRUE(ranks.divergences().empty());
 }
 
 TEST(Ledger, NamesTheRankThatStopsAndWhatTheOthersWaitIn) {
-  Ranks ranks(3);
+  Callers ranks(3);
   ranks.all_call(OpKind::all_gather).all_call(OpKind::all_gather, 128);
   ranks.call(0, OpKind::all_reduce).call(2, OpKind::all_reduce);
   ASSERT_EQ(ranks.divergences().size(), 1u);
@@ -61,7 +61,7 @@ TEST(Ledger, NamesTheRankThatStopsAndWhatTheOthersWaitIn) {
 }
 
 TEST(Ledger, NamesARankThatNeverCalls) {
-  Ranks ranks(2);
+  Callers ranks(2);
   ranks.call(1, OpKind::all_reduce);
   ASSERT_EQ(ranks.divergences().size(), 1u);
   EXPECT_EQ(ranks.divergences()[0].odd, 0);
@@ -72,7 +72,7 @@ TEST(Ledger, NamesARankThatNeverCalls) {
 }
 
 TEST(Ledger, CallsUsualWhatMostRanksDo) {
-  Ranks ranks(4);
+  Callers ranks(4);
   ranks.all_call(OpKind::all_gather);
   ranks.call(0, OpKind::all_reduce).call(1, OpKind::all_gather).call(2, OpKind::all_gather).call(3, OpKind::all_gather);
   ASSERT_EQ(ranks.divergences().size(), 1u);
@@ -81,7 +81,7 @@ TEST(Ledger, CallsUsualWhatMostRanksDo) {
 }
 
 TEST(Ledger, OfABroadcastAsksForOneRoot) {
-  Ranks ranks(3);
+  Callers ranks(3);
   for (int rank = 0; rank < 3; ++rank) ranks.call(rank, OpKind::broadcast, 64, base::DType::f32, rank == 2 ? 1 : 0);
   ASSERT_EQ(ranks.divergences().size(), 1u);
   EXPECT_EQ(ranks.divergences()[0].difference, Difference::root);
@@ -89,7 +89,7 @@ TEST(Ledger, OfABroadcastAsksForOneRoot) {
 }
 
 TEST(Ledger, LetsAnAllToAllSendAsMuchAsEachRankHas) {
-  Ranks ranks(2);
+  Callers ranks(2);
   ranks.call(0, OpKind::all_to_all, 64).call(1, OpKind::all_to_all, 96);
   EXPECT_TRUE(ranks.divergences().empty());
 }
@@ -97,7 +97,7 @@ TEST(Ledger, LetsAnAllToAllSendAsMuchAsEachRankHas) {
 TEST(Ledger, PutsEachSendBesideItsReceive) {
   // A ring of three: each sends to the next and receives from the one before, in whichever order.
   auto ring = [](base::Bytes of_rank_two) {
-    Ranks ranks(3);
+    Callers ranks(3);
     for (int rank = 0; rank < 3; ++rank) {
       const base::Bytes bytes = rank == 2 ? of_rank_two : 64;
       const int next = (rank + 1) % 3, last = (rank + 2) % 3;
@@ -109,7 +109,7 @@ TEST(Ledger, PutsEachSendBesideItsReceive) {
   EXPECT_TRUE(ring(64).divergences().empty());
   ASSERT_EQ(ring(32).divergences().size(), 1u);
   EXPECT_EQ(ring(32).divergences()[0].difference, Difference::bytes);
-  Ranks more = ring(64);
+  Callers more = ring(64);
   more.call(1, OpKind::send, 64, base::DType::f32, 2);
   ASSERT_EQ(more.divergences().size(), 1u);
   EXPECT_EQ(more.divergences()[0].difference, Difference::stops);
@@ -117,7 +117,7 @@ TEST(Ledger, PutsEachSendBesideItsReceive) {
 }
 
 TEST(Ledger, GoesOnThroughTheStepsOfARun) {
-  Ranks ranks(2);
+  Callers ranks(2);
   ranks.all_call(OpKind::all_gather);
   const check::Steps two{&ranks.programs[0], &ranks.programs[0]}, one{&ranks.programs[1]};
   const std::vector<Divergence> found = check::divergences({{0, &ranks.catalogues[0], two}, {1, &ranks.catalogues[1], one}});

@@ -8,8 +8,6 @@ namespace {
 
 using check::Race;
 
-constexpr program::StreamId a = 0, b = 1, c = 2;
-
 TEST(Races, AreThreeHazardsAndTwoReadersAreNone) {
   Issued read_after_write;
   read_after_write.op(a, {writes(0)});

@@ -8,13 +8,8 @@
 namespace shardbook::cli {
 namespace {
 
-const std::vector<std::string> small = {"train", "--device", "host", "--tp", "2", "--fsdp", "2", "--layers", "2", "--width", "32", "--heads", "4", "--sequence", "16",
+const std::vector<std::string> small_saving = {"train", "--device", "host", "--tp", "2", "--fsdp", "2", "--layers", "2", "--width", "32", "--heads", "4", "--sequence", "16",
                                         "--steps", "8", "--warmup-steps", "2", "--data", "synthetic"};
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
 
 nlohmann::json losses_of(const Folder& folder, const std::string& run) { return nlohmann::json::parse(content_of(folder / (run + "/run.json")))["results"]["losses"]; }
 
@@ -28,7 +23,7 @@ std::string error_of(const std::vector<std::string>& words, int code = 2) {
 TEST(Checkpoint, IsSavedListedVerifiedAndGoneOnFrom) {
   const Folder folder;
   const std::string saved = folder / "saved";
-  const Spoken first = shardbook(with(small, {"--checkpoint", saved, "--save-every", "3", "--keep-checkpoints", "0", "--out", folder / "first"}));
+  const Spoken first = shardbook(with(small_saving, {"--checkpoint", saved, "--save-every", "3", "--keep-checkpoints", "0", "--out", folder / "first"}));
   ASSERT_EQ(first.code, 0) << first.err;
   EXPECT_NE(first.out.find("./shardbook train --resume " + saved), std::string::npos) << first.out;
 
@@ -62,7 +57,7 @@ TEST(Checkpoint, IsSavedListedVerifiedAndGoneOnFrom) {
 
 TEST(Checkpoint, IsAFileForOtherProgramsAndBack) {
   const Folder folder;
-  ASSERT_EQ(shardbook(with(small, {"--checkpoint", folder / "saved", "--out", folder / "first"})).code, 0);
+  ASSERT_EQ(shardbook(with(small_saving, {"--checkpoint", folder / "saved", "--out", folder / "first"})).code, 0);
   const Spoken to = shardbook({"checkpoint", folder / "saved", "--to", folder / "a.safetensors"});
   ASSERT_EQ(to.code, 0) << to.err;
   const Spoken from = shardbook({"checkpoint", folder / "made", "--from", folder / "a.safetensors"});
@@ -77,11 +72,11 @@ TEST(Checkpoint, IsAFileForOtherProgramsAndBack) {
 TEST(Checkpoint, ThatCannotBeIsRefusedInASentence) {
   const Folder folder;
   expect_refused({"checkpoint", folder / "nowhere"}, "there is no folder", folder);
-  expect_refused(with(small, {"--save-every", "2", "--out", folder / "run"}), "--save-every 2 saves nowhere: name a folder with --checkpoint DIR", folder);
-  expect_refused(with(small, {"--resume", folder / "nowhere", "--out", folder / "run"}), "there is no folder", folder);
+  expect_refused(with(small_saving, {"--save-every", "2", "--out", folder / "run"}), "--save-every 2 saves nowhere: name a folder with --checkpoint DIR", folder);
+  expect_refused(with(small_saving, {"--resume", folder / "nowhere", "--out", folder / "run"}), "there is no folder", folder);
   expect_refused({"train", "--device", "meta", "--checkpoint", folder / "saved", "--out", folder / "run"}, "--device meta has shapes only", folder);
-  ASSERT_EQ(shardbook(with(small, {"--checkpoint", folder / "saved", "--out", folder / "first"})).code, 0);
-  EXPECT_NE(error_of(with(small, {"--checkpoint", folder / "saved", "--out", folder / "second"})).find("holds a checkpoint of step 8"), std::string::npos);
+  ASSERT_EQ(shardbook(with(small_saving, {"--checkpoint", folder / "saved", "--out", folder / "first"})).code, 0);
+  EXPECT_NE(error_of(with(small_saving, {"--checkpoint", folder / "saved", "--out", folder / "second"})).find("holds a checkpoint of step 8"), std::string::npos);
 
   // One byte of a number
   const std::string data = folder / "saved/step-00000008/rank2.data";

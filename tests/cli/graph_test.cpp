@@ -8,11 +8,6 @@
 namespace shardbook::cli {
 namespace {
 
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Lines are broken anywhere.
 std::string in_one_line(std::string text) {
   std::istringstream words(text);
@@ -21,7 +16,7 @@ std::string in_one_line(std::string text) {
   return line;
 }
 
-double step_ns(const std::string& folder, const char* key = "step_ns") {
+double step_ns_of_run(const std::string& folder, const char* key = "step_ns") {
   return nlohmann::json::parse(content_of(folder + "/run.json"))["results"][key].get<double>();
 }
 
@@ -35,15 +30,15 @@ TEST(StepsAsAGraph, AreForetoldByWhatifAsTrainWithoutADeviceHasThem) {
   const Spoken trained = shardbook(on);
   ASSERT_EQ(trained.code, 0) << trained.err;
   EXPECT_NE(in_one_line(trained.out).find("launched by one call, and without tracing, a step takes"), std::string::npos) << trained.out;
-  EXPECT_LT(step_ns(folder / "on"), 0.85 * step_ns(folder / "off"));
+  EXPECT_LT(step_ns_of_run(folder / "on"), 0.85 * step_ns_of_run(folder / "off"));
 
   const Spoken foretold = shardbook({"whatif", folder / "off", "--set", "host.graph=on", "--json"});
   ASSERT_EQ(foretold.code, 0) << foretold.err;
-  EXPECT_NEAR(nlohmann::json::parse(foretold.out)["would_be_ns"].get<double>(), step_ns(folder / "on"), 0.01 * step_ns(folder / "on"));
+  EXPECT_NEAR(nlohmann::json::parse(foretold.out)["would_be_ns"].get<double>(), step_ns_of_run(folder / "on"), 0.01 * step_ns_of_run(folder / "on"));
   // And back: of a run of graphs, what its steps would be one by one
   const Spoken back = shardbook({"whatif", folder / "on", "--set", "host.graph=off", "--json"});
   ASSERT_EQ(back.code, 0) << back.err;
-  EXPECT_NEAR(nlohmann::json::parse(back.out)["would_be_ns"].get<double>(), step_ns(folder / "off"), 0.01 * step_ns(folder / "off"));
+  EXPECT_NEAR(nlohmann::json::parse(back.out)["would_be_ns"].get<double>(), step_ns_of_run(folder / "off"), 0.01 * step_ns_of_run(folder / "off"));
 }
 
 // The timeline is that of traced steps, which come one by one with the switch and without.
@@ -52,8 +47,8 @@ TEST(StepsAsAGraph, LeaveTheTimelineAsItWasAndSaySo) {
   ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "grammar-tutor", "--out", folder / "off"}).code, 0);
   ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "grammar-tutor", "--set", "host.graph=on", "--out", folder / "on"}).code, 0);
   // But for one op: the numbers that are new in each step are copied
-  EXPECT_NEAR(step_ns(folder / "on", "traced_step_ns"), step_ns(folder / "off", "traced_step_ns"), 10'000);
-  EXPECT_GT(step_ns(folder / "on", "traced_step_ns"), 1.3 * step_ns(folder / "on"));
+  EXPECT_NEAR(step_ns_of_run(folder / "on", "traced_step_ns"), step_ns_of_run(folder / "off", "traced_step_ns"), 10'000);
+  EXPECT_GT(step_ns_of_run(folder / "on", "traced_step_ns"), 1.3 * step_ns_of_run(folder / "on"));
   const Spoken why = shardbook({"why", folder / "on"});
   ASSERT_EQ(why.code, 0) << why.err;
   EXPECT_NE(in_one_line(why.out).find("launched by one call (host.graph)"), std::string::npos) << why.out;

@@ -11,12 +11,10 @@
 namespace shardbook::cli {
 namespace {
 
-const std::string data = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
-
 TEST(Metrics, OfPyTorchsTracesAreTheIndependentReadersToTheNanosecond) {
-  const Spoken spoken = shardbook({"metrics", data + "fsdp_rank0.json.gz", data + "fsdp_rank1.json.gz", "--json"});
+  const Spoken spoken = shardbook({"metrics", metrics_data + "fsdp_rank0.json.gz", metrics_data + "fsdp_rank1.json.gz", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  EXPECT_EQ(spoken.out, content_of(data + "expected.jsonl"));
+  EXPECT_EQ(spoken.out, content_of(metrics_data + "expected.jsonl"));
 }
 
 TEST(Show, ANameThatIsNotUtf8IsStillJson) {
@@ -32,7 +30,7 @@ TEST(Show, ANameThatIsNotUtf8IsStillJson) {
 }
 
 TEST(Metrics, AsATableTheyNameTheClock) {
-  const Spoken spoken = shardbook({"metrics", data + "fsdp_rank0.json.gz"});
+  const Spoken spoken = shardbook({"metrics", metrics_data + "fsdp_rank0.json.gz"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_NE(spoken.out.find("clock"), std::string::npos);
   // The window of the independent reader.
@@ -40,7 +38,7 @@ TEST(Metrics, AsATableTheyNameTheClock) {
 }
 
 TEST(Metrics, AWindowIsCutOut) {
-  const Spoken spoken = shardbook({"metrics", data + "fsdp_rank0.json.gz", "--window", "10ms:12ms", "--json"});
+  const Spoken spoken = shardbook({"metrics", metrics_data + "fsdp_rank0.json.gz", "--window", "10ms:12ms", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json rank = nlohmann::json::parse(spoken.out)["tables"][0]["ranks"][0];
   EXPECT_EQ(rank["window_ns"], 2'000'000);
@@ -57,7 +55,7 @@ TEST(Window, TimesHaveUnits) {
 }
 
 TEST(Show, DrawsPlainlyWithoutATerminal) {
-  const Spoken spoken = shardbook({"show", data + "fsdp_rank0.json.gz", data + "fsdp_rank1.json.gz", "--ranks", "1"});
+  const Spoken spoken = shardbook({"show", metrics_data + "fsdp_rank0.json.gz", metrics_data + "fsdp_rank1.json.gz", "--ranks", "1"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_EQ(spoken.out.find('\x1b'), std::string::npos);
   EXPECT_NE(spoken.out.find("r1 exposed"), std::string::npos);

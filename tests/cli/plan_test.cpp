@@ -12,18 +12,7 @@
 namespace shardbook::cli {
 namespace {
 
-const std::vector<std::string> small = {"plan", "--device", "meta", "--layers", "2", "--fsdp", "2"};
-
-std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-nlohmann::json json_of(const std::vector<std::string>& words) {
-  const Spoken spoken = shardbook(with(words, {"--json"}));
-  EXPECT_EQ(spoken.code, 0) << spoken.err;
-  return nlohmann::json::parse(spoken.out);
-}
+const std::vector<std::string> small_on_meta = {"plan", "--device", "meta", "--layers", "2", "--fsdp", "2"};
 
 std::string kinds_of(const nlohmann::json& json) {
   std::string all;
@@ -32,7 +21,7 @@ std::string kinds_of(const nlohmann::json& json) {
 }
 
 TEST(Plan, ListsTheActionsOfARankWithTheirLines) {
-  const nlohmann::json json = json_of(with(small, {"--prefetch", "0"}));
+  const nlohmann::json json = json_of(with(small_on_meta, {"--prefetch", "0"}));
   EXPECT_EQ(kinds_of(json),
             "load gather forward gather forward release gather forward release forward "
             "backward gather backward release reduce gather backward release reduce backward reduce norm update ");
@@ -45,7 +34,7 @@ TEST(Plan, ListsTheActionsOfARankWithTheirLines) {
 }
 
 TEST(Plan, CountsWhatPrefetchCosts) {
-  const nlohmann::json none = json_of(with(small, {"--prefetch", "0"})), one = json_of(with(small, {"--prefetch", "1"}));
+  const nlohmann::json none = json_of(with(small_on_meta, {"--prefetch", "0"})), one = json_of(with(small_on_meta, {"--prefetch", "1"}));
   EXPECT_EQ(one["peak"]["gathered_in_shared_buffers"], 2);
   // One block more is whole
   const std::int64_t block = one["peak"]["gathered_bytes"].get<std::int64_t>() - none["peak"]["gathered_bytes"].get<std::int64_t>();
@@ -75,12 +64,12 @@ TEST(Plan, FitsTheTerminalAndFoldsWhatRepeats) {
 }
 
 TEST(Plan, IsOfTheRankThatIsAskedFor) {
-  EXPECT_EQ(json_of(with(small, {"--rank", "1"}))["rank"], 1);
-  const Spoken spoken = shardbook(with(small, {"--rank", "2"}));
+  EXPECT_EQ(json_of(with(small_on_meta, {"--rank", "1"}))["rank"], 1);
+  const Spoken spoken = shardbook(with(small_on_meta, {"--rank", "2"}));
   EXPECT_EQ(spoken.code, 2);
   EXPECT_EQ(spoken.err, "shardbook: there is no rank 2: this layout has ranks 0 to 1\n");
-  EXPECT_EQ(shardbook(with(small, {"--rank", "x"})).err, "shardbook: --rank must be a whole number of at least 0, not 'x'\n");
-  EXPECT_EQ(shardbook(with(small, {"--tp", "7"})).code, 2);
+  EXPECT_EQ(shardbook(with(small_on_meta, {"--rank", "x"})).err, "shardbook: --rank must be a whole number of at least 0, not 'x'\n");
+  EXPECT_EQ(shardbook(with(small_on_meta, {"--tp", "7"})).code, 2);
 }
 
 TEST(Plan, DerivesWhatARankHoldsBesideWhatIsLaidOut) {

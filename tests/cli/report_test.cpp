@@ -11,8 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string data = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
-
 TEST(Report, LiesBesideTheRunWithTheFiguresOfMetrics) {
   const Folder folder;
   const std::string run = made_run(folder);
@@ -68,10 +66,10 @@ TEST(Report, OfAPackWhoseRunJsonIsDamagedIsRefused) {
 TEST(Report, OfPyTorchsTracesHasTheIndependentReadersFigures) {
   const Folder folder;
   const std::string out = folder / "two.html";
-  const Spoken spoken = shardbook({"report", data + "fsdp_rank0.json.gz", data + "fsdp_rank1.json.gz", "--out", out, "--json"});
+  const Spoken spoken = shardbook({"report", metrics_data + "fsdp_rank0.json.gz", metrics_data + "fsdp_rank1.json.gz", "--out", out, "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json ranks = nlohmann::json::parse(spoken.out)["tables"][0]["ranks"];
-  std::istringstream lines(content_of(data + "expected.jsonl"));
+  std::istringstream lines(content_of(metrics_data + "expected.jsonl"));
   std::size_t rank = 0;
   for (std::string line; std::getline(lines, line); ++rank) {
     const nlohmann::json expected = nlohmann::json::parse(line);
@@ -98,7 +96,7 @@ TEST(Report, OfAFileThatIsCutOffSaysSoInThePage) {
 TEST(Report, RefusesInOneSentenceAndLeavesNothing) {
   const Folder folder;
   const auto refused = [&](const std::vector<std::string>& words, const std::string& reason) { expect_refused(words, reason, folder); };
-  const std::string trace = data + "fsdp_rank0.json.gz";
+  const std::string trace = metrics_data + "fsdp_rank0.json.gz";
   refused({"report"}, "report");
   refused({"report", folder / "missing"}, folder / "missing");
   refused({"report", folder.path().string()}, "no rank files in");

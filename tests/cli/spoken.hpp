@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -29,6 +30,21 @@ inline Spoken shardbook(const std::vector<std::string>& arguments) {
   spoken.err = err.str();
   return spoken;
 }
+
+inline std::vector<std::string> with(std::vector<std::string> words, const std::vector<std::string>& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// What a command that must succeed says with --json.
+inline nlohmann::json json_of(const std::vector<std::string>& words) {
+  const Spoken spoken = shardbook(with(words, {"--json"}));
+  EXPECT_EQ(spoken.code, 0) << spoken.err;
+  return nlohmann::json::parse(spoken.out);
+}
+
+// Traces of PyTorch's own, and what the independent reader says of them.
+inline const std::string metrics_data = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
 
 inline std::ptrdiff_t lines_in(const std::string& text) { return std::count(text.begin(), text.end(), '\n'); }
 

@@ -116,7 +116,7 @@ TEST(Switches, AreNamedByDiffWhereTheyDifferAndOnce) {
 // ---- Trials ------------------------------------------------------------------------------------
 
 // The modelled step of a line of options, without what tracing costs. The same line is run once.
-double step_ns(const std::string& options) {
+double modelled_step_ns(const std::string& options) {
   static std::map<std::string, double> known;
   if (const auto found = known.find(options); found != known.end()) return found->second;
   const Folder folder;
@@ -140,7 +140,7 @@ double bytes_set_aside(const std::string& options) {
 
 double percent_of_change(const std::string& key, const Trial& trial) {
   if (trial.memory) return 100 * std::abs(bytes_set_aside(trial.options + " --set " + key + "=" + trial.value) / bytes_set_aside(trial.options) - 1);
-  const double without = step_ns(trial.options), with = step_ns(trial.options + " --set " + key + "=" + trial.value);
+  const double without = modelled_step_ns(trial.options), with = modelled_step_ns(trial.options + " --set " + key + "=" + trial.value);
   return 100 * std::abs(with / without - 1);
 }
 
@@ -165,8 +165,8 @@ TEST_P(Trials, AreForetoldByWhatIf) {
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json answer = nlohmann::json::parse(spoken.out);
   EXPECT_EQ(answer.at("is"), "a model, not a measurement");
-  EXPECT_EQ(answer.at("step_ns").get<double>(), step_ns(row.moves.options));
-  EXPECT_EQ(answer.at("would_be_ns").get<double>(), step_ns(row.moves.options + " --set " + row.key + "=" + row.moves.value));
+  EXPECT_EQ(answer.at("step_ns").get<double>(), modelled_step_ns(row.moves.options));
+  EXPECT_EQ(answer.at("would_be_ns").get<double>(), modelled_step_ns(row.moves.options + " --set " + row.key + "=" + row.moves.value));
 }
 
 std::vector<config::Switch> that_a_clock_shows() {

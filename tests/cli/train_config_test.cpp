@@ -9,7 +9,7 @@ namespace {
 
 using config::DeviceKind;
 
-Line line_of(std::map<std::string, std::vector<std::string>> switches) { return {{}, std::move(switches)}; }
+Line typed(std::map<std::string, std::vector<std::string>> switches) { return {{}, std::move(switches)}; }
 
 const book::Lab& lab() {
   static const book::Lab found = book::find_lab(SHARDBOOK_SOURCE_DIR, "02").value();
@@ -17,7 +17,7 @@ const book::Lab& lab() {
 }
 
 TrainingConfig lab_on(int gpus, std::map<std::string, std::vector<std::string>> switches = {}) {
-  return training_config(line_of(std::move(switches)), lab(), gpus).value();
+  return training_config(typed(std::move(switches)), lab(), gpus).value();
 }
 
 TEST(Lab, RunsOnTheHostWithoutGpusAndSaysSo) {
@@ -56,15 +56,15 @@ TEST(Lab, GrantsWhatWasAskedFor) {
 }
 
 TEST(Lab, RefusesWhatWasAskedForAndCannotBe) {
-  EXPECT_FALSE(training_config(line_of({{"tp", {"3"}}}), lab(), 0).ok());
-  EXPECT_FALSE(training_config(line_of({{"device", {"cuda"}}}), lab(), 0).ok());
-  EXPECT_FALSE(training_config(line_of({{"tp", {"4"}}}), lab(), 2).ok());
+  EXPECT_FALSE(training_config(typed({{"tp", {"3"}}}), lab(), 0).ok());
+  EXPECT_FALSE(training_config(typed({{"device", {"cuda"}}}), lab(), 0).ok());
+  EXPECT_FALSE(training_config(typed({{"tp", {"4"}}}), lab(), 2).ok());
 }
 
 TEST(TrainingConfig, TheLineGoesBeforeTheFile) {
   const Folder folder;
   const std::string file = folder.write("c.json", R"({"steps": 7, "tp": 2})");
-  const config::RunConfig made = training_config(line_of({{"config", {file}}, {"steps", {"9"}}}), std::nullopt, 0).value().config;
+  const config::RunConfig made = training_config(typed({{"config", {file}}, {"steps", {"9"}}}), std::nullopt, 0).value().config;
   EXPECT_EQ(made.steps, 9);
   EXPECT_EQ(made.tp, 2);
 }
@@ -72,7 +72,7 @@ TEST(TrainingConfig, TheLineGoesBeforeTheFile) {
 TEST(TrainingConfig, AFolderOfARunRepeatsIt) {
   const Folder folder;
   folder.write("run.json", R"({"format": 1, "lab": "", "config": {"steps": 11, "seed": 5}})");
-  const config::RunConfig made = training_config(line_of({{"config", {folder.path().string()}}}), std::nullopt, 0).value().config;
+  const config::RunConfig made = training_config(typed({{"config", {folder.path().string()}}}), std::nullopt, 0).value().config;
   EXPECT_EQ(made.steps, 11);
   EXPECT_EQ(made.seed, 5u);
 }
@@ -80,7 +80,7 @@ TEST(TrainingConfig, AFolderOfARunRepeatsIt) {
 TEST(TrainingConfig, ErrorsOfAFileNameFileLineAndKey) {
   const Folder folder;
   const std::string file = folder.write("c.json", "{\n \"steps\": 7,\n \"tp\": \"two\"\n}");
-  const base::Result<TrainingConfig> made = training_config(line_of({{"config", {file}}}), std::nullopt, 0);
+  const base::Result<TrainingConfig> made = training_config(typed({{"config", {file}}}), std::nullopt, 0);
   ASSERT_FALSE(made.ok());
   EXPECT_NE(made.error().find(file + ":3: "), std::string::npos) << made.error();
   EXPECT_NE(made.error().find("tp"), std::string::npos);

@@ -9,17 +9,12 @@
 namespace shardbook::cli {
 namespace {
 
-const std::vector<std::string> small = {"train", "--device", "host", "--tp", "2", "--fsdp", "2", "--layers", "2", "--width", "32", "--heads", "4",
+const std::vector<std::string> small_traced = {"train", "--device", "host", "--tp", "2", "--fsdp", "2", "--layers", "2", "--width", "32", "--heads", "4",
                                         "--sequence", "16", "--steps", "6", "--trace-steps", "3:5", "--progress", "2", "--data", "synthetic"};
-
-std::vector<std::string> with(std::vector<std::string> arguments, const std::vector<std::string>& more) {
-  arguments.insert(arguments.end(), more.begin(), more.end());
-  return arguments;
-}
 
 TEST(Train, LeavesARunAndSaysWhereTheTimeWent) {
   const Folder folder;
-  const Spoken spoken = shardbook(with(small, {"--out", folder / "run"}));
+  const Spoken spoken = shardbook(with(small_traced, {"--out", folder / "run"}));
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_EQ(spoken.err, "");
   EXPECT_NE(spoken.out.find("tp 2 × fsdp 2"), std::string::npos);
@@ -41,7 +36,7 @@ TEST(Train, LeavesARunAndSaysWhereTheTimeWent) {
 
 TEST(Train, AStoredRunRepeatsItself) {
   const Folder folder;
-  ASSERT_EQ(shardbook(with(small, {"--out", folder / "run"})).code, 0);
+  ASSERT_EQ(shardbook(with(small_traced, {"--out", folder / "run"})).code, 0);
   ASSERT_EQ(shardbook({"train", "--config", folder / "run", "--out", folder / "again"}).code, 0);
   const auto losses = [&](const char* run) {
     return nlohmann::json::parse(content_of(folder / (std::string(run) + "/run.json")))["results"]["losses"];
@@ -51,7 +46,7 @@ TEST(Train, AStoredRunRepeatsItself) {
 
 TEST(Train, JsonHoldsFiguresOnlyAndPartsSumToTheWindow) {
   const Folder folder;
-  const Spoken spoken = shardbook(with(small, {"--json", "--out", folder / "run"}));
+  const Spoken spoken = shardbook(with(small_traced, {"--json", "--out", folder / "run"}));
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json json = nlohmann::json::parse(spoken.out);
   EXPECT_EQ(json["clock"], "modelled");

@@ -10,13 +10,6 @@ namespace {
 
 const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/";
 
-nlohmann::json json_of(std::vector<std::string> words) {
-  words.emplace_back("--json");
-  const Spoken spoken = shardbook(words);
-  EXPECT_EQ(spoken.code, 0) << spoken.err;
-  return nlohmann::json::parse(spoken.out);
-}
-
 // Text as one line: words of a paragraph are broken where the columns end.
 std::string unbroken(const std::string& text) {
   std::string out;

@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 using base::DType;
 using program::MemoryKind;
 
-constexpr double soon_s = 6;
+constexpr double soon_seen_s = 6;
 
 // One rank under watch, with memory for its calls.
 struct Watched {
@@ -57,7 +57,7 @@ TEST(Watch, OfProcessesNamesWhoHasNotCalledIt) {
   expect_words(ends.error, {"all_reduce of 32 bytes f32", "tests/comm/watch_test.cpp:", "call 2 over all (ranks 0, 1, 2), has not ended in 0.", "rank 1 (pid ", "has not called it",
                             "its last over all was all_reduce", "which has ended"});
   for (const std::string& said : ends.said) EXPECT_EQ(said, ends.error) << "one cause for all";
-  EXPECT_LT(ends.seconds, soon_s);
+  EXPECT_LT(ends.seconds, soon_seen_s);
   EXPECT_EQ(children_left(), "");
 }
 
@@ -74,7 +74,7 @@ TEST(Watch, OfProcessesNamesWhoIsStopped) {
       rank.device.synchronize();
     });
     expect_words(ends.said[0], {base::text("rank ", stopped, " (pid "), " is stopped: all_reduce of 32 bytes f32"});
-    EXPECT_LT(ends.seconds, soon_s);
+    EXPECT_LT(ends.seconds, soon_seen_s);
   }
 }
 
@@ -118,7 +118,7 @@ TEST(Watch, NamesADifferenceThoughNothingHangs) {
   for (const std::string& error : {ends.error, on_host_ranks(2, differ_and_go_on)}) {
     expect_words(error, {"over all (ranks 0, 1), call 5: rank 1", "calls another collective where rank 0 calls all_reduce of 32 bytes", "rank 1 calls broadcast of 32 bytes", "watch_test.cpp:"});
   }
-  EXPECT_LT(ends.seconds, soon_s);
+  EXPECT_LT(ends.seconds, soon_seen_s);
 }
 
 // At the end of a run they compare once more, so that no run in which ranks called different things ends well.

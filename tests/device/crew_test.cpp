@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/device/host/host_device.hpp"
+#include "tests/device/plain.hpp"
 
 namespace shardbook::device {
 namespace {
@@ -31,25 +32,25 @@ struct Args {
   std::vector<int>* to;
   int value;
 };
-void append(const Args& args, Crew* crew) { args.to->push_back(crew == nullptr ? args.value : -1); }
+void append_on_crew(const Args& args, Crew* crew) { args.to->push_back(crew == nullptr ? args.value : -1); }
 
 // In the order of its stream and of the events it waits for, as any op.
 TEST(WorkOfTheCpu, StandsAmongTheOpsOfAStream) {
   for (std::uint64_t seed : {0, 1, 2, 3, 4, 5}) {
-    HostDevice device({base::DType::f32, base::DType::f32}, 0, seed);
+    HostDevice device(plain, 0, seed);
     Stream& compute = device.create_stream("compute");
     Stream& cpu = device.create_stream("cpu");
     const Event made = device.create_event("made"), moved = device.create_event("moved");
     device.set_up_crew();
     const program::OpDesc desc("append_on_host", program::OpKind::host, base::DType::f32);
     std::vector<int> order;
-    device.launch_on_host(compute, desc, Args{&order, 1}, &append);
+    device.launch_on_host(compute, desc, Args{&order, 1}, &append_on_crew);
     device.record(compute, made);
     device.wait(cpu, made);
-    device.launch_on_host(cpu, desc, Args{&order, 2}, &append);
+    device.launch_on_host(cpu, desc, Args{&order, 2}, &append_on_crew);
     device.record(cpu, moved);
     device.wait(compute, moved);
-    device.launch_on_host(compute, desc, Args{&order, 3}, &append);
+    device.launch_on_host(compute, desc, Args{&order, 3}, &append_on_crew);
     EXPECT_TRUE(order.empty()) << "no thread waits for it";
     device.synchronize();
     EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/device/host/host_device.hpp"
+#include "tests/device/plain.hpp"
 
 namespace shardbook::device {
 namespace {
@@ -35,7 +36,7 @@ class Finite : public testing::Test {
     return device_.first_not_finite(step);
   }
 
-  HostDevice device_{{base::DType::f32, base::DType::f32}, 0, 3};
+  HostDevice device_{plain, 0, 3};
   Memory memory_;
   Stream& stream_;
   Stream& other_;

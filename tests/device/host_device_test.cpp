@@ -5,11 +5,10 @@
 
 #include "engine/device/host/host_device.hpp"
 #include "engine/device/meta/meta_device.hpp"
+#include "tests/device/plain.hpp"
 
 namespace shardbook::device {
 namespace {
-
-const Storage plain{base::DType::f32, base::DType::f32};
 
 struct AppendArgs {
   std::vector<int>* to;

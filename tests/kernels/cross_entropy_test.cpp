@@ -9,7 +9,6 @@ template <class T>
 class CrossEntropy : public ::testing::Test {};
 TYPED_TEST_SUITE(CrossEntropy, FloatTypes);
 
-constexpr std::int64_t tokens = 3;
 const std::vector<std::int32_t> targets = {0, 7, 18};
 
 struct Outcome {

@@ -11,17 +11,17 @@ TYPED_TEST_SUITE(Embedding, FloatTypes);
 
 constexpr std::int64_t width = 5, vocab = 8;
 // 5 and 2 occur more than once, 0, 3, 4 and 6 never.
-const std::vector<std::int32_t> tokens = {5, 2, 7, 5, 1, 2, 5};
+const std::vector<std::int32_t> tokens_N = {5, 2, 7, 5, 1, 2, 5};
 constexpr std::int64_t count = 7;
 
-// What data::sort_by_token is to make of `tokens` for [begin, end), made by looking.
+// What data::sort_by_token is to make of `tokens_N` for [begin, end), made by looking.
 template <class T>
 TokenSegments segments_of(HostBench<T>& bench, int begin, int end) {
   std::vector<std::int32_t> order, segment_token, segment_begin;
   for (int token = begin; token < end; ++token) {
     const auto before = static_cast<std::int32_t>(order.size());
     for (std::int32_t n = 0; n < count; ++n) {
-      if (tokens[n] == token) order.push_back(n);
+      if (tokens_N[n] == token) order.push_back(n);
     }
     if (static_cast<std::int32_t>(order.size()) > before) {
       segment_token.push_back(token);
@@ -43,13 +43,13 @@ TYPED_TEST(Embedding, FetchesTheRowsOfItsPartAndZeroElsewhere) {
   for (const std::int64_t begin : {0, 2, 5}) {
     const std::int64_t rows = begin == 0 ? vocab : 3;
     const Tensor x_ND = bench.tensor({count, width});
-    embedding_forward(bench.stream(), bench.indices(tokens),
+    embedding_forward(bench.stream(), bench.indices(tokens_N),
                       bench.tensor({vocab, width}, weight).rows(begin, begin + rows), begin, x_ND);
     const Numbers x = bench.values(x_ND);
     for (std::int64_t n = 0; n < count; ++n) {
-      const bool mine = tokens[n] >= begin && tokens[n] < begin + rows;
+      const bool mine = tokens_N[n] >= begin && tokens_N[n] < begin + rows;
       for (std::int64_t i = 0; i < width; ++i) {
-        EXPECT_EQ(x[n * width + i], mine ? weight[tokens[n] * width + i] : 0) << "token " << tokens[n];
+        EXPECT_EQ(x[n * width + i], mine ? weight[tokens_N[n] * width + i] : 0) << "token " << tokens_N[n];
       }
     }
   }
@@ -57,7 +57,7 @@ TYPED_TEST(Embedding, FetchesTheRowsOfItsPartAndZeroElsewhere) {
 
 TYPED_TEST(Embedding, PartsOfTheVocabularySumToTheWholeLookUp) {
   HostBench<TypeParam> bench;
-  const Tensor weight_VD = bench.tensor({vocab, width}, numbers(1, vocab * width)), token_N = bench.indices(tokens);
+  const Tensor weight_VD = bench.tensor({vocab, width}, numbers(1, vocab * width)), token_N = bench.indices(tokens_N);
   const Tensor whole_ND = bench.tensor({count, width});
   embedding_forward(bench.stream(), token_N, weight_VD, 0, whole_ND);
   Numbers total(count * width);
@@ -83,7 +83,7 @@ TYPED_TEST(Embedding, BackwardSumsEqualTokensExactlyAndSetsAbsentRowsToZero) {
       for (std::int64_t v = 0; v < rows; ++v) {
         for (std::int64_t i = 0; i < width; ++i) {
           double expected = accumulate ? before[v * width + i] : 0;
-          for (std::int64_t n = 0; n < count; ++n) expected += tokens[n] == begin + v ? dx[n * width + i] : 0;
+          for (std::int64_t n = 0; n < count; ++n) expected += tokens_N[n] == begin + v ? dx[n * width + i] : 0;
           EXPECT_EQ(dweight[v * width + i], expected) << "token " << begin + v;
         }
       }
@@ -159,7 +159,7 @@ TEST(EmbeddingGradients, AreThoseOfFiniteDifferences) {
   const Numbers weight = numbers(1, vocab * width), dx = numbers(2, count * width), position = numbers(3, count * width);
   const auto scalar = [&](const Numbers& weight_at, const Numbers& position_at) {
     const Tensor x_ND = bench.tensor({count, width});
-    embedding_forward(bench.stream(), bench.indices(tokens), bench.tensor({vocab, width}, weight_at), 0, x_ND);
+    embedding_forward(bench.stream(), bench.indices(tokens_N), bench.tensor({vocab, width}, weight_at), 0, x_ND);
     position_forward(bench.stream(), bench.tensor({count, width}, position_at), x_ND, 0);
     return weighted(dx, bench.values(x_ND));
   };

@@ -59,12 +59,12 @@ std::vector<Multiply<T>> twins() {
 }
 
 // Sizes at, below and above the edges of tiles and blocks (144 rows, 512 columns, depth 256).
-constexpr std::int64_t sizes[][3] = {{1, 1, 1}, {3, 5, 7}, {12, 32, 4}, {13, 33, 257}, {145, 17, 9}, {7, 513, 3}, {2, 3, 0}};
+constexpr std::int64_t sizes_MNK[][3] = {{1, 1, 1}, {3, 5, 7}, {12, 32, 4}, {13, 33, 257}, {145, 17, 9}, {7, 513, 3}, {2, 3, 0}};
 
 TYPED_TEST(Gemm, TwinsEqualTheNaiveProductOfSmallIntegersExactly) {
   using T = TypeParam;
   for (const Multiply<T>& twin : twins<T>()) {
-    for (const auto& [m, n, k] : sizes) {
+    for (const auto& [m, n, k] : sizes_MNK) {
       for (int form = 0; form < 4; ++form) {
         const bool a_transposed = form & 1, b_transposed = form & 2;
         const Numbers a = integers(1, m * k), b = integers(2, k * n), before = integers(3, m * n);

@@ -25,6 +25,9 @@ using Numbers = std::vector<double>;
 using base::DType;
 using tensor::Tensor;
 
+// Of tests of what treats each token alone.
+inline constexpr std::int64_t tokens = 3;
+
 template <class T>
 constexpr Real unit() {
   return std::numeric_limits<T>::epsilon() / 2;

@@ -6,7 +6,7 @@ namespace shardbook::kernels::testing {
 namespace {
 
 // The odd width also runs the rest of every vectorised loop.
-constexpr std::int64_t tokens = 3, widths[] = {5, 16, 37};
+constexpr std::int64_t widths[] = {5, 16, 37};
 constexpr float epsilon = 1e-5f;
 
 template <class T>

@@ -8,8 +8,7 @@
 namespace shardbook::kernels::testing {
 namespace {
 
-constexpr std::int64_t tokens = 3;
-constexpr float epsilon = 1e-5f;
+constexpr float rms_epsilon = 1e-5f;
 
 template <class T>
 class RmsNorm : public ::testing::Test {};
@@ -21,12 +20,12 @@ TYPED_TEST(RmsNorm, ForwardLiesWithinRoundingOfTheFormula) {
     HostBench<T> bench;
     const Numbers x = numbers(1, tokens * width, 4), weight = numbers(2, width);
     const Tensor y_ND = bench.tensor({tokens, width}), rstd_N = bench.tensor({tokens});
-    rms_norm_forward(bench.stream(), bench.tensor({tokens, width}, x), bench.tensor({width}, weight), epsilon, y_ND, rstd_N);
+    rms_norm_forward(bench.stream(), bench.tensor({tokens, width}, x), bench.tensor({width}, weight), rms_epsilon, y_ND, rstd_N);
     Reals y, y_bound, rstd, rstd_bound;
     for (std::int64_t n = 0; n < tokens; ++n) {
       Real squares = 0;
       for (std::int64_t i = 0; i < width; ++i) squares += Real(x[n * width + i]) * x[n * width + i];
-      rstd.push_back(1 / std::sqrt(squares / width + Real(epsilon)));
+      rstd.push_back(1 / std::sqrt(squares / width + Real(rms_epsilon)));
       // A sum of positive terms, half of whose relative error the root keeps; four roundings after it.
       const Real relative = ((width + 2) / Real(2) + 4) * unit<T>();
       rstd_bound.push_back(relative * rstd[n]);
@@ -73,7 +72,7 @@ TEST(RmsNormGradients, AreThoseOfFiniteDifferencesAndTheResidualIsAdded) {
   const Tensor rstd_N = bench.tensor({tokens});
   const auto scalar = [&](const Numbers& x_at, const Numbers& weight_at) {
     const Tensor y_ND = bench.tensor({tokens, width});
-    rms_norm_forward(bench.stream(), bench.tensor({tokens, width}, x_at), bench.tensor({width}, weight_at), epsilon, y_ND, rstd_N);
+    rms_norm_forward(bench.stream(), bench.tensor({tokens, width}, x_at), bench.tensor({width}, weight_at), rms_epsilon, y_ND, rstd_N);
     return weighted(dy, bench.values(y_ND));
   };
   scalar(x, weight);

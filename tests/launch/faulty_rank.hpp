@@ -32,4 +32,7 @@ inline constexpr const char* out_variable = "SHARDBOOK_TEST_OUT";
 // One rank of the run whose config is in that file. Returns the exit code.
 int train_rank_of_test(const std::string& config_file);
 
+// Within what all ranks have ended: four of them, on two busy processors.
+inline constexpr double soon_s = 8;
+
 }  // namespace shardbook::launch::test

@@ -26,8 +26,6 @@ using namespace std::chrono_literals;
 using tests::Asked;
 using tests::Folder;
 
-constexpr double soon_s = 8;   // with four ranks on two busy processors
-
 class FaultWhileSaving : public testing::TestWithParam<std::tuple<std::string, int>> {};
 
 TEST_P(FaultWhileSaving, IsNamedAndTheRunGoesOnFromAWholeCheckpoint) {
@@ -45,7 +43,7 @@ TEST_P(FaultWhileSaving, IsNamedAndTheRunGoesOnFromAWholeCheckpoint) {
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find(base::text("rank ", rank, " (pid ")), std::string::npos) << outcome.error();
   EXPECT_NE(outcome.error().find(what == "killed" ? "was killed by signal 9 (Killed)" : what == "exits" ? "ended with exit code 0" : "stopped"), std::string::npos) << outcome.error();
-  EXPECT_LT(seconds, soon_s) << outcome.error();
+  EXPECT_LT(seconds, test::soon_s) << outcome.error();
   EXPECT_EQ(tests::children_left(), "");
 
   // Whatever bears a name is whole, and the numbers from there on are those of a run that nobody ended.

@@ -13,7 +13,7 @@ namespace {
 using tests::Asked;
 using tests::Folder;
 
-config::RunConfig small(const Asked& asked) {
+config::RunConfig small_and_checked(const Asked& asked) {
   return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "8"}, {"steps", "6"}, {"check-finite", "true"}}, asked));
 }
 
@@ -28,7 +28,7 @@ TEST(NotFinite, IsNamedByTheRankAndTheOpThatMadeItWhereverItCame) {
     const Folder folder;
     LaunchOptions options;
     options.with_device = [&](device::Device& device) { test::plant(device, {3, 3, spoilt.where, "spoils"}); };
-    const base::Result<Outcome> outcome = run(small({{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "1:3"}, {"steps", "12"}, {"out", folder.run()}}), options);
+    const base::Result<Outcome> outcome = run(small_and_checked({{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "1:3"}, {"steps", "12"}, {"out", folder.run()}}), options);
     ASSERT_TRUE(outcome) << outcome.error();
     const std::string& failure = outcome.value().failure;
     EXPECT_EQ(failure.find("rank 3: the first number that is not finite was " + spoilt.said), 0u) << failure;
@@ -51,10 +51,10 @@ TEST(NotFinite, IsNothingThatARunOfAnyFormWrites) {
                               Asked{{"fsdp", "2"}, {"set", "fsdp.offload=parameters"}, {"drain-seed", "7"}}, Asked{{"hidden-dropout", "0.1"}, {"attention-dropout", "0.1"}}}) {
     LaunchOptions options;
     options.write_run = false;
-    const base::Result<Outcome> with = run(small(form), options);
+    const base::Result<Outcome> with = run(small_and_checked(form), options);
     Asked off = form;
     off.emplace_back("check-finite", "false");
-    const base::Result<Outcome> without = run(small(off), options);
+    const base::Result<Outcome> without = run(small_and_checked(off), options);
     ASSERT_TRUE(with) << with.error();
     ASSERT_TRUE(without) << without.error();
     EXPECT_EQ(with.value().failure, "") << form.back().first << "=" << form.back().second;
@@ -67,7 +67,7 @@ TEST(NotFinite, WithoutTheOptionIsNamedByStepAndSaysHowToFindTheOp) {
   LaunchOptions options;
   options.write_run = false;
   options.with_device = [&](device::Device& device) { test::plant(device, {1, 3, "backward", "spoils"}); };
-  const base::Result<Outcome> outcome = run(small({{"fsdp", "2"}, {"check-finite", "false"}}), options);
+  const base::Result<Outcome> outcome = run(small_and_checked({{"fsdp", "2"}, {"check-finite", "false"}}), options);
   ASSERT_TRUE(outcome) << outcome.error();
   EXPECT_EQ(outcome.value().failure.find("rank 0: the gradient norm of step 3 is nan, on all ranks"), 0u) << outcome.value().failure;
   EXPECT_NE(outcome.value().failure.find("--check-finite names the op"), std::string::npos) << outcome.value().failure;

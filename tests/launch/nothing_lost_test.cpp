@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using tests::Folder;
 
-config::RunConfig small(const std::string& out, const tests::Asked& asked) {
+config::RunConfig small_into(const std::string& out, const tests::Asked& asked) {
   return tests::config_of(tests::with({{"device", "host"}, {"layers", "1"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "4"}, {"fsdp", "2"}, {"out", out}}, asked));
 }
 
@@ -45,8 +45,8 @@ std::string content_of(const fs::path& path) {
 }
 
 // A child that trains for ever, and is stopped in the middle of it: it has traced steps 2 and 3, and gone on.
-pid_t train_in_child(const std::string& out) {
-  const config::RunConfig config = small(out, {{"steps", "1000000"}, {"trace-steps", "2:4"}});
+pid_t train_threads_in_child(const std::string& out) {
+  const config::RunConfig config = small_into(out, {{"steps", "1000000"}, {"trace-steps", "2:4"}});
   const pid_t child = fork();
   if (child == 0) {
     const rlimit no_core{0, 0};   // SIGQUIT would leave one
@@ -68,7 +68,7 @@ class EndedRun : public ::testing::TestWithParam<int> {};
 // By a signal that leaves it no last word.
 TEST_P(EndedRun, IsMadeWholeFromWhatItsRanksRecorded) {
   const Folder folder;
-  const pid_t child = train_in_child(folder.run());
+  const pid_t child = train_threads_in_child(folder.run());
 
   // While it lives nobody takes its folder.
   const auto too_early = recover(folder.run());
@@ -76,7 +76,7 @@ TEST_P(EndedRun, IsMadeWholeFromWhatItsRanksRecorded) {
   if (!too_early.ok()) {
     EXPECT_NE(too_early.error().find("has not ended"), std::string::npos) << too_early.error();
   }
-  const auto same_folder = run(small(folder.run(), {{"steps", "1"}}), {});
+  const auto same_folder = run(small_into(folder.run(), {{"steps", "1"}}), {});
   EXPECT_FALSE(same_folder.ok());
 
   int status = 0;
@@ -92,7 +92,7 @@ TEST_P(EndedRun, IsMadeWholeFromWhatItsRanksRecorded) {
   // The same numbers as of a run that nobody killed, as far as it came.
   LaunchOptions in_memory;
   in_memory.write_run = false;
-  const auto whole = run(small("", {{"steps", "8"}, {"trace-steps", "2:4"}}), in_memory);
+  const auto whole = run(small_into("", {{"steps", "8"}, {"trace-steps", "2:4"}}), in_memory);
   ASSERT_TRUE(whole.ok()) << whole.error();
   EXPECT_EQ(outcome.value().program_hashes, whole.value().program_hashes);
   EXPECT_EQ(outcome.value().timeline.spans(), whole.value().timeline.spans());
@@ -113,7 +113,7 @@ TEST(NothingLost, ARankThatFailsLeavesTheStepsOfAll) {
   options.progress = [](const Progress& progress) {
     if (progress.result.step == 6) throw base::Failure("no memory for layer 7");
   };
-  const auto outcome = run(small(folder.run(), {{"steps", "50"}, {"progress", "1"}, {"trace-steps", "2:4"}}), options);
+  const auto outcome = run(small_into(folder.run(), {{"steps", "50"}, {"progress", "1"}, {"trace-steps", "2:4"}}), options);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error(), "rank 0: no memory for layer 7; what was recorded by then is in " + folder.run());
   const auto read = timeline::read(folder.run());
@@ -127,16 +127,16 @@ TEST(NothingLost, AFirstStepIsKeptAndAFolderWithoutOneIsNot) {
   const Folder folder;
   LaunchOptions options;
   options.progress = [](const Progress&) { throw base::Failure("at once"); };
-  (void)run(small(folder.run(), {{"steps", "50"}, {"progress", "1"}, {"trace-steps", "2:4"}}), options);
+  (void)run(small_into(folder.run(), {{"steps", "50"}, {"progress", "1"}, {"trace-steps", "2:4"}}), options);
   // One step has been recorded by the time that it is told of: that much is kept.
   EXPECT_TRUE(fs::exists(fs::path(folder.run()) / "run.json"));
-  { const base::Result<RunFolder> taken = RunFolder::make(small(folder / "other", {}), {}); EXPECT_TRUE(taken.ok()); }
+  { const base::Result<RunFolder> taken = RunFolder::make(small_into(folder / "other", {}), {}); EXPECT_TRUE(taken.ok()); }
   EXPECT_FALSE(fs::exists(folder.path() / "other")) << "taken, and given back empty";
 }
 
 TEST(NotFinite, ALossOrNormIsNamedAndTheRunIsWhole) {
   const Folder folder;
-  const auto outcome = run(small(folder.run(), {{"lr", "999"}, {"min-lr", "999"}, {"clip", "0"}, {"eps", "1e-30"},
+  const auto outcome = run(small_into(folder.run(), {{"lr", "999"}, {"min-lr", "999"}, {"clip", "0"}, {"eps", "1e-30"},
                                                 {"warmup-steps", "0"}, {"steps", "200"}, {"trace-steps", "0:1"}}), {});
   ASSERT_TRUE(outcome.ok()) << outcome.error();
   const std::string& failure = outcome.value().failure;
@@ -182,7 +182,7 @@ TEST(RunFolder, ThatHoldsAnythingIsRefused) {
   const Folder folder;
   fs::create_directories(folder.run());
   std::ofstream(fs::path(folder.run()) / "notes.txt") << "mine";
-  const auto outcome = run(small(folder.run(), {{"device", "meta"}}), {});
+  const auto outcome = run(small_into(folder.run(), {{"device", "meta"}}), {});
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find("holds something already"), std::string::npos) << outcome.error();
   EXPECT_EQ(content_of(fs::path(folder.run()) / "notes.txt"), "mine");
@@ -190,7 +190,7 @@ TEST(RunFolder, ThatHoldsAnythingIsRefused) {
 
 TEST(RunFolder, OfManyThatWantOneAtOnceOneGetsIt) {
   const Folder folder;
-  const config::RunConfig config = small(folder.run(), {});
+  const config::RunConfig config = small_into(folder.run(), {});
   for (int round = 0; round < 20; ++round) {
     std::vector<RunFolder> made(8);
     std::vector<std::thread> threads;
@@ -208,7 +208,7 @@ TEST(RunFolder, OfManyThatWantOneAtOnceOneGetsIt) {
 TEST(RunFolder, IsWhereThePathLeadsWithoutItsDetours) {
   const Folder folder;
   const std::string out = (folder.path() / "x" / ".." / ".." / folder.path().filename() / "run").string();
-  const auto outcome = run(small(out, {{"device", "meta"}}), {});
+  const auto outcome = run(small_into(out, {{"device", "meta"}}), {});
   ASSERT_TRUE(outcome.ok()) << outcome.error();
   EXPECT_TRUE(fs::exists(fs::path(folder.run()) / "run.json"));
   EXPECT_FALSE(fs::exists(folder.path() / "x"));
@@ -216,7 +216,7 @@ TEST(RunFolder, IsWhereThePathLeadsWithoutItsDetours) {
 
 TEST(RunFolder, GivesItsIdToEveryFile) {
   const Folder folder;
-  const auto outcome = run(small(folder.run(), {{"device", "meta"}}), {});
+  const auto outcome = run(small_into(folder.run(), {{"device", "meta"}}), {});
   ASSERT_TRUE(outcome.ok()) << outcome.error();
   const std::string id = outcome.value().info.id;
   EXPECT_EQ(id.size(), 32u);

@@ -22,7 +22,7 @@ using tests::Folder;
 
 constexpr std::chrono::seconds soon{8};   // with ranks on two busy processors
 
-config::RunConfig small(const Asked& asked) {
+config::RunConfig small_pair(const Asked& asked) {
   return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "4"}, {"data", "synthetic"},
                                        {"fsdp", "2"}, {"steps", "6"}, {"launch", "processes"}}, asked));
 }
@@ -35,15 +35,15 @@ base::Result<Outcome> run_with(const std::string& fault, const config::RunConfig
 }
 
 // Losses and norms as run.json has them; the error where there is none.
-std::string numbers_of(const std::string& folder) {
+std::string losses_and_norms_of(const std::string& folder) {
   const base::Result<timeline::RunInfo> info = timeline::read_run_info((fs::path(folder) / "run.json").string());
   return info ? info.value().results.at("losses").dump() + info.value().results.at("gradient_norms").dump() : info.error();
 }
 
 std::string undisturbed(const Folder& folder) {
-  const base::Result<Outcome> outcome = run(small({{"out", folder / "undisturbed"}}), {});
+  const base::Result<Outcome> outcome = run(small_pair({{"out", folder / "undisturbed"}}), {});
   EXPECT_TRUE(outcome) << outcome.error();
-  return numbers_of(folder / "undisturbed");
+  return losses_and_norms_of(folder / "undisturbed");
 }
 
 TEST(SlowRank, IsWaitedForWhereverItIsAndNobodyIsNamed) {
@@ -51,10 +51,10 @@ TEST(SlowRank, IsWaitedForWhereverItIsAndNobodyIsNamed) {
   const std::string numbers = undisturbed(folder);
   for (const std::string where : {"forward", "backward", "reduction", "optimizer"}) {
     const auto begin = std::chrono::steady_clock::now();
-    const base::Result<Outcome> outcome = run_with("1 3 " + where + " slow", small({{"comm-timeout", "5"}, {"out", folder / where}}));
+    const base::Result<Outcome> outcome = run_with("1 3 " + where + " slow", small_pair({{"comm-timeout", "5"}, {"out", folder / where}}));
     EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1)) << "it was not slow";
     ASSERT_TRUE(outcome) << where << ": " << outcome.error();
-    EXPECT_EQ(numbers_of(folder / where), numbers) << where;
+    EXPECT_EQ(losses_and_norms_of(folder / where), numbers) << where;
   }
 }
 
@@ -70,10 +70,10 @@ TEST(ClockThatIsSet, OfAnyRankDisturbsNothing) {
       const std::string fault = base::text(rank, " 3 backward ", what), out = folder / base::text(what, rank);
       SCOPED_TRACE(fault);
       const auto begin = std::chrono::steady_clock::now();
-      const base::Result<Outcome> outcome = run_with(fault, small({{"comm-timeout", "5"}, {"clock", "wall"}, {"trace-steps", "2:6"}, {"checkpoint", out + ".saved"}, {"save-every", "2"}, {"out", out}}));
+      const base::Result<Outcome> outcome = run_with(fault, small_pair({{"comm-timeout", "5"}, {"clock", "wall"}, {"trace-steps", "2:6"}, {"checkpoint", out + ".saved"}, {"save-every", "2"}, {"out", out}}));
       const auto took = std::chrono::steady_clock::now() - begin;
       ASSERT_TRUE(outcome) << outcome.error();
-      EXPECT_EQ(numbers_of(out), numbers);
+      EXPECT_EQ(losses_and_norms_of(out), numbers);
       const auto read = timeline::read(out);
       ASSERT_TRUE(read) << read.error();
       EXPECT_EQ(read.value().banners, std::vector<std::string>{});
@@ -92,7 +92,7 @@ TEST(FullDisk, OfARankThatWritesACheckpointEndsAllIsNamedAndTheRunOpens) {
   for (const int rank : {0, 1}) {
     const Folder folder;
     const auto begin = std::chrono::steady_clock::now();
-    const base::Result<Outcome> outcome = run_with(base::text(rank, " 3 forward full_disk"), small({{"steps", "1000"}, {"trace-steps", "1:3"}, {"comm-timeout", "5"},
+    const base::Result<Outcome> outcome = run_with(base::text(rank, " 3 forward full_disk"), small_pair({{"steps", "1000"}, {"trace-steps", "1:3"}, {"comm-timeout", "5"},
                                                                                                    {"checkpoint", folder / "saved"}, {"save-every", "2"}, {"out", folder.run()}}));
     EXPECT_LT(std::chrono::steady_clock::now() - begin, soon);
     ASSERT_FALSE(outcome.ok());
@@ -111,7 +111,7 @@ TEST(FullDisk, OfARankThatWritesACheckpointEndsAllIsNamedAndTheRunOpens) {
 TEST(FullDisk, OfRankZeroThatWritesTheRunIsSaidAndTheRecordsStay) {
   const Folder folder;
   const auto begin = std::chrono::steady_clock::now();
-  const base::Result<Outcome> outcome = run_with("0 5 forward full_disk", small({{"trace-steps", "1:3"}, {"comm-timeout", "5"}, {"out", folder.run()}}));
+  const base::Result<Outcome> outcome = run_with("0 5 forward full_disk", small_pair({{"trace-steps", "1:3"}, {"comm-timeout", "5"}, {"out", folder.run()}}));
   EXPECT_LT(std::chrono::steady_clock::now() - begin, soon);
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find("File too large"), std::string::npos) << outcome.error();

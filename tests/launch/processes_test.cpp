@@ -29,9 +29,7 @@ using namespace std::chrono_literals;
 using tests::Asked;
 using tests::Folder;
 
-constexpr double soon_s = 8;   // with four ranks on two busy processors
-
-config::RunConfig small(const Asked& asked) {
+config::RunConfig small_square(const Asked& asked) {
   return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "16"}, {"heads", "2"}, {"sequence", "8"}, {"sequences", "4"}, {"tp", "2"}, {"fsdp", "2"}}, asked));
 }
 
@@ -62,7 +60,7 @@ TEST(ProcessRanks, ComputeTheSameBitsAndIssueTheSameProgramsAsThreads) {
     Asked processes{{"steps", "4"}, {"launch", "processes"}, {"out", folder / "processes"}};
     threads.insert(threads.end(), also.begin(), also.end());
     processes.insert(processes.end(), also.begin(), also.end());
-    const base::Result<Outcome> as_threads = run(small(threads), {}), as_processes = run(small(processes), {});
+    const base::Result<Outcome> as_threads = run(small_square(threads), {}), as_processes = run(small_square(processes), {});
     ASSERT_TRUE(as_threads) << as_threads.error();
     ASSERT_TRUE(as_processes) << as_processes.error();
     EXPECT_EQ(as_processes.value().role, Role::parent);
@@ -91,7 +89,7 @@ void expect_named_end(const Planted& fault) {
   ::setenv(test::fault_variable, base::text(fault.rank, " 3 ", fault.where, " ", fault.what).c_str(), 1);
   // Only a stopped rank is found by waiting: longer than a rank takes to its fault where the cores are shared.
   const char* timeout = fault.what == "stopped" ? "2" : "60";
-  const config::RunConfig config = small({{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", timeout}, {"out", folder.run()}});
+  const config::RunConfig config = small_square({{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", timeout}, {"out", folder.run()}});
   const auto begin = std::chrono::steady_clock::now();
   const base::Result<Outcome> outcome = run(config, {});
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -112,7 +110,7 @@ void expect_named_end(const Planted& fault) {
                               : fault.what == "throws" ? "): the planted fault" : "): there was too little memory (std::bad_alloc)";
     EXPECT_EQ(count(error, words), 1u) << error;
   }
-  EXPECT_LT(seconds, soon_s) << error;
+  EXPECT_LT(seconds, test::soon_s) << error;
 
   // What was recorded opens, with that sentence
   EXPECT_NE(error.find("; what was recorded by then is in " + folder.run()), std::string::npos) << error;
@@ -148,7 +146,7 @@ TEST(FaultOfRankZero, WhichServesTheOthersIsNamedToo) {
 TEST(FaultOfSetup, ARankThatIsStoppedIsKilledAndNamed) {
   const Folder folder;
   ::setenv(test::fault_variable, "2 0 setup stopped", 1);
-  const base::Result<Outcome> outcome = run(small({{"launch", "processes"}, {"comm-timeout", "0.6"}, {"out", folder.run()}}), {});
+  const base::Result<Outcome> outcome = run(small_square({{"launch", "processes"}, {"comm-timeout", "0.6"}, {"out", folder.run()}}), {});
   ::unsetenv(test::fault_variable);
   ASSERT_FALSE(outcome.ok());
   EXPECT_EQ(outcome.error().find("rank 2 (pid "), 0u) << outcome.error();
@@ -159,7 +157,7 @@ TEST(FaultOfSetup, ARankThatIsStoppedIsKilledAndNamed) {
 
 // A child that starts ranks which train for ever; returns when all have come some steps far.
 pid_t train_in_child(const std::string& out) {
-  const config::RunConfig config = small({{"steps", "1000000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"out", out}});
+  const config::RunConfig config = small_square({{"steps", "1000000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"out", out}});
   const pid_t child = ::fork();
   if (child == 0) {
     const base::Result<Outcome> outcome = run(config, {});
@@ -242,14 +240,14 @@ std::vector<Asked> as_mpirun(int ranks) {
   return all;
 }
 
-struct Ended {
+struct EndedRanks {
   std::vector<int> status;
   std::string said;
   double seconds = 0;
 };
 
 // Nobody here ends a rank before the test gives up.
-void await_all(const std::vector<pid_t>& children, Ended& ended) {
+void await_all(const std::vector<pid_t>& children, EndedRanks& ended) {
   const auto begin = std::chrono::steady_clock::now();
   for (const pid_t child : children) {
     ended.status.push_back(0);
@@ -263,12 +261,12 @@ void await_all(const std::vector<pid_t>& children, Ended& ended) {
   ended.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-Ended train_as(const std::vector<Asked>& variables, const Folder& folder, const Asked& asked) {
+EndedRanks train_as(const std::vector<Asked>& variables, const Folder& folder, const Asked& asked) {
   const std::string file = folder / "config.json";
-  std::ofstream(file) << config::to_json(small(asked));
+  std::ofstream(file) << config::to_json(small_square(asked));
   ::setenv(test::out_variable, folder.run().c_str(), 1);
   std::FILE* out = std::tmpfile();
-  Ended ended;
+  EndedRanks ended;
   await_all(start_as(variables, file, ::fileno(out)), ended);
   ended.said.resize(1 << 16);
   ended.said.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::pread(::fileno(out), ended.said.data(), ended.said.size(), 0))));
@@ -280,9 +278,9 @@ Ended train_as(const std::vector<Asked>& variables, const Folder& folder, const 
 TEST(StartedBy, TorchrunOrMpirunRanksTrainOnTheHostWithTheNumbersOfThreads) {
   for (const auto& launcher : {as_torchrun(4), as_mpirun(4)}) {
     const Folder folder;
-    const Ended ended = train_as(launcher, folder, {{"steps", "3"}, {"launch", "processes"}});
+    const EndedRanks ended = train_as(launcher, folder, {{"steps", "3"}, {"launch", "processes"}});
     EXPECT_EQ(ended.status, std::vector<int>(4, 0)) << ended.said;
-    const base::Result<Outcome> threads = run(small({{"steps", "3"}, {"out", folder / "threads"}}), {});
+    const base::Result<Outcome> threads = run(small_square({{"steps", "3"}, {"out", folder / "threads"}}), {});
     ASSERT_TRUE(threads) << threads.error();
     EXPECT_EQ(numbers_of(folder.run()), numbers_of(folder / "threads"));
   }
@@ -291,7 +289,7 @@ TEST(StartedBy, TorchrunOrMpirunRanksTrainOnTheHostWithTheNumbersOfThreads) {
 TEST(StartedBy, TorchrunAKilledRankIsNamedByAllOthersAndWhatWasRecordedOpens) {
   const Folder folder;
   ::setenv(test::fault_variable, "3 3 backward killed", 1);
-  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}});
+  const EndedRanks ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}});
   ::unsetenv(test::fault_variable);
   EXPECT_TRUE(WIFSIGNALED(ended.status[3]));
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
@@ -306,9 +304,9 @@ TEST(StartedBy, TorchrunAKilledRankIsNamedByAllOthersAndWhatWasRecordedOpens) {
 TEST(StartedBy, TorchrunAStoppedRankIsNamedAndEndedAtOnce) {
   const Folder folder;
   ::setenv(test::fault_variable, "3 3 backward stopped", 1);
-  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
+  const EndedRanks ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
   ::unsetenv(test::fault_variable);
-  EXPECT_LT(ended.seconds, soon_s) << ended.said;
+  EXPECT_LT(ended.seconds, test::soon_s) << ended.said;
   EXPECT_TRUE(WIFSIGNALED(ended.status[3]) && WTERMSIG(ended.status[3]) == SIGKILL) << ended.status[3];
   for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
   EXPECT_EQ(count(ended.said, ", which is stopped ("), 3u) << ended.said;
@@ -323,10 +321,10 @@ TEST(StartedBy, TorchrunAStoppedRankZeroIsNamedAndEndedAtOnce) {
   const Folder folder;
   ::setenv(test::fault_variable, "0 3 backward stopped", 1);
   ::setenv("SHARDBOOK_HEARTBEAT_TIMEOUT_S", "2", 1);
-  const Ended ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
+  const EndedRanks ended = train_as(as_torchrun(4), folder, {{"steps", "1000"}, {"trace-steps", "1:3"}, {"launch", "processes"}, {"comm-timeout", "2"}});
   ::unsetenv(test::fault_variable);
   ::unsetenv("SHARDBOOK_HEARTBEAT_TIMEOUT_S");
-  EXPECT_LT(ended.seconds, soon_s) << ended.said;
+  EXPECT_LT(ended.seconds, test::soon_s) << ended.said;
   EXPECT_TRUE(WIFSIGNALED(ended.status[0]) && WTERMSIG(ended.status[0]) == SIGKILL) << ended.status[0];
   for (int rank = 1; rank < 4; ++rank) EXPECT_EQ(WEXITSTATUS(ended.status[static_cast<std::size_t>(rank)]), 1);
   EXPECT_EQ(count(ended.said, "rank 0 (pid "), 3u) << ended.said;
@@ -337,14 +335,14 @@ TEST(StartedBy, TorchrunAStoppedRankZeroIsNamedAndEndedAtOnce) {
 
 TEST(StartedBy, ALauncherOtherThanTheLayoutNeedsIsRefused) {
   const Folder folder;
-  const Ended ended = train_as(as_torchrun(2), folder, {{"steps", "3"}, {"launch", "processes"}});
+  const EndedRanks ended = train_as(as_torchrun(2), folder, {{"steps", "3"}, {"launch", "processes"}});
   EXPECT_EQ(count(ended.said, "torchrun started 2 ranks, and --tp 2 --fsdp 2 needs 4: start as many, or change the layout"), 2u) << ended.said;
-  const Ended threads = train_as(as_torchrun(2), folder, {{"steps", "3"}, {"launch", "threads"}});
+  const EndedRanks threads = train_as(as_torchrun(2), folder, {{"steps", "3"}, {"launch", "threads"}});
   EXPECT_EQ(count(threads.said, "torchrun started 2 processes, and --launch threads has all ranks in one"), 2u) << threads.said;
 }
 
 TEST(ProcessRanks, AreForDevicesThatCompute) {
-  const base::Result<Outcome> outcome = run(small({{"device", "meta"}, {"launch", "processes"}}), {});
+  const base::Result<Outcome> outcome = run(small_square({{"device", "meta"}, {"launch", "processes"}}), {});
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find("--device meta has shapes only"), std::string::npos) << outcome.error();
 }

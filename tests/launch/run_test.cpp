@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using tests::Folder;
 
-config::RunConfig small(const tests::Asked& asked) {
+config::RunConfig small_run(const tests::Asked& asked) {
   return tests::config_of(tests::with({{"device", "host"}, {"layers", "2"}, {"width", "32"}, {"heads", "4"}, {"sequence", "16"}, {"sequences", "8"}, {"steps", "6"}}, asked));
 }
 
@@ -37,7 +37,7 @@ Outcome run_or_fail(const config::RunConfig& config, const LaunchOptions& option
 
 TEST(Run, LeavesFilesThatKeepEveryRuleAndReadBackAlike) {
   const Folder folder;
-  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
+  const config::RunConfig config = small_run({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
   const Outcome outcome = run_or_fail(config, {});
   for (int rank = 0; rank < 4; ++rank) {
     const std::string name = "rank" + std::to_string(rank);
@@ -60,7 +60,7 @@ TEST(Run, LeavesFilesThatKeepEveryRuleAndReadBackAlike) {
 
 TEST(Run, IsRepeatedBitForBitByTheConfigThatItStores) {
   const Folder folder;
-  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
+  const config::RunConfig config = small_run({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
   const Outcome first = run_or_fail(config, {});
   config::RunConfig stored;
   ASSERT_TRUE(config::read_json(stored, first.info.config.dump(), "run.json").ok());
@@ -77,11 +77,11 @@ TEST(Run, IsRepeatedBitForBitByTheConfigThatItStores) {
 TEST(Run, TellsTheTimeByTheClockThatWasAsked) {
   LaunchOptions in_memory;
   in_memory.write_run = false;
-  const Outcome wall = run_or_fail(small({{"tp", "2"}, {"clock", "wall"}}), in_memory);
+  const Outcome wall = run_or_fail(small_run({{"tp", "2"}, {"clock", "wall"}}), in_memory);
   EXPECT_EQ(wall.timeline.ranks.at(0).clock, timeline::Clock::wall);
   EXPECT_GT(wall.speed.step_ns, 0);
-  const Outcome meta = run_or_fail(small({{"tp", "2"}, {"device", "meta"}}), in_memory);
-  const Outcome modelled = run_or_fail(small({{"tp", "2"}}), in_memory);
+  const Outcome meta = run_or_fail(small_run({{"tp", "2"}, {"device", "meta"}}), in_memory);
+  const Outcome modelled = run_or_fail(small_run({{"tp", "2"}}), in_memory);
   EXPECT_EQ(modelled.timeline.ranks.at(0).clock, timeline::Clock::modelled);
   EXPECT_EQ(modelled.timeline.ranks.at(0).profile, "h200x8");
   EXPECT_EQ(meta.program_hashes, modelled.program_hashes);
@@ -92,7 +92,7 @@ TEST(Run, TellsTheTimeByTheClockThatWasAsked) {
 TEST(Run, ModelsTheTimelineOfTracedStepsAndTheSpeedOfOthers) {
   LaunchOptions in_memory;
   in_memory.write_run = false;
-  const Outcome outcome = run_or_fail(small({{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "2:5"}}), in_memory);
+  const Outcome outcome = run_or_fail(small_run({{"tp", "2"}, {"fsdp", "2"}, {"trace-steps", "2:5"}}), in_memory);
   const Speed& speed = outcome.speed;
   EXPECT_GT(speed.traced_step_ns, speed.step_ns);
   EXPECT_DOUBLE_EQ(speed.tracing_cost, speed.traced_step_ns / speed.step_ns - 1);
@@ -122,7 +122,7 @@ TEST(Run, CountsStepsFromZeroInItsProgressAsInItsRecord) {
   LaunchOptions options;
   options.write_run = false;
   options.progress = [&](const Progress& now) { told.push_back(now.result.step); };
-  run_or_fail(small({{"steps", "8"}, {"progress", "3"}}), options);
+  run_or_fail(small_run({{"steps", "8"}, {"progress", "3"}}), options);
   EXPECT_EQ(told, (std::vector<std::int64_t>{0, 3, 6, 7})) << "every third, and the last";
 }
 
@@ -132,7 +132,7 @@ TEST(Run, OnMetaTellsOfEachRankThatHasBeenIssued) {
   LaunchOptions options;
   options.write_run = false;
   options.issued = [&](int ranks) { told.push_back(ranks); };
-  run_or_fail(small({{"device", "meta"}, {"fsdp", "4"}}), options);
+  run_or_fail(small_run({{"device", "meta"}, {"fsdp", "4"}}), options);
   EXPECT_EQ(told, (std::vector<int>{1, 2, 3, 4}));
 }
 
@@ -158,7 +158,7 @@ class FullDisk {
 TEST(Run, LeavesNoFolderBehindWhereTheDiskIsFull) {
   const Folder folder;
   const std::string out = (fs::path(folder.run()) / "runs" / "one").string();
-  const config::RunConfig config = small({{"device", "meta"}, {"out", out}});
+  const config::RunConfig config = small_run({{"device", "meta"}, {"out", out}});
   for (const rlim_t bytes : {rlim_t{0}, rlim_t{64}}) {   // full before the first file, and behind the probe
     base::Result<Outcome> outcome = base::Error{"not run"};
     {
@@ -174,7 +174,7 @@ TEST(Run, LeavesNoFolderBehindWhereTheDiskIsFull) {
 TEST(Run, KeepsAFolderThatWasThereWhenItFails) {
   const Folder folder;
   fs::create_directories(folder.run());
-  const config::RunConfig config = small({{"device", "meta"}, {"out", folder.run()}});
+  const config::RunConfig config = small_run({{"device", "meta"}, {"out", folder.run()}});
   base::Result<Outcome> outcome = base::Error{"not run"};
   {
     const FullDisk full(64);
@@ -190,7 +190,7 @@ TEST(Run, EndsAtTheSameStepEverywhereWhenInterruptedAndOpens) {
   options.progress = [](const Progress& progress) {
     if (progress.result.step >= 20) std::raise(SIGINT);
   };
-  const config::RunConfig config = small({{"tp", "2"}, {"fsdp", "2"}, {"steps", "100000"}, {"progress", "5"}, {"out", folder.run()}});
+  const config::RunConfig config = small_run({{"tp", "2"}, {"fsdp", "2"}, {"steps", "100000"}, {"progress", "5"}, {"out", folder.run()}});
   const Outcome outcome = run_or_fail(config, options);
   EXPECT_TRUE(outcome.stopped_early);
   EXPECT_LT(outcome.results.size(), 200u);
@@ -205,7 +205,7 @@ TEST(Run, RefusesAFolderThatCannotBeWrittenBeforeItTrains) {
   bool trained = false;
   LaunchOptions options;
   options.progress = [&](const Progress&) { trained = true; };
-  const base::Result<Outcome> outcome = run(small({{"out", (fs::path(folder.run()) / "run").string()}}), options);
+  const base::Result<Outcome> outcome = run(small_run({{"out", (fs::path(folder.run()) / "run").string()}}), options);
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find("cannot be written"), std::string::npos) << outcome.error();
   EXPECT_FALSE(trained);
@@ -217,7 +217,7 @@ TEST(Run, OnTheHostRefusesToBeOneOfSeveralProcesses) {
   for (const auto& [name, value] : torchrun) setenv(name, value, 1);
   LaunchOptions in_memory;
   in_memory.write_run = false;
-  const base::Result<Outcome> outcome = run(small({}), in_memory);
+  const base::Result<Outcome> outcome = run(small_run({}), in_memory);
   for (const auto& [name, value] : torchrun) unsetenv(name);
   ASSERT_FALSE(outcome.ok());
   EXPECT_NE(outcome.error().find("torchrun"), std::string::npos) << outcome.error();

@@ -52,4 +52,6 @@ struct Changed {
   }
 };
 
+inline const Changed right{step_of_two_blocks()};
+
 }  // namespace shardbook::tests

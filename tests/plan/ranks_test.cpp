@@ -6,8 +6,6 @@
 namespace shardbook::tests {
 namespace {
 
-const Changed right{step_of_two_blocks()};
-
 // Four ranks, of which the third has a plan of its own.
 std::string said(const std::vector<Action>& actions, const std::vector<Action>& of_third, const Network& network = network_of_blocks(2, false, 1)) {
   const Plan plan = finish(numbered(actions), network, {2, 2});

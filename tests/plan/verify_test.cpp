@@ -6,8 +6,6 @@
 namespace shardbook::tests {
 namespace {
 
-const Changed right{step_of_two_blocks()};
-
 std::string said(const std::vector<Action>& actions, const Network& network = network_of_blocks(2, false, 1), const Slots& slots = {1, 1}) {
   const Plan plan = numbered(actions);
   auto problem = misnamed(plan, network);

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
 
 #include "engine/report/page_parts.hpp"
 #include "engine/report/style.hpp"
+#include "engine/timeline/run_info.hpp"
 #include "tests/report/pages.hpp"
 
 namespace shardbook::report {

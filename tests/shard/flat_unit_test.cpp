@@ -12,32 +12,32 @@
 namespace shardbook::shard {
 namespace {
 
-const Placement cut{cut_over("tp")}, alike{alike_over("tp")}, summed{summed_over("tp")};
+const Placement cut_tp{cut_over("tp")}, alike_tp{alike_over("tp")}, summed_tp{summed_over("tp")};
 
 // What a tp rank counts that is not the first: of parameters that are alike it leaves the counting to that one.
 std::vector<Interval> counted_by_others(const FlatUnit& unit) { return unit.counted({{"tp", 1}}); }
 
 // The parameters of one transformer block of width d under tp, as one rank holds them.
 std::vector<FlatParameter> block(std::int64_t d, std::int64_t tp) {
-  return {{"norm1.weight", {d}, alike, false},
-          {"norm1.bias", {d}, alike, false},
-          {"qkv.weight", {3 * d / tp, d}, cut, true},
-          {"qkv.bias", {3 * d / tp}, cut, false},
-          {"out.weight", {d, d / tp}, cut, true},
-          {"out.bias", {d}, alike, false},
-          {"norm2.weight", {d}, alike, false},
-          {"norm2.bias", {d}, alike, false},
-          {"up.weight", {4 * d / tp, d}, cut, true},
-          {"up.bias", {4 * d / tp}, cut, false},
-          {"down.weight", {d, 4 * d / tp}, cut, true},
-          {"down.bias", {d}, alike, false}};
+  return {{"norm1.weight", {d}, alike_tp, false},
+          {"norm1.bias", {d}, alike_tp, false},
+          {"qkv.weight", {3 * d / tp, d}, cut_tp, true},
+          {"qkv.bias", {3 * d / tp}, cut_tp, false},
+          {"out.weight", {d, d / tp}, cut_tp, true},
+          {"out.bias", {d}, alike_tp, false},
+          {"norm2.weight", {d}, alike_tp, false},
+          {"norm2.bias", {d}, alike_tp, false},
+          {"up.weight", {4 * d / tp, d}, cut_tp, true},
+          {"up.bias", {4 * d / tp}, cut_tp, false},
+          {"down.weight", {d, 4 * d / tp}, cut_tp, true},
+          {"down.bias", {d}, alike_tp, false}};
 }
 
 TEST(FlatUnit, OrdersParametersByZone) {
-  const FlatUnit unit("u", {{"bias", {8}, summed, false},
-                            {"cut bias", {8}, cut, false},
-                            {"cut weight", {8}, cut, true},
-                            {"table", {8}, summed, true}},
+  const FlatUnit unit("u", {{"bias", {8}, summed_tp, false},
+                            {"cut bias", {8}, cut_tp, false},
+                            {"cut weight", {8}, cut_tp, true},
+                            {"table", {8}, summed_tp, true}},
                       1);
   std::vector<std::string> names;
   for (const FlatParameter& parameter : unit.parameters()) names.push_back(parameter.name);
@@ -63,14 +63,14 @@ TEST(FlatUnit, HoldsABlockWithoutGapsAtTheSizesThatAreTrained) {
 }
 
 TEST(FlatUnit, CountsAllOfItWithItsPaddingWhereEverythingIsCut) {
-  const FlatUnit unit("u", {{"a", {8}, cut, true}, {"b", {8}, cut, true}}, 1);
+  const FlatUnit unit("u", {{"a", {8}, cut_tp, true}, {"b", {8}, cut_tp, true}}, 1);
   EXPECT_EQ(counted_by_others(unit), (std::vector<Interval>{{0, 64}}));
   EXPECT_TRUE(unit.summands_over("tp").empty());
   EXPECT_EQ(unit.decay_end(), 16);
 }
 
 TEST(FlatUnit, LeavesAllCountingToTheFirstRankWhereEverythingIsAlike) {
-  const FlatUnit unit("u", {{"a", {8}, summed, true}, {"b", {8}, summed, false}}, 2);
+  const FlatUnit unit("u", {{"a", {8}, summed_tp, true}, {"b", {8}, summed_tp, false}}, 2);
   EXPECT_TRUE(counted_by_others(unit).empty());
   EXPECT_EQ(unit.summands_over("tp"), (std::vector<Interval>{{0, 16}}));
   EXPECT_EQ(unit.decay_end(), 8);
@@ -78,11 +78,11 @@ TEST(FlatUnit, LeavesAllCountingToTheFirstRankWhereEverythingIsAlike) {
 
 TEST(FlatUnit, GivesEachPlacementAZoneAndThoseWithMorePartsTheMiddle) {
   const Placement of_expert{cut_over("tp"), cut_over("ep")};
-  const FlatUnit unit("u", {{"bias", {8}, alike, false},
+  const FlatUnit unit("u", {{"bias", {8}, alike_tp, false},
                             {"expert bias", {8}, of_expert, false},
                             {"expert", {8}, of_expert, true},
-                            {"weight", {8}, cut, true},
-                            {"row bias", {8}, summed, false},
+                            {"weight", {8}, cut_tp, true},
+                            {"row bias", {8}, summed_tp, false},
                             {"table", {8}, {}, true}},   // of no axis anything is said: alike
                       1);
   std::vector<std::string> names;
@@ -95,7 +95,7 @@ TEST(FlatUnit, GivesEachPlacementAZoneAndThoseWithMorePartsTheMiddle) {
 }
 
 TEST(FlatUnit, AlignsParametersTo16BytesAndShardsTo128BytesInBf16) {
-  const FlatUnit unit("u", {{"a", {3}, alike, true}, {"b", {5}, alike, true}, {"c", {1}, alike, false}}, 3);
+  const FlatUnit unit("u", {{"a", {3}, alike_tp, true}, {"b", {5}, alike_tp, true}, {"c", {1}, alike_tp, false}}, 3);
   EXPECT_EQ(unit.range("a"), (Interval{0, 3}));
   EXPECT_EQ(unit.range("b"), (Interval{8, 13}));
   EXPECT_EQ(unit.range("c"), (Interval{16, 17}));
@@ -104,7 +104,7 @@ TEST(FlatUnit, AlignsParametersTo16BytesAndShardsTo128BytesInBf16) {
 }
 
 TEST(FlatUnit, FindsThePiecesOfAnInterval) {
-  const FlatUnit unit("u", {{"a", {10}, alike, true}, {"b", {4, 4}, alike, true}}, 1);
+  const FlatUnit unit("u", {{"a", {10}, alike_tp, true}, {"b", {4, 4}, alike_tp, true}}, 1);
   const std::vector<Piece> pieces = unit.pieces({6, 20});
   ASSERT_EQ(pieces.size(), 2u);
   EXPECT_EQ(unit.parameters()[static_cast<std::size_t>(pieces[0].parameter)].name, "a");
@@ -141,7 +141,7 @@ TEST(FlatUnit, OwnsEveryGlobalElementExactlyOnceForRandomUnits) {
         const Global& global = globals[i];
         shards.push_back(global.dim < 0 ? replicated(std::to_string(i), global.shape)
                                         : cut_along(std::to_string(i), global.shape, global.dim, tp, tp_index));
-        parameters.push_back({shards.back().name, shards.back().local_shape(), global.dim < 0 ? alike : cut, global.decay});
+        parameters.push_back({shards.back().name, shards.back().local_shape(), global.dim < 0 ? alike_tp : cut_tp, global.decay});
       }
       const FlatUnit unit("u", parameters, fsdp);
       const std::vector<Interval> by_others = counted_by_others(unit);

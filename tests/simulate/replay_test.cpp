@@ -7,7 +7,7 @@
 namespace shardbook::simulate {
 namespace {
 
-constexpr unsigned seeds = 40;
+constexpr unsigned replayed_seeds = 40;
 
 std::vector<RankSteps> under(std::vector<RankSteps> ranks, const Scale& scale) {
   for (RankSteps& rank : ranks) {
@@ -32,7 +32,7 @@ std::vector<RankSteps> with_latency(RandomRanks& ranks, int count) {
 }
 
 TEST(Scaled, ByOnesIsTheSame) {
-  for (unsigned seed = 0; seed < seeds; ++seed) {
+  for (unsigned seed = 0; seed < replayed_seeds; ++seed) {
     RandomRanks ranks(seed);
     const std::vector<RankSteps> steps = with_latency(ranks, 2);
     const Resolved one = resolved(steps), other = resolved(under(steps, {}));
@@ -42,7 +42,7 @@ TEST(Scaled, ByOnesIsTheSame) {
 
 // Where nothing is shared every end is a longest path, and a longest path grows with what it is made of.
 TEST(Scaled, StepsGrowWithEachFactor) {
-  for (unsigned seed = 0; seed < seeds; ++seed) {
+  for (unsigned seed = 0; seed < replayed_seeds; ++seed) {
     RandomRanks ranks(seed);
     const std::vector<RankSteps> steps = with_latency(ranks, 2);
     for (double Scale::*factor : factors()) {
@@ -108,7 +108,7 @@ TEST(WithoutWaits, LeavesOutThoseOfTheLineOnly) {
 
 // Four ranks that do the same: one is enough.
 TEST(OneForAll, GivesTheTimesOfAll) {
-  for (unsigned seed = 0; seed < seeds; ++seed) {
+  for (unsigned seed = 0; seed < replayed_seeds; ++seed) {
     std::vector<TestRank> ranks;
     for (int rank = 0; rank < 4; ++rank) {
       std::mt19937 draw(seed);
@@ -153,7 +153,7 @@ double rounding_of(const std::vector<RankSteps>& ranks) {
 }
 
 TEST(Measured, WithNothingChangedIsWhatWasMeasured) {
-  for (unsigned seed = 0; seed < seeds; ++seed) {
+  for (unsigned seed = 0; seed < replayed_seeds; ++seed) {
     RandomRanks ranks(seed);
     const std::vector<RankSteps> steps = ranks.steps(1);
     const Resolved times = resolved(steps);
@@ -169,7 +169,7 @@ TEST(Measured, WithNothingChangedIsWhatWasMeasured) {
 
 // Measured, then scaled, is scaled and then measured.
 TEST(Measured, ScaledIsWhatTheScaledOneWouldHaveMeasured) {
-  for (unsigned seed = 0; seed < seeds; ++seed) {
+  for (unsigned seed = 0; seed < replayed_seeds; ++seed) {
     RandomRanks ranks(seed);
     const std::vector<RankSteps> steps = ranks.steps(1);
     const Resolved times = resolved(steps);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "engine/timeline/reader.hpp"
+#include "engine/timeline/run_info.hpp"
 #include "engine/timeline/writer.hpp"
 #include "tests/timeline/sample.hpp"
 

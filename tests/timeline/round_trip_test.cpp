@@ -4,6 +4,7 @@
 #include "engine/timeline/links.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/rules.hpp"
+#include "engine/timeline/run_info.hpp"
 #include "engine/timeline/writer.hpp"
 #include "tests/timeline/sample.hpp"
 

@@ -32,13 +32,13 @@ double& element(train::Trainer& trainer, const std::string& name, std::int64_t a
   throw base::Failure("no parameter " + name);
 }
 
-struct Network {
+struct Tried {
   const char* name;
   bool tied, llama;
   config::AttentionKind attention;
   double dropout = 0;
 };
-class FiniteDifferences : public testing::TestWithParam<Network> {};
+class FiniteDifferences : public testing::TestWithParam<Tried> {};
 
 TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
   config::RunConfig config = one_step_in_f64(GetParam().tied, GetParam().llama, GetParam().attention);
@@ -83,15 +83,15 @@ TEST_P(FiniteDifferences, AgreeWithTheGradientOfEveryParameter) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, FiniteDifferences,
-                         testing::Values(Network{"TiedGpt", true, false, config::AttentionKind::unfused},
-                                         Network{"UntiedGpt", false, false, config::AttentionKind::unfused},
-                                         Network{"GptWithFlashAttention", true, false, config::AttentionKind::flash},
-                                         Network{"Llama", false, true, config::AttentionKind::unfused},
-                                         Network{"LlamaWithFlashAttention", false, true, config::AttentionKind::flash},
-                                         Network{"LlamaWithCudnnAttention", false, true, config::AttentionKind::cudnn},
-                                         Network{"GptWithDropout", true, false, config::AttentionKind::unfused, 0.2},
-                                         Network{"GptWithFlashAttentionAndDropout", true, false, config::AttentionKind::flash, 0.2},
-                                         Network{"LlamaWithDropout", false, true, config::AttentionKind::unfused, 0.2}),
+                         testing::Values(Tried{"TiedGpt", true, false, config::AttentionKind::unfused},
+                                         Tried{"UntiedGpt", false, false, config::AttentionKind::unfused},
+                                         Tried{"GptWithFlashAttention", true, false, config::AttentionKind::flash},
+                                         Tried{"Llama", false, true, config::AttentionKind::unfused},
+                                         Tried{"LlamaWithFlashAttention", false, true, config::AttentionKind::flash},
+                                         Tried{"LlamaWithCudnnAttention", false, true, config::AttentionKind::cudnn},
+                                         Tried{"GptWithDropout", true, false, config::AttentionKind::unfused, 0.2},
+                                         Tried{"GptWithFlashAttentionAndDropout", true, false, config::AttentionKind::flash, 0.2},
+                                         Tried{"LlamaWithDropout", false, true, config::AttentionKind::unfused, 0.2}),
                          [](const auto& info) { return info.param.name; });
 
 // pytorch_reference.py fills the same small model with the same numbers, by this rule.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -193,6 +194,19 @@ inline HostRun run_on_host(const config::RunConfig& config, const data::TokenSou
     EXPECT_EQ(problem_of(recorded), "");
   }
   return run;
+}
+
+// ‖a − b‖ / ‖b‖ over all parameters.
+inline double relative_error(const Parameters& found, const Parameters& truth) {
+  double difference = 0, size = 0;
+  for (const auto& [name, values] : truth) {
+    const std::vector<double>& other = found.at(name);
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      difference += (other[at] - values[at]) * (other[at] - values[at]);
+      size += values[at] * values[at];
+    }
+  }
+  return std::sqrt(difference / size);
 }
 
 }  // namespace shardbook::tests

@@ -15,19 +15,6 @@ config::RunConfig with_f64(config::RunConfig config) {
   return config;
 }
 
-// ‖a − b‖ / ‖b‖ over all parameters.
-double relative_error(const Parameters& found, const Parameters& truth) {
-  double difference = 0, size = 0;
-  for (const auto& [name, values] : truth) {
-    const std::vector<double>& other = found.at(name);
-    for (std::size_t at = 0; at < values.size(); ++at) {
-      difference += (other[at] - values[at]) * (other[at] - values[at]);
-      size += values[at] * values[at];
-    }
-  }
-  return std::sqrt(difference / size);
-}
-
 // One rank in fp64 is the truth; one rank in fp32 says how far rounding alone leads; one rank in fp32 with the batch
 // in other orders says how far other orders of summation lead. Made once for all tests.
 struct Truth {

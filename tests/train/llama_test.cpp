@@ -20,28 +20,15 @@ config::RunConfig one_step(config::RunConfig config) {
   return config;
 }
 
-// ‖a − b‖ / ‖b‖ over all parameters.
-double relative_error(const Parameters& found, const Parameters& truth) {
-  double difference = 0, size = 0;
-  for (const auto& [name, values] : truth) {
-    const std::vector<double>& other = found.at(name);
-    for (std::size_t at = 0; at < values.size(); ++at) {
-      difference += (other[at] - values[at]) * (other[at] - values[at]);
-      size += values[at] * values[at];
-    }
-  }
-  return std::sqrt(difference / size);
-}
-
 // One rank in fp64, and how far one rank in fp32 is from it: rounding alone.
-struct Truth {
+struct LlamaTruth {
   HostRun f64 = run(one_step(small_llama(1, 1)), config::HostDtype::f64);
   double rounding = relative_error(run(one_step(small_llama(1, 1)), config::HostDtype::f32).gradients, f64.gradients);
   // The same rounding in fp64, with four times as much for other orders of summation.
   double bound() const { return 4 * rounding / (1 << 29); }
 };
-const Truth& truth() {
-  static const Truth once;
+const LlamaTruth& llama_truth() {
+  static const LlamaTruth once;
   return once;
 }
 
@@ -57,9 +44,9 @@ class LlamaLayouts : public testing::TestWithParam<std::tuple<int, int, Attentio
 TEST_P(LlamaLayouts, InFp64EveryGradientIsThatOfOneRankWithUnfusedAttention) {
   const HostRun found = run(one_step(config()), config::HostDtype::f64);
   ASSERT_EQ(found.error, "");
-  EXPECT_LE(relative_error(found.gradients, truth().f64.gradients), truth().bound());
-  EXPECT_NEAR(found.losses[0], truth().f64.losses[0], 1e-12);
-  EXPECT_NEAR(found.norms[0], truth().f64.norms[0], 1e-10) << "a parameter replicated over tp counts once";
+  EXPECT_LE(relative_error(found.gradients, llama_truth().f64.gradients), llama_truth().bound());
+  EXPECT_NEAR(found.losses[0], llama_truth().f64.losses[0], 1e-12);
+  EXPECT_NEAR(found.norms[0], llama_truth().f64.norms[0], 1e-10) << "a parameter replicated over tp counts once";
 }
 
 TEST_P(LlamaLayouts, EveryRankIssuesTheSameProgramInAnyOrderOfItsQueues) {
@@ -92,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(WithTokensCut, LlamaLayouts,
 TEST(Llama, HasTheParametersOfItsFormulaAndNoBias) {
   const config::RunConfig config = small_llama(1, 1);
   std::int64_t count = 0;
-  for (const auto& [name, gradient] : truth().f64.gradients) {
+  for (const auto& [name, gradient] : llama_truth().f64.gradients) {
     count += static_cast<std::int64_t>(gradient.size());
     EXPECT_EQ(name.find("bias"), std::string::npos) << name;
     EXPECT_EQ(name.find("position"), std::string::npos) << name;
@@ -113,7 +100,7 @@ TEST(FlashAttention, GivesTheGradientsOfTheUnfused) {
   config.attention = AttentionKind::flash;
   const HostRun flash = run(config, config::HostDtype::f64);
   ASSERT_EQ(unfused.error + flash.error, "");
-  EXPECT_LE(relative_error(flash.gradients, unfused.gradients), truth().bound());
+  EXPECT_LE(relative_error(flash.gradients, unfused.gradients), llama_truth().bound());
   EXPECT_NE(flash.program_hashes, unfused.program_hashes);
   // On the host cuDNN's are the same numbers, and another program
   config.attention = AttentionKind::cudnn;

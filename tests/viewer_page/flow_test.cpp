@@ -7,9 +7,8 @@
 namespace shardbook::page {
 namespace {
 
+using test::measure;
 using Deco = Decoration::Kind;
-
-const PlainMeasure measure(16);
 
 struct Page {
   Document document;

@@ -10,6 +10,7 @@
 
 #include "engine/book/excerpts.hpp"
 #include "viewer/page/markdown.hpp"
+#include "viewer/page/measure.hpp"
 
 namespace shardbook::page::test {
 
@@ -52,5 +53,7 @@ inline void each_block(const std::vector<Block>& blocks, const auto& act) {
     each_block(block.children, act);
   }
 }
+
+inline const PlainMeasure measure(16);
 
 }  // namespace shardbook::page::test

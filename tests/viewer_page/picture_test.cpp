@@ -9,7 +9,7 @@
 namespace shardbook::page {
 namespace {
 
-const PlainMeasure measure(16);
+using test::measure;
 
 Picture draw(const std::string& text) { return layout_diagram(parse_diagram(text), measure); }
 

@@ -1,6 +1,7 @@
 // Phases and layers of a rank, and what each span is called.
 #include "viewer/scene/bands.hpp"
 
+#include "engine/base/check.hpp"
 #include "tests/viewer_scene/support.hpp"
 #include "viewer/scene/roles.hpp"
 

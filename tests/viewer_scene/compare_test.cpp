@@ -1,6 +1,7 @@
 // Two runs side by side.
 #include "viewer/scene/compare.hpp"
 
+#include "engine/timeline/run_info.hpp"
 #include "tests/viewer_scene/support.hpp"
 
 namespace shardbook::scene {
@@ -18,10 +19,10 @@ Timeline step_run(Nanoseconds gather_at, Nanoseconds gemm_ns, int ranks = 1, tim
   return sketch.done();
 }
 
-timeline::RunInfo info_with(int prefetch, const char* model) {
+std::shared_ptr<const timeline::RunInfo> info_with(int prefetch, const char* model) {
   timeline::RunInfo info;
   info.config = {{"model", model}, {"fsdp", {{"prefetch", prefetch}, {"units", {1, 2}}}}};
-  return info;
+  return std::make_shared<const timeline::RunInfo>(std::move(info));
 }
 
 TEST(Compare, StatesWhatDiffersInConfig) {

@@ -1,6 +1,8 @@
 // What is derived of a run, against plain references and against what the command line computes.
 #include "viewer/scene/scene.hpp"
 
+#include <nlohmann/json.hpp>
+
 #include "engine/metrics/table.hpp"
 #include "tests/viewer_scene/support.hpp"
 #include "viewer/scene/area.hpp"

@@ -9,6 +9,7 @@
 
 #include "engine/timeline/columns.hpp"
 #include "engine/timeline/pack.hpp"
+#include "engine/timeline/run_info.hpp"
 #include "engine/timeline/writer.hpp"
 #include "tests/viewer_scene/support.hpp"
 #include "viewer/scene/loader.hpp"

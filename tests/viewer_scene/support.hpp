@@ -20,7 +20,7 @@ using timeline::Class;
 using timeline::Track;
 using timeline::TrackKind;
 
-inline std::shared_ptr<const Scene> scene_of(Timeline timeline, std::optional<timeline::RunInfo> info = {}) {
+inline std::shared_ptr<const Scene> scene_of(Timeline timeline, std::shared_ptr<const timeline::RunInfo> info = nullptr) {
   return Scene::make(std::move(timeline), std::move(info), "test");
 }
 

@@ -19,7 +19,7 @@ namespace shardbook::world::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Variables = std::vector<std::pair<std::string, std::string>>;
+using VariableList = std::vector<std::pair<std::string, std::string>>;
 
 // A file that a process writes and the test reads.
 class Capture {
@@ -57,7 +57,7 @@ Outcome spawn(const std::string& role, int size, SpawnOptions options = {}) {
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 // A child with exactly these variables besides the parent's; stdout and stderr go to `out`.
-pid_t start_child(const std::string& role, const Variables& variables, int out) {
+pid_t start_child(const std::string& role, const VariableList& variables, int out) {
   const std::string program = own_program();
   const pid_t pid = fork();
   if (pid == 0) {

@@ -31,12 +31,6 @@ Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id 
   return launch;
 }
 
-int free_port() {
-  auto listener = listen_on(0, 1);
-  close(listener.value().fd);
-  return listener.value().port;
-}
-
 struct TestRun {
   int size = 3;
   int port = free_port();

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 const std::string secret = "what only ranks know";
 
-Launch launch_of(base::Rank rank, int size, int port) {
+Launch secret_launch_of(base::Rank rank, int size, int port) {
   Launch launch;
   launch.launcher = Launcher::shardbook;
   launch.place = Place{rank, size, rank, size, 0};
@@ -38,18 +38,12 @@ Launch launch_of(base::Rank rank, int size, int port) {
   return launch;
 }
 
-int free_port() {
-  auto listener = listen_on(0, 1);
-  close(listener.value().fd);
-  return listener.value().port;
-}
-
 // Rank 0 of two waits for rank 1 while `stranger` does what it does; then rank 1 comes. What both said, "" for well.
 std::vector<std::string> run_while(const std::function<void(int port)>& stranger) {
   const int port = free_port();
   std::vector<std::string> said(2);
   const auto rank = [&](int number) {
-    const auto status = run_process(launch_of(number, 2, port), [](World& world) {
+    const auto status = run_process(secret_launch_of(number, 2, port), [](World& world) {
       for (const std::string& other : world.all_gather("present")) EXPECT_EQ(other, "present");
     });
     said[number] = status.ok() ? "" : status.error();
@@ -63,7 +57,7 @@ std::vector<std::string> run_while(const std::function<void(int port)>& stranger
   return said;
 }
 
-const std::vector<std::string> all_well(2);
+const std::vector<std::string> both_well(2);
 
 std::unique_ptr<Channel> call(int port) {
   auto fd = connect_to("127.0.0.1", port, 2000);
@@ -98,7 +92,7 @@ TEST(Strangers, WithoutTheSecretTakeNoRanksPlace) {
     const std::string random = Reader(challenge->payload).string();
     channel->send(Kind::proof, proof_of_rank("what strangers guess", hello, random));
     EXPECT_FALSE(next(*channel)) << "neither a welcome nor a word";
-  }), all_well);
+  }), both_well);
 }
 
 TEST(Strangers, CannotRepeatTheServersProofAsTheirOwn) {
@@ -111,7 +105,7 @@ TEST(Strangers, CannotRepeatTheServersProofAsTheirOwn) {
     (void)reader.string();
     channel->send(Kind::proof, reader.string());
     EXPECT_FALSE(next(*channel));
-  }), all_well);
+  }), both_well);
 }
 
 TEST(Strangers, ThatSkipTheHelloOrRepeatItAreHungUpOn) {
@@ -126,7 +120,7 @@ TEST(Strangers, ThatSkipTheHelloOrRepeatItAreHungUpOn) {
     ASSERT_TRUE(next(*twice));
     twice->send(Kind::hello, hello_of_rank_one());
     EXPECT_FALSE(next(*twice));
-  }), all_well);
+  }), both_well);
 }
 
 TEST(Strangers, ThatFloodAreHungUpOnAtTheirFirstWord) {
@@ -144,7 +138,7 @@ TEST(Strangers, ThatFloodAreHungUpOnAtTheirFirstWord) {
     EXPECT_LT(watch.seconds(), 10);
     EXPECT_LT(sent, std::size_t{32} << 20) << "what sockets hold, and no more";
     close(fd.value());
-  }), all_well);
+  }), both_well);
 }
 
 TEST(Strangers, ThatWaitInNumbersGiveWayToTheRanks) {
@@ -163,7 +157,7 @@ TEST(Strangers, ThatWaitInNumbersGiveWayToTheRanks) {
     }
     EXPECT_LE(open, 66 + 1);
     EXPECT_GT(open, 0);
-  }), all_well);
+  }), both_well);
   for (const int fd : idle) close(fd);
 }
 
@@ -192,7 +186,7 @@ TEST(Strangers, ThatAnswerForAServerAreFoundOutAndPassedBy) {
     std::vector<std::thread> ranks;
     for (int rank = 0; rank < 2; ++rank) {
       ranks.emplace_back([&, rank] {
-        const auto status = run_process(launch_of(rank, 2, port), [](World& world) { world.barrier(); });
+        const auto status = run_process(secret_launch_of(rank, 2, port), [](World& world) { world.barrier(); });
         said[rank] = status.ok() ? "" : status.error();
       });
     }
@@ -200,7 +194,7 @@ TEST(Strangers, ThatAnswerForAServerAreFoundOutAndPassedBy) {
     over = true;
     stranger.join();
     close(listener.value().fd);
-    EXPECT_EQ(said, all_well) << static_cast<int>(kind);
+    EXPECT_EQ(said, both_well) << static_cast<int>(kind);
   }
 }
 
@@ -208,8 +202,8 @@ TEST(Strangers, ARankWithAnotherSecretIsToldSo) {
   const int port = free_port();
   ProcessOptions options;
   options.connect_timeout = 300ms;
-  std::thread first([&] { (void)run_process(launch_of(0, 2, port), [](World&) {}, options); });
-  Launch other = launch_of(1, 2, port);
+  std::thread first([&] { (void)run_process(secret_launch_of(0, 2, port), [](World&) {}, options); });
+  Launch other = secret_launch_of(1, 2, port);
   other.secret = "another that ranks know";
   std::this_thread::sleep_for(50ms);
   const auto status = run_process(other, [](World&) {}, options);
@@ -230,7 +224,7 @@ TEST(Listening, IsOnTheLoopbackUnlessAnotherAddressIsNamed) {
     close(listener.value().fd);
     return std::string(inet_ntoa(bound.sin_addr));
   };
-  Launch launch = launch_of(0, 2, free_port());
+  Launch launch = secret_launch_of(0, 2, free_port());
   EXPECT_EQ(address_of(launch), "127.0.0.1");
   launch.address = "localhost";
   EXPECT_EQ(address_of(launch), "127.0.0.1");
@@ -256,7 +250,7 @@ TEST(Secret, IsOneFileOfTheUsersForAllRanksThatLookForIt) {
   namespace fs = std::filesystem;
   std::string home = (fs::temp_directory_path() / "shardbook-home-XXXXXX").string();
   ASSERT_NE(mkdtemp(home.data()), nullptr);
-  Launch launch = launch_of(0, 8, 1);
+  Launch launch = secret_launch_of(0, 8, 1);
   launch.secret.clear();
   std::vector<std::string> found(8);
   std::vector<std::thread> ranks;
@@ -320,7 +314,7 @@ TEST(Gather, BringsToRankZeroAloneWhatIsLongerThanAnyMessagePart) {
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 3; ++rank) {
     ranks.emplace_back([&, rank] {
-      const auto status = run_process(launch_of(rank, 3, port), [](World& world) {
+      const auto status = run_process(secret_launch_of(rank, 3, port), [](World& world) {
         // 0, 9 and 18 MiB, of which no piece looks like another.
         std::string mine(std::size_t{9} << 20, '\0');
         mine.resize(mine.size() * static_cast<std::size_t>(world.rank()));

@@ -19,6 +19,10 @@
 #include "viewer/scene/sidecar.hpp"
 #include "viewer/views/views.hpp"
 
+namespace shardbook::timeline {
+struct SourceExcerpt;
+}
+
 namespace shardbook::app {
 
 // A run that is open, and how it is looked at.

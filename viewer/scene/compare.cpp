@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/base/check.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::scene {
 

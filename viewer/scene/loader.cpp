@@ -8,6 +8,7 @@
 #include "engine/base/check.hpp"
 #include "engine/timeline/pack.hpp"
 #include "engine/timeline/reader.hpp"
+#include "engine/timeline/run_info.hpp"
 
 namespace shardbook::scene {
 
@@ -15,20 +16,20 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// run.json of the run that these paths belong to; none if there is none, a banner if it cannot be read.
-std::optional<timeline::RunInfo> info_of(const std::vector<std::string>& paths, std::vector<std::string>& banners) {
+// run.json of the run that these paths belong to; null if there is none, a banner if it cannot be read.
+std::shared_ptr<const timeline::RunInfo> info_of(const std::vector<std::string>& paths, std::vector<std::string>& banners) {
   std::error_code error;
   const fs::path first(paths.front());
   const fs::path folder = fs::is_directory(first, error) ? first : first.parent_path();
   for (const std::string& path : paths) {
-    if (path != paths.front() && fs::path(path).parent_path() != folder) return std::nullopt;
+    if (path != paths.front() && fs::path(path).parent_path() != folder) return nullptr;
   }
   const std::string path = (folder / "run.json").string();
-  if (!fs::exists(path, error)) return std::nullopt;
+  if (!fs::exists(path, error)) return nullptr;
   base::Result<timeline::RunInfo> info = timeline::read_run_info(path);
-  if (info.ok()) return std::move(info).value();
+  if (info.ok()) return std::make_shared<const timeline::RunInfo>(std::move(info).value());
   banners.push_back(info.error() + "; the timeline is shown without its config and sources");
-  return std::nullopt;
+  return nullptr;
 }
 
 // The share of a part of the work, told as a share of [from, to]; false when the loading is to stop.
@@ -82,7 +83,7 @@ base::Result<std::shared_ptr<const Scene>> load(const std::vector<std::string>& 
   if (!read.ok()) return read.as_error();
   Timeline timeline = std::move(read).value();
   if (timeline.ranks.empty() || timeline.spans() == 0) return base::Error{base::text(paths.front(), " holds no spans: there is nothing to show")};
-  std::optional<timeline::RunInfo> info = info_of(files, timeline.banners);
+  std::shared_ptr<const timeline::RunInfo> info = info_of(files, timeline.banners);
   const std::string name = paths.size() == 1 ? paths.front() : base::text(paths.front(), " and ", paths.size() - 1, " more");
   if (progress != nullptr && progress->stop.load()) return base::Error{"loading was stopped"};
   std::shared_ptr<const Scene> scene = Scene::make(std::move(timeline), std::move(info), name, progress, std::move(unpacked));

@@ -26,11 +26,6 @@ void tell(Progress* progress, const char* stage, float fraction) {
 
 bool stopped(const Progress* progress) { return progress != nullptr && progress->stop.load(std::memory_order_relaxed); }
 
-template <class T>
-std::size_t heap(const std::vector<T>& column) {
-  return column.capacity() * sizeof(T);
-}
-
 Intervals all_of(const Coverage& coverage) { return coverage.within(coverage.extent()); }
 
 }  // namespace
@@ -67,7 +62,7 @@ std::optional<Intervals> RankScene::busy_within(Window window, std::size_t most)
   return out;
 }
 
-std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::optional<timeline::RunInfo> info, std::string name, Progress* progress,
+std::shared_ptr<const Scene> Scene::make(Timeline timeline, std::shared_ptr<const timeline::RunInfo> info, std::string name, Progress* progress,
                                          std::shared_ptr<const Unpacked> unpacked) {
   SHARDBOOK_CHECK(!timeline.ranks.empty(), "a scene of a timeline without ranks");
   const std::shared_ptr<Scene> scene(new Scene);

@@ -24,7 +24,6 @@
 #include "engine/metrics/idle.hpp"
 #include "engine/metrics/partition.hpp"
 #include "engine/timeline/links.hpp"
-#include "engine/timeline/run_info.hpp"
 #include "engine/timeline/timeline.hpp"
 #include "viewer/scene/bands.hpp"
 #include "viewer/scene/coverage.hpp"
@@ -32,6 +31,10 @@
 #include "viewer/scene/items.hpp"
 #include "viewer/scene/rows.hpp"
 #include "viewer/scene/track_index.hpp"
+
+namespace shardbook::timeline {
+struct RunInfo;
+}
 
 namespace shardbook::scene {
 
@@ -81,16 +84,16 @@ struct RankScene {
 
 class Scene {
  public:
-  // REQUIRES: a timeline with at least one rank. `name` is the folder or file, for titles.
+  // REQUIRES: a timeline with at least one rank. `info` may be null; `name` is the folder or file, for titles.
   // Stops early (and is then useless) when progress->stop is set.
-  static std::shared_ptr<const Scene> make(Timeline timeline, std::optional<timeline::RunInfo> info, std::string name,
+  static std::shared_ptr<const Scene> make(Timeline timeline, std::shared_ptr<const timeline::RunInfo> info, std::string name,
                                            Progress* progress = nullptr, std::shared_ptr<const Unpacked> unpacked = nullptr);
 
   // Of a run that came from a pack: its notes and labs, and its files; else null.
   const Unpacked* unpacked() const { return unpacked_.get(); }
   const std::string& name() const { return name_; }
   const Timeline& timeline() const { return timeline_; }
-  const timeline::RunInfo* info() const { return info_ ? &*info_ : nullptr; }
+  const timeline::RunInfo* info() const { return info_.get(); }   // run.json, if there is one
   const std::vector<RankScene>& ranks() const { return ranks_; }      // ascending by rank
   const RankScene* rank(Rank rank) const;
   const TrackIndex& index(std::size_t track) const { return indices_[track]; }
@@ -171,7 +174,7 @@ class Scene {
   std::string name_;
   std::shared_ptr<const Unpacked> unpacked_;
   Timeline timeline_;
-  std::optional<timeline::RunInfo> info_;
+  std::shared_ptr<const timeline::RunInfo> info_;
   std::vector<RankScene> ranks_;
   std::vector<TrackIndex> indices_;
   std::vector<std::string> titles_;         // of each track's row

@@ -30,11 +30,6 @@ std::uint32_t first_from(const std::vector<Nanoseconds>& starts, Nanoseconds tim
   return static_cast<std::uint32_t>(std::lower_bound(from, to, time) - starts.begin());
 }
 
-template <class T>
-std::size_t heap(const std::vector<T>& column) {
-  return column.capacity() * sizeof(T);
-}
-
 }  // namespace
 
 TrackIndex::TrackIndex(const Track& track) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,12 @@
 #include "viewer/scene/coverage.hpp"
 
 namespace shardbook::scene {
+
+// Bytes that a column has on the heap.
+template <class T>
+std::size_t heap(const std::vector<T>& column) {
+  return column.capacity() * sizeof(T);
+}
 
 // Deeper spans are not drawn: what calls them covers them.
 constexpr int deepest_drawn = 15;

@@ -7,6 +7,7 @@
 
 namespace shardbook::comm {
 
+using program::is_pair;
 using program::OpKind;
 
 std::string call_text(const Visit& visit) { return base::text(program::name_of(visit.kind), " ", visit.ticket); }
@@ -32,8 +33,6 @@ namespace {
 
 // "all_reduce 3 (8 f32, forward, layer 1; engine/model/block.cpp:20)"
 std::string text_of(const Visitor& visitor) { return base::text(call_text(*visitor.visit), " (", site_text(*visitor.visit, visitor.file), ")"); }
-
-bool is_pair(OpKind kind) { return kind == OpKind::send || kind == OpKind::recv; }
 
 // In what two visits of one call differ; null: in nothing that counts.
 const char* difference(const Visit& a, const Visit& b) {

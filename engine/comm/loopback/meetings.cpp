@@ -10,7 +10,7 @@ namespace shardbook::comm {
 
 namespace {
 
-using Number = std::atomic_ref<std::uint64_t>;
+using Number64 = std::atomic_ref<std::uint64_t>;
 
 // So many calls of a communicator may be under way at once on one rank, each on a stream of its own.
 constexpr std::size_t collective_places = 16, pair_places = 4;
@@ -82,7 +82,7 @@ bool Meetings::attend(int index, const Visit& visit, const char* file, const std
   const Seat seat = seat_of(index, visit);
   Place& place = *seat.place;
   Entry& mine = place.entry(seat.entry);
-  const Number done(place.done), came(mine.came);
+  const Number64 done(place.done), came(mine.came);
   if (came.load(std::memory_order_relaxed) != seat.round + 1) {
     // The meeting that has the place before this one may not be over.
     if (done.load(std::memory_order_acquire) < seat.round) return false;
@@ -100,7 +100,7 @@ bool Meetings::attend(int index, const Visit& visit, const char* file, const std
     came.store(seat.round + 1, std::memory_order_release);
 
     // The last to arrive does the work, and tells those who wait.
-    const std::uint64_t arrived = Number(place.arrived).fetch_add(1, std::memory_order_acq_rel) + 1;
+    const std::uint64_t arrived = Number64(place.arrived).fetch_add(1, std::memory_order_acq_rel) + 1;
     if (arrived == (seat.round + 1) * static_cast<std::uint64_t>(seat.expected)) {
       work(seat);
       done.store(seat.round + 1, std::memory_order_release);
@@ -136,11 +136,11 @@ void Meetings::work(const Seat& seat) const {
 }
 
 void Meetings::tell(Place& place, const std::vector<int>& indices, int only, std::vector<Waiting>& found) const {
-  const std::uint64_t done = Number(place.done).load(std::memory_order_acquire);
+  const std::uint64_t done = Number64(place.done).load(std::memory_order_acquire);
   std::vector<base::Rank> missing;
   std::vector<std::size_t> here;
   for (std::size_t entry = 0; entry < indices.size(); ++entry) {
-    const bool came = Number(place.entry(static_cast<int>(entry)).came).load(std::memory_order_acquire) > done;
+    const bool came = Number64(place.entry(static_cast<int>(entry)).came).load(std::memory_order_acquire) > done;
     if (came) here.push_back(entry);
     else missing.push_back(ranks_[static_cast<std::size_t>(indices[entry])]);
   }

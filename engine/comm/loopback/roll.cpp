@@ -14,7 +14,7 @@ namespace shardbook::comm {
 
 namespace {
 
-using Number = std::atomic_ref<std::uint32_t>;
+using Number32 = std::atomic_ref<std::uint32_t>;
 
 // Sleeps while the number is `seen`, at most 20 ms; across processes, which std::atomic's own wait is not.
 void sleep_while(std::uint32_t& number, std::uint32_t seen) {
@@ -23,77 +23,77 @@ void sleep_while(std::uint32_t& number, std::uint32_t seen) {
 }
 void wake_all(std::uint32_t& number) { ::syscall(SYS_futex, &number, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
 
-Presence presence_of(RollSheet::Row& row) { return static_cast<Presence>(Number(row.presence).load()); }
+Presence presence_of(RollSheet::Row& row) { return static_cast<Presence>(Number32(row.presence).load()); }
 
 }  // namespace
 
 RollSheet::Row& Roll::row_of(base::Rank rank) const {
   SHARDBOOK_CHECK(rank >= 0 && rank < most_ranks, "rank ", rank, " of at most ", most_ranks);
   const std::uint32_t count = static_cast<std::uint32_t>(rank) + 1;
-  std::uint32_t before = Number(sheet_->ranks).load();
-  while (before < count && !Number(sheet_->ranks).compare_exchange_weak(before, count)) {}
+  std::uint32_t before = Number32(sheet_->ranks).load();
+  while (before < count && !Number32(sheet_->ranks).compare_exchange_weak(before, count)) {}
   return sheet_->rows[static_cast<std::size_t>(rank)];
 }
 
-int Roll::ranks() const { return static_cast<int>(Number(sheet_->ranks).load()); }
+int Roll::ranks() const { return static_cast<int>(Number32(sheet_->ranks).load()); }
 
 void Roll::expect(base::Rank rank) {
   std::uint32_t unknown = static_cast<std::uint32_t>(Presence::unknown);
-  Number(row_of(rank).presence).compare_exchange_strong(unknown, static_cast<std::uint32_t>(Presence::expected));
+  Number32(row_of(rank).presence).compare_exchange_strong(unknown, static_cast<std::uint32_t>(Presence::expected));
 }
 
 void Roll::enter(base::Rank rank) {
   RollSheet::Row& row = row_of(rank);
-  Number(row.waits).store(0);
-  Number(row.presence).store(static_cast<std::uint32_t>(Presence::here));
+  Number32(row.waits).store(0);
+  Number32(row.presence).store(static_cast<std::uint32_t>(Presence::here));
   changed();
 }
 
 void Roll::leave(base::Rank rank, bool by_failure) {
   RollSheet::Row& row = row_of(rank);
-  Number(row.presence).store(static_cast<std::uint32_t>(by_failure ? Presence::failed : Presence::returned));
-  Number(row.waits).store(0);
+  Number32(row.presence).store(static_cast<std::uint32_t>(by_failure ? Presence::failed : Presence::returned));
+  Number32(row.waits).store(0);
   changed();
 }
 
 void Roll::changed() {
-  Number(sheet_->events).fetch_add(1);
-  if (Number(sheet_->sleepers).load() > 0) wake_all(sheet_->events);
+  Number32(sheet_->events).fetch_add(1);
+  if (Number32(sheet_->sleepers).load() > 0) wake_all(sheet_->events);
 }
 
 bool Roll::await_change(base::Rank rank, std::uint32_t& seen) {
   RollSheet::Row& row = row_of(rank);
-  if (Number(sheet_->events).load() == seen) {
-    Number(row.looked).store(seen);
-    Number(row.waits).store(1);
+  if (Number32(sheet_->events).load() == seen) {
+    Number32(row.looked).store(seen);
+    Number32(row.waits).store(1);
     if (all_wait(seen)) return true;
-    Number(sheet_->sleepers).fetch_add(1);
+    Number32(sheet_->sleepers).fetch_add(1);
     sleep_while(sheet_->events, seen);
-    Number(sheet_->sleepers).fetch_sub(1);
+    Number32(sheet_->sleepers).fetch_sub(1);
   }
-  const std::uint32_t now = Number(sheet_->events).load();
-  if (now != seen) Number(row.waits).store(0);
+  const std::uint32_t now = Number32(sheet_->events).load();
+  if (now != seen) Number32(row.waits).store(0);
   seen = now;
   return false;
 }
 
 bool Roll::all_wait(std::uint32_t seen) const {
-  const std::uint32_t ranks = Number(sheet_->ranks).load();
+  const std::uint32_t ranks = Number32(sheet_->ranks).load();
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     RollSheet::Row& row = sheet_->rows[rank];
     switch (presence_of(row)) {
       // Others wait for a rank that failed: its cause is the first, and no deadlock.
       case Presence::expected: case Presence::failed: return false;
       case Presence::here:
-        if (Number(row.waits).load() == 0 || Number(row.looked).load() != seen) return false;
+        if (Number32(row.waits).load() == 0 || Number32(row.looked).load() != seen) return false;
         break;
       case Presence::unknown: case Presence::returned: break;
     }
   }
-  return Number(sheet_->events).load() == seen;
+  return Number32(sheet_->events).load() == seen;
 }
 
 Presence Roll::presence(base::Rank rank) const { return presence_of(row_of(rank)); }
-bool Roll::waits(base::Rank rank) const { return Number(row_of(rank).waits).load() != 0; }
+bool Roll::waits(base::Rank rank) const { return Number32(row_of(rank).waits).load() != 0; }
 
 }  // namespace shardbook::comm

@@ -4,6 +4,7 @@
 namespace shardbook::data::grammar {
 
 namespace {
+namespace both {
 
 void pair(std::string& out, const std::string& english, const std::string& spanish) {
   out += "English: " + english + "\nEspañol: " + spanish + "\n";
@@ -95,8 +96,9 @@ void comparison(Draw& draw, std::string& out) {
 constexpr Drill drills[] = {sentence,   sentence,        sentence, state,      question,
                             vocabulary, adjective_order, to_be,    profession, comparison};
 
+}  // namespace both
 }  // namespace
 
-std::span<const Drill> both_drills() { return drills; }
+std::span<const Drill> both_drills() { return both::drills; }
 
 }  // namespace shardbook::data::grammar

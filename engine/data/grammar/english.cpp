@@ -31,6 +31,8 @@ std::string english_verb(const Subject& subject, const Action& action, Tense ten
 
 const char* have(const Subject& subject) { return subject.third_singular() ? "has" : "have"; }
 
+namespace english {
+
 void forms(Draw& draw, std::string& out) {
   const Action& action = draw.one_of(actions());
   const bool she = draw.below(2) == 0;
@@ -155,6 +157,7 @@ void to_be(Draw& draw, std::string& out) {
 constexpr Drill drills[] = {forms,    tenses,   negation,   questions,      plurals, articles,
                             passive,  pronouns, comparison, demonstratives, to_be};
 
+}  // namespace english
 }  // namespace
 
 std::string english_sentence(const Clause& clause, Tense tense, bool negated) {
@@ -170,6 +173,6 @@ std::string english_question(const Clause& clause, Tense tense) {
   return auxiliary + " " + clause.subject.english + " " + clause.action.base + " " + clause.complement.english + "?";
 }
 
-std::span<const Drill> english_drills() { return drills; }
+std::span<const Drill> english_drills() { return english::drills; }
 
 }  // namespace shardbook::data::grammar

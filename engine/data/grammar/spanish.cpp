@@ -16,6 +16,8 @@ std::string spanish_verb(const Clause& clause, Tense tense) {
   return "";
 }
 
+namespace spanish {
+
 void conjugation(Draw& draw, std::string& out) {
   constexpr const char* pronouns[persons] = {"yo", "tú", "ella", "nosotros", "vosotros", "ellas"};
   const Conjugation verb = conjugate(draw.one_of(actions()).infinitive);
@@ -186,6 +188,7 @@ constexpr Drill drills[] = {conjugation, conjugation,     tenses, negation,   qu
                             ser_and_estar, object_pronouns, gustar, comparison, there_is,  determiners,
                             feminine_with_el};
 
+}  // namespace spanish
 }  // namespace
 
 std::string spanish_sentence(const Clause& clause, Tense tense, bool negated) {
@@ -198,6 +201,6 @@ std::string spanish_question(const Clause& clause, Tense tense) {
          "?";
 }
 
-std::span<const Drill> spanish_drills() { return drills; }
+std::span<const Drill> spanish_drills() { return spanish::drills; }
 
 }  // namespace shardbook::data::grammar

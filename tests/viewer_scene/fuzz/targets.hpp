@@ -198,7 +198,7 @@ inline void check_scene(std::string_view bytes) {
   constexpr std::size_t most_spans = 5000, most_ranks = 64;
   if (!read || read.value().spans() == 0 || read.value().ranks.empty()) return;
   if (read.value().spans() > most_spans || read.value().ranks.size() > most_ranks) return;
-  const std::shared_ptr<const Scene> scene = Scene::make(std::move(read).value(), std::nullopt, "fuzz");
+  const std::shared_ptr<const Scene> scene = Scene::make(std::move(read).value(), nullptr, "fuzz");
   Asker(*scene, timeline::fnv1a(bytes)).ask();
 }
 
