@@ -5,11 +5,13 @@
 // Megatron-LM@d98e8a64, megatron/core/tensor_parallel/cross_entropy.py.
 //
 // Where the whole vocabulary is here nobody waits between the steps, and one kernel takes all three. It is bound by memory,
-// so the row is read from there once: the first step leaves it in shared memory, where the other two find it, and two
-// blocks share a multiprocessor, so that one loads while the other computes. Of a row that is longer than half of a
+// so the row is read from there once: it is copied to shared memory, where the steps find it, and two blocks share a
+// multiprocessor, so that one loads while the other computes. Of a row that is longer than half of a
 // multiprocessor's shared memory the rest is read again, soon enough to come from the cache. (karpathy/llm.c @f1e2ace6,
 // llmc/fused_classifier.cuh, reads all of the row twice, with a running maximum.) Each thread treats the same numbers in the
 // same order as in the three steps, so not a bit differs.
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
 
 #include "engine/kernels/cuda/common.cuh"
@@ -20,7 +22,7 @@ namespace shardbook::kernels::cuda {
 namespace {
 
 constexpr int row_threads = 512;
-constexpr int in_flight = 4;  // packs that a thread loads before it uses the first
+constexpr int in_flight = 2;  // packs that a thread loads before it uses the first; of more the numbers do not stay in registers
 
 // Columns between two packs of a thread.
 template <int N>
@@ -108,6 +110,16 @@ __global__ void __launch_bounds__(row_threads) gradient_kernel(CrossEntropyGradi
   }
 }
 
+// A pack's way to shared memory, past the registers where it is wide enough: there when __pipeline_wait_prior says so.
+template <int N, class T>
+__device__ inline void send_for(T* to, const T* from) {
+  if constexpr (N * sizeof(T) >= 4) {
+    __pipeline_memcpy_async(to, from, N * sizeof(T));
+  } else {
+    *to = *from;
+  }
+}
+
 //@ kernels.cross_entropy: Three steps over a row that comes from memory once: its first `held` columns stay in shared memory.
 template <class T, int N>
 __global__ void __launch_bounds__(row_threads, 2) whole_kernel(CrossEntropyArgs args, std::int64_t held) {
@@ -120,13 +132,16 @@ __global__ void __launch_bounds__(row_threads, 2) whole_kernel(CrossEntropyArgs 
   const bool is_here = target >= 0 && target < args.vocab;
   const float target_logit = threadIdx.x == 0 && is_here ? static_cast<float>(row[target]) : 0.0f;
 
+  // A thread sends for its own packs, all of them at once, and waits for no other thread's
+  for (std::int64_t column = threadIdx.x * N; column < held; column += stride<N>) send_for<N>(here + column, row + column);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+
   // The row's maximum
   float largest = Larger::neutral;
-  for_packs<N>(row, 0, held, [&](std::int64_t column, const float(&value)[N]) {
-    store<N>(here + column, value);
-    take_larger(largest, value);
-  });
-  for_packs<N>(row, held, args.vocab, [&](std::int64_t, const float(&value)[N]) { take_larger(largest, value); });
+  const auto take = [&](std::int64_t, const float(&value)[N]) { take_larger(largest, value); };
+  for_packs<N>(here, 0, held, take);
+  for_packs<N>(row, held, args.vocab, take);
   const float row_max = over_block<Larger>(largest, slots[0]);
 
   // Its sum of exponentials, and its loss
