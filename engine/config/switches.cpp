@@ -301,9 +301,9 @@ std::vector<Switch> make_table() {
        .promise = Promise::same_bits, .seam = Seam::spec, .needs = {}, .excludes = {"tp > 1"},
        .originals = {{"karpathy/llm.c", "f1e2ace651495b74ae22d45d1723443fd00ecd3a", "llmc/fused_classifier.cuh", 68, 133, "fused_classifier_kernel5: loss and gradient in a kernel, the row read twice"},
                      in_megatron("fusions/fused_cross_entropy.py", 87, 133, "_VocabParallelCrossEntropy: what lies between its collectives is compiled into one kernel each"),
-                     in_megatron("tensor_parallel/cross_entropy.py", 14, 118, "VocabParallelCrossEntropy: the steps apart")},
+                     in_megatron("tensor_parallel/cross_entropy.py", 121, 183, "_VocabParallelCrossEntropy.forward: the steps apart")},
        .megatron = "--cross-entropy-loss-fusion (its collectives stay between the kernels)", .pytorch = "torch.compile of cross_entropy", .note = "07_speed#loss",
-       .moves = {"--model gpt-124m --fsdp 8 --sequences 512 --micro-batches 1 --attention flash", "fused", 1},
+       .moves = {"--model gpt-124m --layers 2 --fsdp 8 --sequences 512 --micro-batches 1 --attention flash", "fused", 5},
        .still = {"--model gpt-6.9b --fsdp 8 --sequences 8 --sequence 256", "fused", 0.5}});
 
   row({.key = "matmul.sms_beside", .least = 0, .most = 64, .default_value = "0",
