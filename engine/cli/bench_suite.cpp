@@ -12,10 +12,10 @@ using base::text;
 const std::vector<Shape>& bench_suite() {
   using enum Shape::Cut;
   static const std::vector<Shape> suite = {
-      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1", 60},
-      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", 36},
-      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1", 60},
-      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", 30},
+      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 60},
+      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 36},
+      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 60},
+      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 30},
       {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", 60},
       {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", 40},
       {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "", 300},
@@ -48,11 +48,12 @@ std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vecto
   const bool is_tp = shape.cut == Shape::Cut::tp;
   std::vector<std::string> words = {"--model", shape.model, "--tp", text(is_tp ? gpus : 1), "--fsdp", text(is_tp ? 1 : gpus),
                                     "--sequences", text(shape.global_sequences(gpus)), "--data", shape.data};
-  // Attention's kernel is an option and a switch: one of both
-  const bool attention_is_set = std::any_of(set.begin(), set.end(), [](const std::string& one) { return one.starts_with("attention.kernel="); });
+  const auto is_set = [&set](std::string_view key) { return std::any_of(set.begin(), set.end(), [key](const std::string& one) { return one.substr(0, one.find('=')) == key; }); };
   std::istringstream fastest(shape.fastest);
   for (std::string option, value; fastest >> option >> value;) {
-    if (option == "--attention" && attention_is_set) continue;
+    // Attention's kernel is an option and a switch: one of both
+    if (option == "--attention" && is_set("attention.kernel")) continue;
+    if (option == "--set" && is_set(std::string_view(value).substr(0, value.find('=')))) continue;
     words.insert(words.end(), {option, cudnn && value == "flash" ? "cudnn" : value});
   }
   for (const std::string& one : set) words.insert(words.end(), {"--set", one});

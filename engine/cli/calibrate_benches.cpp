@@ -151,6 +151,7 @@ std::vector<KernelCase> Benches::of_vocabulary(std::int64_t tokens, std::int64_t
       {"", [=, &s] { kernels::cross_entropy_max(s, logit, row_max); }},
       {"", [=, &s] { kernels::cross_entropy_sums(s, logit, row_max, target, 0, sums); }},
       {"", [=, &s] { kernels::cross_entropy_gradient(s, logit, row_max, sums, target, 0, 1e-4f, loss); }},
+      {"", [=, &s] { kernels::cross_entropy(s, logit, target, 1e-4f, loss); }},
       {"", [=, &s] { kernels::sum(s, loss, 1, total, false); }},
   };
 }

@@ -296,6 +296,16 @@ std::vector<Switch> make_switches() {
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"fsdp > 1"}, .excludes = {},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
+  row({.key = "loss.kernel", .values = {"apart", "fused"}, .default_value = "apart",
+       .sentence = "Whether the loss goes over the logits three times (maximum, sum of exponentials, gradient), as it must where ranks that cut the vocabulary reduce something in between; or one kernel reads each row once, keeps it, and writes the gradient over it.",
+       .promise = Promise::same_bits, .seam = Seam::spec, .needs = {}, .excludes = {"tp > 1"},
+       .originals = {{"karpathy/llm.c", "f1e2ace651495b74ae22d45d1723443fd00ecd3a", "llmc/fused_classifier.cuh", 68, 133, "fused_classifier_kernel5: loss and gradient in a kernel, the row read twice"},
+                     in_megatron("fusions/fused_cross_entropy.py", 87, 133, "_VocabParallelCrossEntropy: what lies between its collectives is compiled into one kernel each"),
+                     in_megatron("tensor_parallel/cross_entropy.py", 121, 183, "_VocabParallelCrossEntropy.forward: the steps apart")},
+       .megatron = "--cross-entropy-loss-fusion (its collectives stay between the kernels)", .pytorch = "torch.compile of cross_entropy", .note = "07_speed#loss",
+       .moves = {"--model gpt-124m --layers 2 --fsdp 8 --sequences 512 --micro-batches 1 --attention flash", "fused", 5},
+       .still = {"--model gpt-6.9b --fsdp 8 --sequences 8 --sequence 256", "fused", 0.5}});
+
   row({.key = "matmul.sms_beside", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many of a GPU's multiprocessors a matmul leaves to a collective that starts beside it: it is planned for the rest, so that the collective need not wait for its end; 0: none. Which matmuls do follows from the order of the step, and from how long the profile says that each op takes.",
        .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},

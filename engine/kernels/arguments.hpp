@@ -207,6 +207,11 @@ struct CrossEntropyGradientArgs {
   void* logit_NV; const void* row_max_N; const void* sums_2N; const std::int32_t* target_N; void* loss_N;
   std::int64_t tokens, vocab; std::int32_t vocab_begin; float scale; DType dtype;
 };
+// 1 to 3 at once of a vocabulary that is whole here: loss_N, and logit_NV in place.
+struct CrossEntropyArgs {
+  void* logit_NV; const std::int32_t* target_N; void* loss_N;
+  std::int64_t tokens, vocab; float scale; DType dtype;
+};
 // total[0] (+)= scale · Σ values, in one fixed order. Values and total are of stat type.
 struct SumArgs { const void* value_N; void* total; std::int64_t elements; float scale; bool accumulate; DType dtype; };
 

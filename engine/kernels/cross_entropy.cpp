@@ -56,4 +56,18 @@ void cross_entropy_gradient(Lane lane, const Tensor& logit_NV, const Tensor& row
   lane.device().launch(lane, desc, args, &host::cross_entropy_gradient, &cuda::cross_entropy_gradient);
 }
 
+void cross_entropy(Lane lane, const Tensor& logit_NV, const Tensor& target_N, float scale, const Tensor& loss_N) {
+  static constexpr const char* op = "cross_entropy";
+  expect_matrix(op, "logit_NV", logit_NV);
+  const std::int64_t tokens = logit_NV.shape[0], vocab = logit_NV.shape[1];
+  expect_index(op, "target_N", target_N, tokens);
+  expect_stat(op, "loss_N", loss_N, tokens);
+  OpDesc desc(op, OpKind::reduction, logit_NV.nominal);
+  desc.flops(7 * logit_NV.elements())  // maximum; difference, exp, sum; difference, exp, product
+      .updates(logit_NV.use()).reads(target_N.use()).writes(loss_N.use());
+  const CrossEntropyArgs args{logit_NV.data, static_cast<const std::int32_t*>(target_N.data), loss_N.data, tokens, vocab, scale,
+                              logit_NV.storage};
+  lane.device().launch(lane, desc, args, &host::cross_entropy, &cuda::cross_entropy);
+}
+
 }  // namespace shardbook::kernels

@@ -36,4 +36,14 @@ void CrossEntropy::forward_backward(Call ctx, const Tensor& logit_NV, const Batc
   passes_.gradient(ctx, logit_NV, batch, scale, loss, accumulate);
 }
 
+void CrossEntropyInOne::allocate(Context& ctx, std::int64_t tokens) { loss_N_ = allocate_statistic(ctx, {tokens}, "loss.per_token"); }
+
+void CrossEntropyInOne::forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale,
+                                         const Tensor& loss, bool accumulate) {
+  program::Part part(ctx.device.recorder(), "cross_entropy");
+  const Tensor loss_N = loss_N_.slice(0, {logit_NV.shape[0]});
+  kernels::cross_entropy(ctx.compute, logit_NV, batch.target_N, scale, loss_N);
+  kernels::sum(ctx.compute, loss_N, scale, loss, accumulate);
+}
+
 }  // namespace shardbook::model

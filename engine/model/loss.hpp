@@ -1,7 +1,8 @@
-// model/loss: cross entropy of the next token, in three passes over the logits.
+// model/loss: cross entropy of the next token, in three passes over the logits, or in one kernel.
 //
 // maximum, then the sum of exponentials and the target's logit, then loss and gradient in place. The same
-// passes serve a vocabulary that is cut over ranks: tensor_parallel/ puts a reduction between them.
+// passes serve a vocabulary that is cut over ranks: tensor_parallel/ puts a reduction between them. Where it is
+// whole nothing stands between them, and one kernel gives the same bits from one reading (CrossEntropyInOne).
 #pragma once
 
 #include "engine/model/spec.hpp"
@@ -34,6 +35,17 @@ class CrossEntropy final : public Loss {
 
  private:
   CrossEntropyPasses passes_;
+};
+
+// Keeps no maximum and no sums.
+class CrossEntropyInOne final : public Loss {
+ public:
+  void allocate(Context& ctx, std::int64_t tokens) override;
+  void forward_backward(Call ctx, const Tensor& logit_NV, const Batch& batch, float scale, const Tensor& loss,
+                        bool accumulate) override;
+
+ private:
+  Tensor loss_N_;
 };
 
 }  // namespace shardbook::model

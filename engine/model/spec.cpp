@@ -31,6 +31,11 @@ ModelSpec dense_spec() {
   return spec;
 }
 
+ModelSpec with_loss_in_one(ModelSpec spec) {
+  spec.loss = [](std::int64_t) { return std::make_unique<CrossEntropyInOne>(); };
+  return spec;
+}
+
 ModelSpec with_recomputed_attention(ModelSpec spec) {
   spec.attention = [](const AttentionConfig& config) { return std::make_unique<RecomputedAttention>(config); };
   return spec;

@@ -210,7 +210,7 @@ class Writer {
     holds(Held::block_kept, kind, kept * (lends() ? statistics : of_rest + statistics));
     const Q scored = s_.loss_chunks == 1 ? N : letter("C", (N.value() + s_.loss_chunks - 1) / s_.loss_chunks, text("tokens whose logits are there at once: N / ", s_.loss_chunks));
     holds(Held::head_kept, kind, R * D * a + R * bytes(4 * statistics_) + scored * V_ * a);
-    holds(Held::loss, kind, 4 * (scored * four));
+    holds(Held::loss, kind, s_.loss_in_one ? scored * four : 4 * (scored * four));
     // Between kernels, shared by all blocks
     if (s_.cudnn) holds(Held::attention_workspace, kind, N * H * four + cudnn_workspace());
     else holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);

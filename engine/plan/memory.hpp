@@ -49,6 +49,7 @@ struct Shapes {
   bool recompute = false;          // blocks keep their inputs only
   bool remake = false;             // ... or what takes a matmul, or attention, to make
   std::int64_t loss_chunks = 1;       // runs of tokens of which logits are there one after the other
+  bool loss_in_one = false;           // ... and one kernel makes their loss, without a maximum and sums that are kept
   bool recompute_attention = false;   // blocks keep no square
   bool states_on_host = false;        // masters and moments lie in host memory
   bool shards_on_host = false;        // ... and what is computed with, and gradients: nothing stays on the device

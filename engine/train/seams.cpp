@@ -87,6 +87,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        }},
       {"loss.chunks", [](Choices& c, const std::string& v) { c.loss_chunks = number_in(v); }},
       {"loss.divisor", [](Choices& c, const std::string& v) { c.mistakes.own_tokens = v == "own_tokens"; }},
+      {"loss.kernel", [](Choices& c, const std::string& v) { c.loss_in_one = v == "fused"; }},
       {"matmul.sms_beside", [](Choices& c, const std::string& v) { c.machine.sms_beside = number_in(v); }},
       {"nccl.buffers",
        [](Choices& c, const std::string& v) {

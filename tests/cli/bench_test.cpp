@@ -5,6 +5,7 @@
 
 #include "engine/cli/bench_suite.hpp"
 #include "engine/cli/train_config.hpp"
+#include "engine/config/switches.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -36,6 +37,10 @@ TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
   const Shape& shape = bench_suite().front();
   const auto kernel = [&](const std::vector<std::string>& set) { return config_on_meta(words_of(shape, 2, set)).value().attention; };
   EXPECT_NE(kernel({}), kernel({"attention.kernel=unfused"}));
+  const auto loss = [&](const std::vector<std::string>& set) { return config::switch_value(config_on_meta(words_of(shape, 2, set)).value(), "loss.kernel"); };
+  EXPECT_EQ(loss({}), "fused");
+  EXPECT_EQ(loss({"loss.chunks=2"}), "fused");
+  EXPECT_EQ(loss({"loss.kernel=apart"}), "apart");
   // Where cuDNN is here its kernels are faster than the engine's own, and the tutor's small heads are none of both
   EXPECT_EQ(config_on_meta(words_of(shape, 2, {}, true)).value().attention, config::AttentionKind::cudnn);
   EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::unfused);

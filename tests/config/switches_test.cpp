@@ -23,7 +23,7 @@ TEST_P(Rows, NameTheLinesOfTheirOriginals) {
     // A whole hash: a branch moves, and a short hash may one day mean two commits
     EXPECT_EQ(original.commit.size(), 40u) << original.commit;
     EXPECT_EQ(original.commit.find_first_not_of("0123456789abcdef"), std::string::npos) << original.commit;
-    const auto endings = {".py", ".h", ".hpp", ".cpp", ".cc", ".cu"};
+    const auto endings = {".py", ".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"};
     EXPECT_TRUE(std::any_of(endings.begin(), endings.end(), [&](const char* ending) { return original.path.ends_with(ending); })) << original.path;
     EXPECT_GT(original.first_line, 0) << original.path;
     EXPECT_GE(original.last_line, original.first_line) << original.path;

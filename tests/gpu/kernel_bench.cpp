@@ -273,8 +273,25 @@ void layers(Bench& bench) {
       &cuda::causal_softmax_backward, [](char* p) { return CausalSoftmaxBackwardArgs{p, p + scores, p + scores, B * H, S, 0.088f, DType::bf16}; });
 }
 
+// In three steps and in one, of `rows` tokens.
+void losses(Bench& bench, std::int64_t rows, const std::string& of, float* stats) {
+  const Bytes logits = rows * V * 2;
+  const double bytes = static_cast<double>(logits);
+  const float scale = 1.0f / static_cast<float>(rows);
+  const std::int32_t* const targets = bench.tokens();
+  bench.time<CrossEntropyMaxArgs>(("cross_entropy_max" + of).c_str(), logits, bytes, 0, &host::cross_entropy_max, &cuda::cross_entropy_max,
+      [=](char* p) { return CrossEntropyMaxArgs{p, stats, rows, V, DType::bf16}; });
+  bench.time<CrossEntropySumsArgs>(("cross_entropy_sums" + of).c_str(), logits, bytes, 0, &host::cross_entropy_sums, &cuda::cross_entropy_sums,
+      [=](char* p) { return CrossEntropySumsArgs{p, stats, targets, stats + rows, rows, V, 0, DType::bf16}; });
+  bench.time<CrossEntropyGradientArgs>(("cross_entropy_gradient" + of).c_str(), logits, 2 * bytes, 0, &host::cross_entropy_gradient,
+      &cuda::cross_entropy_gradient, [=](char* p) {
+        return CrossEntropyGradientArgs{p, stats, stats + rows, targets, stats + 3 * rows, rows, V, 0, scale, DType::bf16}; });
+  bench.time<CrossEntropyArgs>(("cross_entropy in one" + of).c_str(), logits, 2 * bytes, 0, &host::cross_entropy, &cuda::cross_entropy,
+      [=](char* p) { return CrossEntropyArgs{p, targets, stats + 3 * rows, rows, V, scale, DType::bf16}; });
+}
+
 void ends(Bench& bench) {
-  constexpr Bytes act = N * D * 2, logits = N * V * 2;
+  constexpr Bytes act = N * D * 2;
   std::int32_t* const tokens = bench.tokens();
   std::vector<std::int32_t> drawn(8 * N);
   // Tokens and targets; then order, segment tokens, segment begins and their number, all different tokens.
@@ -296,13 +313,8 @@ void ends(Bench& bench) {
       [](char* p) { return PositionForwardArgs{p + act, p, B * S, S, D, DType::bf16, 0}; });
   bench.time<PositionBackwardArgs>("position_backward", act + S * D * 4, act + S * D * 8.0, 0, &host::position_backward, &cuda::position_backward,
       [](char* p) { return PositionBackwardArgs{p, p + act, B * S, S, D, true, DType::bf16, 0}; });
-  bench.time<CrossEntropyMaxArgs>("cross_entropy_max", logits, logits, 0, &host::cross_entropy_max, &cuda::cross_entropy_max,
-      [=](char* p) { return CrossEntropyMaxArgs{p, stats, N, V, DType::bf16}; });
-  bench.time<CrossEntropySumsArgs>("cross_entropy_sums", logits, logits, 0, &host::cross_entropy_sums, &cuda::cross_entropy_sums,
-      [=](char* p) { return CrossEntropySumsArgs{p, stats, tokens + N, stats + N, N, V, 0, DType::bf16}; });
-  bench.time<CrossEntropyGradientArgs>("cross_entropy_gradient", logits, 2.0 * logits, 0, &host::cross_entropy_gradient,
-      &cuda::cross_entropy_gradient, [=](char* p) {
-        return CrossEntropyGradientArgs{p, stats, stats + N, tokens + N, stats + 3 * N, N, V, 0, 1.0f / N, DType::bf16}; });
+  losses(bench, N, "", stats);
+  losses(bench, 8 * N, ", 65536 tokens", stats);
   // A block's shard over 8 ranks, and a whole embedding's.
   for (const std::int64_t n : {12 * D * D / 8, V * D}) {
     bench.time<SumOfSquaresArgs>(n == V * D ? "sum_of_squares, embedding" : "sum_of_squares, block/8", n * 4, n * 4.0, 0,

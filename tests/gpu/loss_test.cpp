@@ -77,6 +77,39 @@ TEST_F(Loss, CrossEntropyOfLargeVocabularyEqualsItsHostReference) {
   }
 }
 
+// In one kernel as in three, to the bit: of rows that shared memory holds, and of those of which it holds a part.
+TEST_F(Loss, CrossEntropyInOneIsThatInThreeStepsToTheBit) {
+  for (const DType dtype : both_types) {
+    for (const std::int64_t vocab : {1, 7, 256, 1003, 28672, 50257, 50304, 128256}) {
+      SCOPED_TRACE(testing::Message() << base::name_of(dtype) << ", " << vocab);
+      Gpu::get().reset();
+      const std::int64_t tokens = 9;
+      Numbers in_one(normal(tokens * vocab, 3), dtype), in_steps = in_one, row_max(unwritten(tokens), DType::f32), sums(unwritten(2 * tokens), DType::f32),
+          loss(unwritten(tokens), DType::f32), loss_of_steps = loss;
+      std::vector<std::int32_t> targets;
+      std::uniform_int_distribution<int> draw(0, static_cast<int>(vocab) - 1);
+      for (std::int64_t n = 0; n < tokens; ++n) targets.push_back(draw(generator()));
+      targets.front() = 0;
+      targets.back() = static_cast<std::int32_t>(vocab) - 1;
+      Integers target(targets);
+      const float scale = 0.25f;
+      const auto type = [&](bool gpu) { return gpu ? dtype : DType::f64; };
+      run_both([&](bool gpu) { return kernels::CrossEntropyArgs{in_one.at(gpu), target.at(gpu), loss.at(gpu), tokens, vocab, scale, type(gpu)}; },
+               &kernels::host::cross_entropy, &kernels::cuda::cross_entropy);
+      run_both([&](bool gpu) { return kernels::CrossEntropyMaxArgs{in_steps.at(gpu), row_max.at(gpu), tokens, vocab, type(gpu)}; },
+               &kernels::host::cross_entropy_max, &kernels::cuda::cross_entropy_max);
+      run_both([&](bool gpu) { return kernels::CrossEntropySumsArgs{in_steps.at(gpu), row_max.at(gpu), target.at(gpu), sums.at(gpu), tokens, vocab, 0, type(gpu)}; },
+               &kernels::host::cross_entropy_sums, &kernels::cuda::cross_entropy_sums);
+      run_both([&](bool gpu) {
+        return kernels::CrossEntropyGradientArgs{in_steps.at(gpu), row_max.at(gpu), sums.at(gpu), target.at(gpu), loss_of_steps.at(gpu), tokens, vocab, 0, scale, type(gpu)};
+      }, &kernels::host::cross_entropy_gradient, &kernels::cuda::cross_entropy_gradient);
+      EXPECT_EQ(in_one.from_gpu(), in_steps.from_gpu());
+      EXPECT_EQ(loss.from_gpu(), loss_of_steps.from_gpu());
+      for (std::int64_t n = 0; n < tokens; ++n) EXPECT_EQ(loss[static_cast<std::size_t>(n)], loss_of_steps[static_cast<std::size_t>(n)]);   // the host's, in fp64
+    }
+  }
+}
+
 TEST_F(Loss, SumHasOneOrderAndIsExactOnSmallIntegers) {
   for (const std::int64_t n : {1, 31, 1024, 8192, 50001}) {
     SCOPED_TRACE(n);

@@ -246,7 +246,7 @@ TEST_P(OfLessMemory, OfGpusBecomeTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Switches, OfLessMemory,
-                         testing::Values(LessMemory{1, {"activations.recompute=cheap", nullptr, nullptr}}, LessMemory{2, {"activations.recompute=cheap", nullptr, nullptr}},
+                         testing::Values(LessMemory{1, {"loss.kernel=fused", nullptr, nullptr}}, LessMemory{1, {"activations.recompute=cheap", nullptr, nullptr}}, LessMemory{2, {"activations.recompute=cheap", nullptr, nullptr}},
                                          LessMemory{2, {"fsdp.parameter_copy=made", nullptr, nullptr}}, LessMemory{2, {"fsdp.gradient_memory=lent", nullptr, nullptr}},
                                          LessMemory{2, {"activations.recompute=cheap", "fsdp.parameter_copy=made", "fsdp.gradient_memory=lent"}}));
 

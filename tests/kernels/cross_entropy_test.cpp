@@ -108,6 +108,22 @@ TYPED_TEST(CrossEntropy, OfHugeLogitsStaysFinite) {
   EXPECT_EQ(outcome.gradient, Numbers(tokens * 20, 0));
 }
 
+TYPED_TEST(CrossEntropy, InOneIsThatInThreeStepsToTheBit) {
+  for (const std::int64_t vocab : {19, 64, 257}) {
+    HostBench<TypeParam> bench;
+    const Numbers logit = numbers(1, tokens * vocab, 9);
+    const Tensor target_N = bench.indices(targets), in_one = bench.tensor({tokens, vocab}, logit), in_steps = bench.tensor({tokens, vocab}, logit);
+    const Tensor loss = bench.tensor({tokens}), loss_of_steps = bench.tensor({tokens}), row_max = bench.tensor({tokens}), sums = bench.tensor({2, tokens});
+    cross_entropy(bench.stream(), in_one, target_N, 0.25f, loss);
+    cross_entropy_max(bench.stream(), in_steps, row_max);
+    cross_entropy_sums(bench.stream(), in_steps, row_max, target_N, 0, sums);
+    cross_entropy_gradient(bench.stream(), in_steps, row_max, sums, target_N, 0, 0.25f, loss_of_steps);
+    EXPECT_EQ(bench.values(loss), bench.values(loss_of_steps));
+    EXPECT_EQ(bench.values(in_one), bench.values(in_steps));
+    EXPECT_NE(bench.values(in_one), logit) << "a gradient stands over the logits";
+  }
+}
+
 TEST(CrossEntropyGradient, IsThatOfFiniteDifferences) {
   const std::int64_t vocab = 20;
   const Numbers logit = numbers(1, tokens * vocab, 2);

@@ -90,6 +90,7 @@ class Record : public ::testing::Test {
     cross_entropy_max(s, x, stat);
     cross_entropy_sums(s, x, stat, index, 0, f32({2, 6}));
     cross_entropy_gradient(s, x, stat, f32({2, 6}), index, 0, 1, stat);
+    cross_entropy(s, x, index, 1, stat);
     sum(s, stat, 1, one, false);
     sum_of_squares(s, row, 0, 0, 10, one, scratch, false);
     clip_factor(s, one, 1, one, one);
@@ -100,7 +101,7 @@ class Record : public ::testing::Test {
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 51;
+  static constexpr std::size_t op_count = 52;
 
   device::MetaDevice device_;
   device::Stream& stream_;
@@ -180,6 +181,22 @@ TEST_F(Record, FlashAttentionCountsThePairsThatTheMaskLeavesAndNoSquareOfBytes) 
   EXPECT_EQ(ops[0].desc.bytes_written, 20 * 32 * 2 + 80 * 4);
   EXPECT_EQ(ops[1].desc.bytes_read, 20 * (64 + 32 + 32) * 2 + 80 * 4);
   EXPECT_EQ(ops[1].desc.bytes_written, 20 * 64 * 2 + 80 * 4);
+}
+
+TEST_F(Record, TheLossInOneMovesTheLogitsOnceEachWayAndInThreeStepsFourTimes) {
+  const Tensor logit_NV = bf16({6, 1000}), target_N = i32({6}), row_max_N = f32({6}), sums_2N = f32({2, 6}), loss_N = f32({6});
+  const auto ops = record([&](device::Stream& s) {
+    cross_entropy(s, logit_NV, target_N, 1, loss_N);
+    cross_entropy_max(s, logit_NV, row_max_N);
+    cross_entropy_sums(s, logit_NV, row_max_N, target_N, 0, sums_2N);
+    cross_entropy_gradient(s, logit_NV, row_max_N, sums_2N, target_N, 0, 1, loss_N);
+  });
+  const std::int64_t logits = 6 * 1000 * 2, flops = ops.at(1).desc.flop_count + ops.at(2).desc.flop_count + ops.at(3).desc.flop_count;
+  EXPECT_EQ(ops[0].desc.bytes_read, logits + 4 * 6);
+  EXPECT_EQ(ops[0].desc.bytes_written, logits + 4 * 6);
+  EXPECT_EQ(ops[0].desc.flop_count, flops);
+  EXPECT_EQ((ops[1].desc.bytes_read + ops[2].desc.bytes_read + ops[3].desc.bytes_read) / logits, 3);
+  EXPECT_EQ(ops[3].desc.bytes_written / logits, 1);
 }
 
 TEST_F(Record, LookUpsReadTheRowsOfTheirTokensAndNotTheTable) {

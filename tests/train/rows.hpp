@@ -25,7 +25,7 @@ inline std::vector<std::string> other_values(const config::Switch& row) {
   return others;
 }
 
-// A layout in which the row's needs are met, or nothing: what a need asks for that is no size of the layout is given.
+// A layout in which the row's needs are met, and nothing that it excludes, or nothing: what a need asks for that is no size of the layout is given.
 inline std::optional<config::RunConfig> meeting_needs(const config::Switch& row, config::RunConfig config) {
   for (const std::string& need : row.needs) {
     if (need == "micro-batches > 1") config.micro_batches = 2;
@@ -37,6 +37,9 @@ inline std::optional<config::RunConfig> meeting_needs(const config::Switch& row,
     if (need == "activations.recompute = full") config.switches["activations.recompute"] = "full";
     if (need == "tensor_parallel.sequence = cut") config.switches["tensor_parallel.sequence"] = "cut";
     if (!config::holds(config, need)) return std::nullopt;
+  }
+  for (const std::string& excluded : row.excludes) {
+    if (excluded.find(": ") == std::string::npos && config::holds(config, excluded)) return std::nullopt;   // not of one value alone
   }
   return config;
 }

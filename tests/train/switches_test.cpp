@@ -362,6 +362,39 @@ TEST(LossChunks, GiveTheLossesAndGradientsOfAllAtOnce) {
   }
 }
 
+// ---- The loss in one kernel --------------------------------------------------------------------
+
+// Rows are treated as in three steps, however many come at once: not a bit differs, in any form of a step.
+TEST(LossInOne, GivesTheBitsOfThreeStepsInEveryFormOfAStep) {
+  struct Form {
+    int fsdp, dp, micro_batches;
+    bool llama;
+    const char* set;
+  };
+  std::uint64_t seed = 0;
+  for (const Form& form : some_of<Form>({{1, 1, 1, false, ""}, {1, 1, 3, true, ""}, {1, 1, 1, false, "loss.chunks=3"}, {2, 1, 2, true, "loss.chunks=5"}, {2, 2, 1, false, "fsdp.reshard=false"},
+                           {1, 2, 2, false, "accumulate.reduce=last"}, {2, 1, 1, false, "activations.recompute=cheap"}, {2, 1, 1, false, "activations.recompute=full"},
+                           {2, 1, 1, true, "attention.kernel=flash"}, {2, 1, 1, false, "fsdp.gradient_memory=lent"}, {2, 1, 1, false, "fsdp.offload=parameters"}})) {
+    RunConfig config = form.llama ? small_llama(1, form.fsdp) : small_config(1, form.fsdp, form.dp);
+    config.steps = 2;
+    config.micro_batches = form.micro_batches;
+    config.sequences = 6 * config.data_ranks();
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    }
+    SCOPED_TRACE(base::text("fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set));
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun apart = run_on_host(config, tokens);
+    ASSERT_EQ(apart.error, "");
+    ASSERT_TRUE(config::set_switch(config, "loss.kernel=fused"));
+    config.drain_seed = ++seed;
+    const HostRun in_one = run_on_host(config, tokens);
+    ASSERT_EQ(in_one.error, "");
+    expect_same_bits(in_one, apart);
+    EXPECT_NE(in_one.program_hashes, apart.program_hashes) << "other kernels are issued";
+  }
+}
+
 // ---- Units -------------------------------------------------------------------------------------
 
 // What is gathered together decides where a number lies, and so in which order the norm is summed. Without clipping nothing

@@ -45,6 +45,7 @@ void flash_attention_backward(const FlashAttentionBackwardArgs& args, const devi
 void cross_entropy_max(const CrossEntropyMaxArgs& args, const device::CudaQueue& queue);
 void cross_entropy_sums(const CrossEntropySumsArgs& args, const device::CudaQueue& queue);
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::CudaQueue& queue);
+void cross_entropy(const CrossEntropyArgs& args, const device::CudaQueue& queue);
 void sum(const SumArgs& args, const device::CudaQueue& queue);
 void sum_of_squares(const SumOfSquaresArgs& args, const device::CudaQueue& queue);
 void clip_factor(const ClipFactorArgs& args, const device::CudaQueue& queue);

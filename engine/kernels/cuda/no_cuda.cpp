@@ -46,6 +46,7 @@ void flash_attention_backward(const FlashAttentionBackwardArgs&, const device::C
 void cross_entropy_max(const CrossEntropyMaxArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_max"); }
 void cross_entropy_sums(const CrossEntropySumsArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_sums"); }
 void cross_entropy_gradient(const CrossEntropyGradientArgs&, const device::CudaQueue&) { no_cuda("cross_entropy_gradient"); }
+void cross_entropy(const CrossEntropyArgs&, const device::CudaQueue&) { no_cuda("cross_entropy"); }
 void sum(const SumArgs&, const device::CudaQueue&) { no_cuda("sum"); }
 void sum_of_squares(const SumOfSquaresArgs&, const device::CudaQueue&) { no_cuda("sum_of_squares"); }
 void clip_factor(const ClipFactorArgs&, const device::CudaQueue&) { no_cuda("clip_factor"); }

@@ -1,4 +1,4 @@
-// kernels/host/cross_entropy: the three steps of a cross entropy over a cut vocabulary, row by row.
+// kernels/host/cross_entropy: the three steps of a cross entropy over a cut vocabulary, row by row; and all of them.
 #include <cmath>
 
 #include "engine/kernels/host/dispatch.hpp"
@@ -53,6 +53,20 @@ void cross_entropy_sums(const CrossEntropySumsArgs& args) {
 }
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args) {
   with_float(args.dtype, [&](auto zero) { gradient<decltype(zero)>(args); });
+}
+
+// Row by row the three of them, so the numbers are theirs.
+void cross_entropy(const CrossEntropyArgs& args) {
+  with_float(args.dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t n = 0; n < args.tokens; ++n) {
+      T* const logit = as<T>(args.logit_NV) + n * args.vocab;
+      T most{}, sums[2] = {};
+      row_maxima<T>({logit, &most, 1, args.vocab, args.dtype});
+      row_sums<T>({logit, &most, args.target_N + n, sums, 1, args.vocab, 0, args.dtype});
+      gradient<T>({logit, &most, sums, args.target_N + n, as<T>(args.loss_N) + n, 1, args.vocab, 0, args.scale, args.dtype});
+    }
+  });
 }
 
 }  // namespace shardbook::kernels::host

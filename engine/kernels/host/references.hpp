@@ -43,6 +43,7 @@ void flash_attention_backward(const FlashAttentionBackwardArgs& args);
 void cross_entropy_max(const CrossEntropyMaxArgs& args);
 void cross_entropy_sums(const CrossEntropySumsArgs& args);
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args);
+void cross_entropy(const CrossEntropyArgs& args);
 void sum(const SumArgs& args);
 void sum_of_squares(const SumOfSquaresArgs& args);
 void clip_factor(const ClipFactorArgs& args);
