@@ -18,6 +18,7 @@ constexpr int square_threads = 256;
 __global__ void __launch_bounds__(sum_threads)
     sum_kernel(const float* value, float* total, std::int64_t elements, float scale, bool accumulate) {
   __shared__ float slots[warp_size];
+  wait_for_kernel_before();
   float sum = 0.0f;
 #pragma unroll 4
   for (std::int64_t i = threadIdx.x; i < elements; i += sum_threads) sum += value[i];
@@ -30,6 +31,7 @@ template <int N>
 __global__ void __launch_bounds__(square_threads)
     squares_kernel(const float* gradient, float* scratch, std::int64_t begin, std::int64_t end) {
   __shared__ float slots[warp_size];
+  let_next_kernel_start();
   // Packs start at multiples of N; the first and the last may lie partly outside.
   const std::int64_t first = begin / N * N;
   constexpr std::int64_t step = square_blocks * square_threads * N;
@@ -120,9 +122,8 @@ void sum_of_squares(const SumOfSquaresArgs& args, const device::CudaQueue& queue
         gradient, scratch, begin, end);
   });
   check_launch("sum_of_squares");
-  sum_kernel<<<1, sum_threads, 0, stream_of(queue)>>>(scratch, static_cast<float*>(args.total), square_blocks, 1.0f,
-                                                      args.accumulate);
-  check_launch("sum_of_squares");
+  launch_early("sum_of_squares", sum_kernel, dim3(1), dim3(sum_threads), queue, scratch, static_cast<float*>(args.total), square_blocks, 1.0f,
+               args.accumulate);
 }
 
 void clip_factor(const ClipFactorArgs& args, const device::CudaQueue& queue) {
