@@ -6,8 +6,8 @@
 //
 // Memory bounds both: forward moves 4 bytes a number of the row in bf16 and does 8 flops for them, the input gradient 8 bytes and
 // 13 flops. On an H200 (kernel_bench, beside a copy of as many bytes):
-//   8192 x 2048    forward 22.2 us, copy 19.0; input gradient 35.7 us, copy 34.5
-//   65 536 x 768   forward 53.9 us, copy 50.5; input gradient 96.0 us, copy 98
+//   8192 x 2048    forward 20.9 us, copy 19.0; input gradient 35.5 us, copy 34.5
+//   65 536 x 768   forward 52.6 us, copy 50.5; input gradient 96.3 us, copy 98
 // What the input gradient keeps is three rows. As f32 they took 92 registers a thread, now 50, so that too few blocks fitted beside
 // each other, and the third was asked for behind the first two: 46 and 145 us. A warp a row was tried (36 us),
 // weights in registers or shared memory, and blocks that stay and take row after row: none was faster.

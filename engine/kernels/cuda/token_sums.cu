@@ -8,8 +8,8 @@
 //
 // A flop or five for each number that is read, so memory bounds them; and two launches, where the matrix is small: the second stage
 // is set up while the first one ends (common.cuh). On an H200 in bf16 (kernel_bench; before 2026-11-23 in brackets):
-//   biases         8192 x 2048 12.2 us (14.8), x 8192 35.2 us (40.9); 65 536 x 3072 94.2 us (98.8)
-//   norm weights   8192 x 2048 22.2 us (25.8); 65 536 x 768 51.8 us (58.6)
+//   biases         8192 x 2048 13.0 us (14.8), x 8192 36.1 us (40.9); 65 536 x 3072 95.7 us (98.8)
+//   norm weights   8192 x 2048 22.2 us (25.8); 65 536 x 768 52.2 us (58.6)
 //   copies that move as many bytes: 33.5 MB 10.8 us, 67 MB 19.0, 134 MB 34.5, 201 MB 50.5, 403 MB 98
 // llm.c's matmul_backward_bias_kernel9 has the same stages (karpathy/llm.c@f1e2ace6, llmc/matmul.cuh), and adds norm weights by the
 // last block that ends. The references are kernels/host/layer_norm.cpp, rms_norm.cpp and residual.cpp.
