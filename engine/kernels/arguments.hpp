@@ -19,8 +19,8 @@ namespace shardbook::kernels {
 
 using base::DType;
 
-// A sum over tokens (of a bias' or a norm's gradient) is cut into this many blocks of rows: block i has
-// tokens [i · per, min(tokens, (i + 1) · per)), per = ceil(tokens / row_blocks). Each block writes its
+// A sum over tokens (of a bias' or a norm's gradient) is cut into at most this many blocks of rows; of b blocks, block i has
+// tokens [i · per, min(tokens, (i + 1) · per)), per = ceil(tokens / b). Each block writes its
 // partial sums to `scratch`, and a second pass adds them in rising order. The host needs no scratch.
 constexpr std::int64_t row_blocks(std::int64_t tokens) {
   constexpr std::int64_t most = 128, rows_at_least = 32;

@@ -195,31 +195,60 @@ void cudnn_attention(Bench& bench, const FlashAttentionSizes& s, double product,
         return CudnnAttentionBackwardArgs{of, workspace, needs, at_once}; });
 }
 
+// What a block has between its matmuls, for so many tokens of this width: 8192 of 2048 are gpt-1.3b's 8 sequences, 65 536 of
+// 768 gpt-124m's 64, 8192 of 4096 llama-8b's 2 of 4096.
+void between_matmuls(Bench& bench, std::int64_t tokens, std::int64_t width) {
+  const std::int64_t wide = 4 * width;
+  const Bytes act = tokens * width * 2, wide_act = 4 * act;
+  const std::string of = " " + std::to_string(tokens) + " x " + std::to_string(width), of_wide = " " + std::to_string(tokens) + " x " + std::to_string(wide);
+  float* const mean = reinterpret_cast<float*>(bench.pool() + pool_bytes - (Bytes{1} << 28));
+  float* const rstd = mean + tokens;
+  float* const dweight = rstd + tokens;
+  float* const scratch = dweight + 4 * wide;
+  char* const weights = bench.pool() + pool_bytes - (Bytes{1} << 29);
+  const auto time = [&]<class Args>(const std::string& name, int tensors, Bytes of_each, void (*host)(const Args&),
+                                    void (*cuda)(const Args&, const device::CudaQueue&), auto make) {
+    bench.time<Args>(name.c_str(), tensors * of_each, static_cast<double>(tensors * of_each), 0, host, cuda, make);
+  };
+  time("copy" + of, 2, act, &device::host::copy, &device::cuda::copy, [=](char* p) { return device::CopyArgs{p, p + act, act}; });
+  time("layer_norm_forward" + of, 2, act, &host::layer_norm_forward, &cuda::layer_norm_forward,
+       [=](char* p) { return LayerNormForwardArgs{p, weights, weights, p + act, mean, rstd, tokens, width, 1e-5f, DType::bf16}; });
+  time("layer_norm_input_gradient" + of, 4, act, &host::layer_norm_input_gradient, &cuda::layer_norm_input_gradient, [=](char* p) {
+    return LayerNormInputGradientArgs{p, p + act, weights, mean, rstd, p + 2 * act, p + 3 * act, tokens, width, DType::bf16}; });
+  time("layer_norm_weight_gradient" + of, 2, act, &host::layer_norm_weight_gradient, &cuda::layer_norm_weight_gradient, [=](char* p) {
+    return LayerNormWeightGradientArgs{p, p + act, mean, rstd, dweight, dweight + width, scratch, tokens, width, true, DType::bf16}; });
+  time("rms_norm_forward" + of, 2, act, &host::rms_norm_forward, &cuda::rms_norm_forward,
+       [=](char* p) { return RmsNormForwardArgs{p, weights, p + act, rstd, tokens, width, 1e-5f, DType::bf16}; });
+  time("rms_norm_input_gradient" + of, 4, act, &host::rms_norm_input_gradient, &cuda::rms_norm_input_gradient, [=](char* p) {
+    return RmsNormInputGradientArgs{p, p + act, weights, rstd, p + 2 * act, p + 3 * act, tokens, width, DType::bf16}; });
+  time("rms_norm_weight_gradient" + of, 2, act, &host::rms_norm_weight_gradient, &cuda::rms_norm_weight_gradient,
+       [=](char* p) { return RmsNormWeightGradientArgs{p, p + act, rstd, dweight, scratch, tokens, width, true, DType::bf16}; });
+  time("bias_gradient" + of, 1, act, &host::bias_gradient, &cuda::bias_gradient,
+       [=](char* p) { return BiasGradientArgs{p, dweight, scratch, tokens, width, true, DType::bf16}; });
+  time("bias_gradient" + of_wide, 1, wide_act, &host::bias_gradient, &cuda::bias_gradient,
+       [=](char* p) { return BiasGradientArgs{p, dweight, scratch, tokens, wide, true, DType::bf16}; });
+  time("add_bias_residual" + of, 3, act, &host::add_bias_residual, &cuda::add_bias_residual,
+       [=](char* p) { return AddBiasResidualArgs{p, p + act, weights, p + 2 * act, tokens, width, DType::bf16}; });
+  time("gelu_forward" + of_wide, 2, wide_act, &host::gelu_forward, &cuda::gelu_forward,
+       [=](char* p) { return GeluForwardArgs{p, p + wide_act, tokens * wide, DType::bf16}; });
+  time("gelu_backward" + of_wide, 3, wide_act, &host::gelu_backward, &cuda::gelu_backward,
+       [=](char* p) { return GeluBackwardArgs{p, p + wide_act, p + 2 * wide_act, tokens * wide, DType::bf16}; });
+  time("swiglu_forward" + of_wide, 3, wide_act, &host::swiglu_forward, &cuda::swiglu_forward,
+       [=](char* p) { return SwiGluForwardArgs{p, p + 2 * wide_act, tokens, wide, DType::bf16}; });
+  time("swiglu_backward" + of_wide, 5, wide_act, &host::swiglu_backward, &cuda::swiglu_backward,
+       [=](char* p) { return SwiGluBackwardArgs{p, p + 2 * wide_act, p + 3 * wide_act, tokens, wide, DType::bf16}; });
+  // q and k of a projection's rows, in place: what is read is written again.
+  const std::int64_t heads = 2 * width / K, positions = 4 * S;
+  bench.time<RotateArgs>(("rotate" + of).c_str(), 3 * act, 4.0 * static_cast<double>(act), 0, &host::rotate, &cuda::rotate,
+      [=](char* p) { return RotateArgs{p, tokens / positions, positions, heads, K, 3 * width, 500000.0f, false, DType::bf16}; });
+}
+
 void layers(Bench& bench) {
-  constexpr Bytes act = N * D * 2, wide = N * F * 2;
+  constexpr Bytes act = N * D * 2;
   float* const stats = reinterpret_cast<float*>(bench.pool() + pool_bytes - (Bytes{1} << 28));
   char* const weights = bench.pool() + pool_bytes - (Bytes{1} << 29);
   bench.time<device::CopyArgs>("copy of 256 MiB (the yardstick)", Bytes{512} << 20, 2.0 * (Bytes{256} << 20), 0, &device::host::copy,
                                &device::cuda::copy, [](char* p) { return device::CopyArgs{p, p + (Bytes{256} << 20), Bytes{256} << 20}; });
-  bench.time<LayerNormForwardArgs>("layer_norm_forward", 2 * act, 2.0 * act, 0, &host::layer_norm_forward, &cuda::layer_norm_forward,
-      [&](char* p) { return LayerNormForwardArgs{p, weights, weights, p + act, stats, stats + N, N, D, 1e-5f, DType::bf16}; });
-  bench.time<LayerNormInputGradientArgs>("layer_norm_input_gradient", 4 * act, 4.0 * act, 0, &host::layer_norm_input_gradient,
-      &cuda::layer_norm_input_gradient, [&](char* p) {
-        return LayerNormInputGradientArgs{p, p + act, weights, stats, stats + N, p + 2 * act, p + 3 * act, N, D, DType::bf16}; });
-  bench.time<LayerNormWeightGradientArgs>("layer_norm_weight_gradient", 2 * act, 2.0 * act, 0, &host::layer_norm_weight_gradient,
-      &cuda::layer_norm_weight_gradient, [&](char* p) {
-        return LayerNormWeightGradientArgs{p, p + act, stats, stats + N, stats + 2 * N, stats + 2 * N + D, stats + 4 * N, N, D, true,
-                                           DType::bf16}; });
-  bench.time<BiasGradientArgs>("bias_gradient D", act, act, 0, &host::bias_gradient, &cuda::bias_gradient,
-      [&](char* p) { return BiasGradientArgs{p, stats, stats + N, N, D, true, DType::bf16}; });
-  bench.time<BiasGradientArgs>("bias_gradient F", wide, wide, 0, &host::bias_gradient, &cuda::bias_gradient,
-      [&](char* p) { return BiasGradientArgs{p, stats, stats + N, N, F, true, DType::bf16}; });
-  bench.time<GeluForwardArgs>("gelu_forward F", 2 * wide, 2.0 * wide, 0, &host::gelu_forward, &cuda::gelu_forward,
-      [](char* p) { return GeluForwardArgs{p, p + wide, N * F, DType::bf16}; });
-  bench.time<GeluBackwardArgs>("gelu_backward F", 3 * wide, 3.0 * wide, 0, &host::gelu_backward, &cuda::gelu_backward,
-      [](char* p) { return GeluBackwardArgs{p, p + wide, p + 2 * wide, N * F, DType::bf16}; });
-  bench.time<AddBiasResidualArgs>("add_bias_residual", 3 * act, 3.0 * act, 0, &host::add_bias_residual, &cuda::add_bias_residual,
-      [&](char* p) { return AddBiasResidualArgs{p, p + act, weights, p + 2 * act, N, D, DType::bf16}; });
   const DropoutMask mask = dropout_mask(0.0625, 1, 0);
   bench.time<BiasDropoutResidualArgs>("bias_dropout_residual", 3 * act, 3.0 * act, 0, &host::bias_dropout_residual, &cuda::bias_dropout_residual,
       [&](char* p) { return BiasDropoutResidualArgs{p, p + act, weights, p + 2 * act, N, D, mask, DType::bf16}; });
@@ -364,6 +393,7 @@ int main(int count, char** words) {
     shardbook::on_host(count > 1 ? words[1] : "");
     if (count > 1 && std::string(words[1]) == "on_host") return 0;
     shardbook::Bench bench(count > 1 ? words[1] : "");
+    for (const auto& [tokens, width] : {std::pair{8192, 2048}, std::pair{65536, 768}, std::pair{8192, 4096}}) shardbook::between_matmuls(bench, tokens, width);
     shardbook::layers(bench);
     shardbook::products(bench);
     shardbook::ends(bench);
