@@ -14,7 +14,7 @@ import tarfile
 
 COLLECTIVES = {"all_gather", "reduce_scatter", "all_reduce", "broadcast", "send", "recv"}
 # By the first of these that begins an op's name
-KINDS = [("linear_", "matmuls of linears"), ("attention_", "attention"), ("flash_", "attention"), ("causal_", "attention"), ("split_heads", "attention"),
+KINDS = [("linear_", "matmuls of linears"), ("attention_", "attention"), ("flash_", "attention"), ("cudnn_attention", "attention"), ("causal_", "attention"), ("split_heads", "attention"),
          ("merge_heads", "attention"), ("gelu_", "GELU"), ("swiglu_", "SwiGLU"), ("bias_gradient", "gradients of biases"), ("layer_norm", "norms"),
          ("rms_norm", "norms"), ("add_bias_residual", "bias and residual"), ("bias_dropout", "bias and residual"), ("cross_entropy", "loss"), ("sum_of", "norm of the gradient"),
          ("clip", "norm of the gradient"), ("adam_w", "AdamW"), ("sum", "loss"), ("embedding", "tables"), ("position", "tables")]

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string>
 
 namespace shardbook::device::cuda {
@@ -36,6 +37,7 @@ TEST(BlasLibrary, IsTheFileThatTheBuildFoundWhereTheLoaderFindsNone) {
   EXPECT_NE(names.front().find("libcublasLt.so."), std::string::npos);
   EXPECT_EQ(names.front().find('/'), std::string::npos) << "looked for where the loader looks";
   if (names.size() < 2) GTEST_SKIP() << "the build found headers alone";
+  if (!std::filesystem::exists(names.back())) GTEST_SKIP() << "built on a machine that has it elsewhere: " << names.back();
   const base::Result<BlasLibrary> second = open_blas_library({"libcublasLt.so.of-nobody", names.back()});
   EXPECT_TRUE(second.ok()) << (second.ok() ? "" : second.error());
 }
