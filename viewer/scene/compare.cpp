@@ -55,8 +55,10 @@ std::vector<Difference> differences(const Scene& a, const Scene& b) {
       return timeline::may_be_another_name(std::string_view(one.key).substr(of_switches.size()), other.key) && other.a == one.a && other.b == one.b;
     });
   };
+  // "set" holds the switches that are not at their defaults, which are among the others where both runs know them.
+  const bool with_switches = a.info() != nullptr && b.info() != nullptr && !a.info()->switches.empty() && !b.info()->switches.empty();
   std::vector<Difference> once;
-  std::copy_if(out.begin(), out.end(), std::back_inserter(once), [&](const Difference& one) { return !is_option(one); });
+  std::copy_if(out.begin(), out.end(), std::back_inserter(once), [&](const Difference& one) { return !is_option(one) && !(with_switches && one.key == "set"); });
   return once;
 }
 
@@ -71,7 +73,8 @@ Window window_of(const Scene& scene, int step, const char* name, std::vector<std
 }
 
 // What makes an op of one run the same as one of the other. Not its number in the layer: where a change takes some ops away,
-// those behind them have other numbers and are the same ops.
+// those behind them have other numbers and are the same ops. Kernels are the same in all layers, for what changes them changes them
+// in each; of a collective it matters which one waits.
 struct OpKey {
   std::string phase, op, part;
   int layer = -1;
@@ -107,7 +110,8 @@ std::map<OpKey, OpFigures> ops_of(const Scene& scene, Window window, bool by_lab
         OpKey key{"", std::string(timeline.strings[track.label[i]]), "", -1};
         if (!by_label && detail.op != 0) {
           const timeline::Strings& strings = timeline.strings;
-          key = {std::string(strings[detail.phase]), std::string(strings[detail.op]), std::string(strings[detail.part]), detail.layer};
+          const int layer = track.cls[i] == Class::communication ? detail.layer : -1;
+          key = {std::string(strings[detail.phase]), std::string(strings[detail.op]), std::string(strings[detail.part]), layer};
         }
         figures = &out[key];
       }

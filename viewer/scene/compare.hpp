@@ -1,7 +1,7 @@
 // scene/compare: what did the change do?
 //
 // Two runs, aligned at the start of a step each. Rows are paired by (rank, kind, stream); ops by their
-// key (phase, layer, op, part) and, for foreign traces, by label. What differs in config is stated first:
+// key (phase, op, part; of collectives the layer, too) and, for foreign traces, by label. What differs in config is stated first:
 // a comparison of two models is no comparison of two schedules.
 #pragma once
 

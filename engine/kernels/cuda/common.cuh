@@ -205,6 +205,16 @@ __device__ inline void wait_for_kernel_before() {
   cudaGridDependencySynchronize();
 #endif
 }
+// Whether this thread's device can do so; a device belongs to a thread.
+inline bool starts_early() {
+  thread_local int major = 0;
+  if (major == 0) {
+    int device = 0;
+    const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
+    SHARDBOOK_CHECK(known, "a kernel is launched, and there is no device");
+  }
+  return major >= 9;
+}
 template <class... Parameters, class... Args>
 void launch_early(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block, const device::CudaQueue& queue, Args... args) {
   cudaLaunchAttribute early{};
@@ -215,7 +225,7 @@ void launch_early(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3
   config.blockDim = block;
   config.stream = stream_of(queue);
   config.attrs = &early;
-  config.numAttrs = 1;
+  config.numAttrs = starts_early() ? 1 : 0;
   cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(args)...);
   check_launch(op);
 }
