@@ -37,13 +37,14 @@ TEST(Compare, StatesWhatDiffersInConfig) {
 }
 
 TEST(Compare, SaysASwitchOnce) {
-  timeline::RunInfo plain = info_with(1, "m"), switched = info_with(1, "m");
-  for (timeline::RunInfo* info : {&plain, &switched}) info->switches = {{"attention.kernel", "unfused"}, {"loss.kernel", "apart"}};
+  timeline::RunInfo plain = *info_with(1, "m");
+  plain.switches = {{"attention.kernel", "unfused"}, {"loss.kernel", "apart"}};
   plain.config["attention"] = "unfused";
+  timeline::RunInfo switched = plain;
+  switched.switches = {{"attention.kernel", "cudnn"}, {"loss.kernel", "fused"}};
   switched.config["attention"] = "cudnn";
   switched.config["set"] = {"loss.kernel=fused"};
-  switched.switches = {{"attention.kernel", "cudnn"}, {"loss.kernel", "fused"}};
-  const auto a = scene_of(step_run(1200, 500), plain), b = scene_of(step_run(1200, 500), switched);
+  const auto a = scene_of(step_run(1200, 500), std::make_shared<timeline::RunInfo>(plain)), b = scene_of(step_run(1200, 500), std::make_shared<timeline::RunInfo>(switched));
   std::vector<std::string> keys;
   for (const Difference& one : compare(*a, *b, 4, 4).config) keys.push_back(one.key);
   EXPECT_EQ(keys, (std::vector<std::string>{"attention", "switches.loss.kernel"}));
