@@ -3,7 +3,7 @@
 // One step of each (the modelled one without tracing, of a measured run the one in the middle by length) over one
 // window for all ranks, so that compute, exposed communication, exposed memory and idle sum to the step, and their
 // differences to its difference: which is how +29 ms exposed can be +15 ms of step. Ops are aligned by their keys
-// (micro-batch, phase, layer, part, op, how many of these before it), so that what was hidden and now waits can be counted.
+// (micro-batch, chunk, phase, layer, part, op, how many of these before it), so that what was hidden and now waits can be counted.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

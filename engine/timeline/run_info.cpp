@@ -110,7 +110,7 @@ std::string hash_text(std::string_view content) {
 }
 
 bool may_be_another_name(std::string_view switch_key, std::string_view option) {
-  return switch_key.starts_with(std::string(option) + ".") || switch_key.ends_with("." + std::string(option));
+  return switch_key == std::string(option) + ".kernel" || switch_key.ends_with("." + std::string(option));
 }
 
 }  // namespace shardbook::timeline

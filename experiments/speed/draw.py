@@ -14,7 +14,7 @@ import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAPTURED, PICTURES = ROOT / "experiments/captured", ROOT / "notes/pictures"
-INK, PALE, WIDTH, LEFT, LANE = "#222222", "#dddddd", 1240, 130, 30
+INK, WIDTH, LEFT, LANE = "#222222", 1240, 130, 30
 KINDS = {  # colour: words of an op
     "#2f6fae": ("linear_", "attention_scores", "attention_values", "matmul"), "#c8791e": ("attention", "softmax", "heads"), "#5b9b57": ("norm",),
     "#8d6bb3": ("gelu", "activation"), "#7f8790": ("bias", "residual"), "#b3475c": ("cross_entropy", "loss", "sum"),

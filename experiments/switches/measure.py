@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does each switch do to a measured step what the model says? Every row of the table that these GPUs can hold, in its own configurations.
 
-    experiments/switches/measure.py OUT.json [--gpus 2] [--turns 2] [--minutes 9] [--only KEY ...] [--program build/gpu/shardbook]
+    experiments/switches/measure.py OUT.json [--gpus 2] [--turns 2] [--minutes 9] [--only KEY ...] [--program ./shardbook]
 
 Rows, values and configurations are the table's (`shardbook switches --json`). A configuration of more GPUs than there are is cut
 down along its largest axis, a GPU's sequences left as they are. Each runs as it is and with each value, in turns. A figure is the
@@ -136,7 +136,7 @@ def measure(program, asked, rows, known, save):
         for one in ordered:
             options = with_value(*one)
             entry = known.setdefault(options, {"turns": []})
-            if len(entry["turns"]) > turn or "left_out" in entry:
+            if len(entry["turns"]) > turn or "left_out" in entry:   # what failed is tried again
                 continue
             if time.monotonic() - begun > 60 * asked.minutes:
                 print("time is up: the same command goes on", file=sys.stderr)
@@ -148,10 +148,12 @@ def measure(program, asked, rows, known, save):
                     continue
                 entry["turns"].append(program.run("cuda", options))
             except Cannot as why:
-                entry["left_out"] = str(why)
                 print(f"{options}: {why}", file=sys.stderr)
                 # Where no model can be made, or a need is not there, nothing failed that was promised.
-                whole = whole and "modelled" not in entry
+                if "modelled" in entry:
+                    whole = False
+                else:
+                    entry["left_out"] = str(why)
             save()
     return whole
 

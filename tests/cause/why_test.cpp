@@ -328,6 +328,21 @@ TEST(Diff, AlignsTheOpsBehindThoseThatWent) {
   EXPECT_EQ(to_json(diff.value(), 4)["rows"].size(), 4u);
 }
 
+// A switch of fsdp is not the option fsdp, though both go from 1 to 2.
+TEST(Diff, SaysEachOfTwoChangesOfOneValue) {
+  const Options plain = {{"model", "gpt-124m"}, {"layers", "4"}, {"sequences", "8"}};
+  Options other = plain;
+  other.emplace_back("fsdp", "2");
+  other.emplace_back("set", "fsdp.blocks_a_unit=2");
+  const PlantedRun before = run_of(plain), after = run_of(other);
+  const base::Result<Diff> diff = diff_of({before.timeline, before.recorded}, {after.timeline, after.recorded});
+  ASSERT_TRUE(diff.ok()) << diff.error();
+  std::vector<std::string> changed;
+  for (const Changed& one : diff.value().changed) changed.push_back(one.option);
+  EXPECT_NE(std::find(changed.begin(), changed.end(), "fsdp"), changed.end());
+  EXPECT_NE(std::find(changed.begin(), changed.end(), "fsdp.blocks_a_unit"), changed.end());
+}
+
 TEST(Diff, OfEqualRunsSaysThatTheyAreEqual) {
   const PlantedRun one = run_of({{"tp", "2"}}), other = run_of({{"tp", "2"}});
   const base::Result<Diff> diff = diff_of({one.timeline, one.recorded}, {other.timeline, other.recorded});

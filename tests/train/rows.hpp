@@ -39,6 +39,7 @@ inline std::optional<config::RunConfig> meeting_needs(const config::Switch& row,
     if (!config::holds(config, need)) return std::nullopt;
   }
   for (const std::string& excluded : row.excludes) {
+    if (excluded == "tp > 1" && one_in != 1) config.ranks /= config.tp, config.tp = 1;   // there is no layout of one rank then
     if (excluded.find(": ") == std::string::npos && config::holds(config, excluded)) return std::nullopt;   // not of one value alone
   }
   return config;

@@ -205,15 +205,20 @@ __device__ inline void wait_for_kernel_before() {
   cudaGridDependencySynchronize();
 #endif
 }
-// Whether this thread's device can do so; a device belongs to a thread.
+// Whether this thread's device can do so, and this program has kernels for it that wait; a device belongs to a thread.
 inline bool starts_early() {
-  thread_local int major = 0;
-  if (major == 0) {
-    int device = 0;
-    const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess;
+  thread_local int capability = 0;  // 900 of an H200
+  if (capability == 0) {
+    int device = 0, major = 0, minor = 0;
+    const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
     SHARDBOOK_CHECK(known, "a kernel is launched, and there is no device");
+    capability = 100 * major + 10 * minor;
   }
-  return major >= 9;
+  for (const int compiled_for : {__CUDA_ARCH_LIST__}) {
+    if (compiled_for >= 900 && compiled_for <= capability) return true;
+  }
+  return false;
 }
 template <class... Parameters, class... Args>
 void launch_early(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block, const device::CudaQueue& queue, Args... args) {
