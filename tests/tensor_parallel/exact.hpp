@@ -109,4 +109,20 @@ inline void sum_partial_gradients(Bench& bench, const std::vector<model::Paramet
   bench.rank.device.synchronize();
 }
 
+// A linear of `cut` beside the dense one, both with the same whole numbers for weights, and the columns of inputs and outputs that
+// this rank has where they are cut.
+struct LinearPair {
+  std::unique_ptr<model::Linear> whole, part;
+  std::int64_t outputs = 0;
+  std::vector<std::int64_t> in_columns, out_columns;
+
+  LinearPair(Bench& bench, const model::ModelSpec& cut, const model::LinearConfig& config)
+      : whole(bench.dense.linear(config)), part(cut.linear(config)), in_columns(my_columns({config.inputs}, bench.ranks(), bench.me())),
+        out_columns(my_columns(config.sections, bench.ranks(), bench.me())) {
+    provide(bench.rank.device, whole->parameters(), integer_weight);
+    provide(bench.rank.device, part->parameters(), integer_weight);
+    for (std::int64_t section : config.sections) outputs += section;
+  }
+};
+
 }  // namespace shardbook::tests

@@ -13,14 +13,7 @@ namespace {
 
 // One linear of either kind against the dense one.
 void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) {
-  const auto whole = bench.dense.linear(config);
-  const auto part = bench.parallel.linear(config);
-  provide(bench.rank.device, whole->parameters(), integer_weight);
-  provide(bench.rank.device, part->parameters(), integer_weight);
-  std::int64_t outputs = 0;
-  for (std::int64_t section : config.sections) outputs += section;
-  const auto in_columns = my_columns({config.inputs}, bench.ranks(), bench.me());
-  const auto out_columns = my_columns(config.sections, bench.ranks(), bench.me());
+  const auto [whole, part, outputs, in_columns, out_columns] = LinearPair(bench, bench.parallel, config);
 
   // Whole
   const Tensor x = bench.integers({N, config.inputs}, "x", 1), dy = bench.integers({N, outputs}, "dy", 2);

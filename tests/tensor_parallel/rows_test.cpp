@@ -12,14 +12,7 @@ namespace {
 
 // One linear of either kind against the dense one, with rows cut: of what is not cut over ranks each has the rows of its tokens.
 void compare_linear_of_rows(Bench& bench, const model::ModelSpec& of_rows, const model::LinearConfig& config, bool cuts_inputs) {
-  const auto whole = bench.dense.linear(config);
-  const auto part = of_rows.linear(config);
-  provide(bench.rank.device, whole->parameters(), integer_weight);
-  provide(bench.rank.device, part->parameters(), integer_weight);
-  std::int64_t outputs = 0;
-  for (std::int64_t section : config.sections) outputs += section;
-  const auto in_columns = my_columns({config.inputs}, bench.ranks(), bench.me());
-  const auto out_columns = my_columns(config.sections, bench.ranks(), bench.me());
+  const auto [whole, part, outputs, in_columns, out_columns] = LinearPair(bench, of_rows, config);
   const std::int64_t R = bench.rows_ctx.rows().size();
 
   // Whole

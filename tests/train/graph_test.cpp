@@ -49,7 +49,7 @@ Trained trained(config::RunConfig config, bool graph) {
   return all;
 }
 
-void expect_same_bits(const config::RunConfig& config) {
+void expect_bits_of_steps_one_by_one(const config::RunConfig& config) {
   const Trained one_by_one = trained(config, false), as_graph = trained(config, true);
   EXPECT_EQ(as_graph.losses, one_by_one.losses);
   EXPECT_EQ(as_graph.norms, one_by_one.norms);
@@ -75,7 +75,7 @@ TEST(StepsAsAGraph, KeepEveryBitWhateverChangesFromStepToStep) {
   plain.warmup_steps = 5;   // a learning rate of its own each step
   {
     SCOPED_TRACE("plain");
-    expect_same_bits(plain);
+    expect_bits_of_steps_one_by_one(plain);
   }
   {
     SCOPED_TRACE("dropout, and blocks that are computed again");
@@ -83,7 +83,7 @@ TEST(StepsAsAGraph, KeepEveryBitWhateverChangesFromStepToStep) {
     config.hidden_dropout = config.attention_dropout = 0.2;
     config.switches["activations.recompute"] = "full";
     config.drain_seed = 3;
-    expect_same_bits(config);
+    expect_bits_of_steps_one_by_one(config);
   }
   {
     SCOPED_TRACE("dropout within attention by tiles, and micro-batches");
@@ -92,13 +92,13 @@ TEST(StepsAsAGraph, KeepEveryBitWhateverChangesFromStepToStep) {
     config.attention = config::AttentionKind::flash;
     config.micro_batches = 4;
     config.drain_seed = 5;
-    expect_same_bits(config);
+    expect_bits_of_steps_one_by_one(config);
   }
   {
     SCOPED_TRACE("llama");
     config::RunConfig config = small_llama(1, 1);
     config.clip = 0.05;
-    expect_same_bits(config);
+    expect_bits_of_steps_one_by_one(config);
   }
 }
 

@@ -142,6 +142,14 @@ struct HostRun {
   int host_waits = 0;     // within any step of any rank
 };
 
+// All that a run computes.
+inline void expect_same_bits(const HostRun& one, const HostRun& other) {
+  EXPECT_EQ(one.losses, other.losses);
+  EXPECT_EQ(one.norms, other.norms);
+  EXPECT_EQ(one.gradients, other.gradients);
+  EXPECT_EQ(one.masters, other.masters);
+}
+
 inline mesh::Mesh mesh_of(const config::RunConfig& config) {
   mesh::DenseSizes sizes;
   sizes.dp_replicate = config.dp;

@@ -103,13 +103,6 @@ void expect_close(const HostRun& found, const HostRun& truth) {
   EXPECT_LT(largest_error(found.gradients, truth.gradients), 1e-11);
 }
 
-void expect_same(const HostRun& found, const HostRun& truth) {
-  EXPECT_EQ(found.losses, truth.losses);
-  EXPECT_EQ(found.norms, truth.norms);
-  EXPECT_EQ(found.gradients, truth.gradients);
-  EXPECT_EQ(found.masters, truth.masters);
-}
-
 // How many runs: SHARDBOOK_PLANS for the long form, by hand; a tenth, or a twentieth, where the code is instrumented.
 int runs(int usual) {
   if (one_in > 1) usual /= 5 * one_in;
@@ -134,7 +127,7 @@ TEST(LegalPlans, GiveTheNumbersOfTheUsualOrder) {
     ASSERT_EQ(found.error, "") << "seed " << seed;
     SCOPED_TRACE(base::text("seed ", seed));
     EXPECT_TRUE(exact || accumulate);
-    exact ? expect_same(found, usual(config)) : expect_close(found, usual(config));
+    exact ? expect_same_bits(found, usual(config)) : expect_close(found, usual(config));
     ++(exact ? same : close);
   }
   std::printf("%d plans gave the same bits, %d summed in another order\n", same, close);
@@ -180,7 +173,7 @@ TEST(DamagedPlans, AreRefusedOrGiveTheNumbersOfTheUsualOrder) {
       continue;
     }
     ASSERT_EQ(found.error, "");
-    exact ? expect_same(found, usual(config)) : expect_close(found, usual(config));
+    exact ? expect_same_bits(found, usual(config)) : expect_close(found, usual(config));
     ++(exact ? same : close);
   }
   std::printf("%d changes refused, %d gave the same bits, %d summed in another order\n", refused, same, close);
@@ -229,7 +222,7 @@ TEST(ALearnersPlan, GivesTheLossesOfTheUsualOrder) {
         config.steps = 5;
         const HostRun found = run(config, my_plan);
         ASSERT_EQ(found.error, "");
-        expect_same(found, run(config, nullptr));
+        expect_same_bits(found, run(config, nullptr));
       }
     }
   }
