@@ -1,5 +1,6 @@
 #include "engine/checkpoint/saver.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,8 +98,21 @@ Status Saver::save(std::int64_t step, const std::string& config, const std::vect
 }
 //@end
 
+// A rank that fails takes the folder away if nothing stands in it, and would leave to one that is about to write there the
+// blame: so each begins with a file, and makes the folder again where it went. Each of the others takes it away once at most.
+base::Result<File> Saver::enter(const std::string& hidden, const std::string& first) {
+  for (int others = place_.ranks - 1;; --others) {
+    if (::mkdir(hidden.c_str(), 0777) != 0 && errno != EEXIST) return Error{text("cannot make ", hidden, ": ", std::strerror(errno))};
+    File file(::open(first.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
+    if (file.is_open()) return file;
+    if (errno != ENOENT || others <= 0) return Error{text("cannot write ", first, ": ", std::strerror(errno))};
+  }
+}
+
 Status Saver::write_part(const std::string& hidden, const std::vector<Part>& parts, std::int64_t step) {
-  if (::mkdir(hidden.c_str(), 0777) != 0 && errno != EEXIST) return Error{text("cannot make ", hidden, ": ", std::strerror(errno))};
+  const std::string path = path_in(hidden, place_.rank, ".part"), beside = path + ".new";
+  const base::Result<File> part_file = enter(hidden, beside);
+  if (!part_file) return part_file.as_error();
   Manifest mine;
   mine.step = step;
   if (!parts.empty()) {
@@ -120,8 +134,9 @@ Status Saver::write_part(const std::string& hidden, const std::vector<Part>& par
     mine.files.push_back(std::move(file).value());
   }
   // Who sees the part sees all of it
-  const std::string path = path_in(hidden, place_.rank, ".part"), beside = path + ".new";
-  if (Status written = write_file(beside, to_text(mine)); !written) return written;
+  const std::string content = to_text(mine);
+  if (Status written = write_all(part_file.value(), content.data(), content.size(), beside); !written) return written;
+  if (Status synced = sync(part_file.value(), beside); !synced) return synced;
   if (std::rename(beside.c_str(), path.c_str()) != 0) return Error{text("cannot rename ", beside, ": ", std::strerror(errno))};
   return Done{};
 }

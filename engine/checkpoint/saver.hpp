@@ -61,6 +61,8 @@ class Saver {
 
  private:
   base::Status save(std::int64_t step, const std::string& config, const std::vector<Part>& parts);
+  // Makes the folder, and a first file of this rank in it.
+  base::Result<File> enter(const std::string& hidden, const std::string& first);
   base::Status write_part(const std::string& hidden, const std::vector<Part>& parts, std::int64_t step);
   base::Status join(const std::string& hidden, std::int64_t step, const std::string& config);
   base::Result<Manifest> joined(const std::string& hidden);

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <thread>
 
+#include "engine/checkpoint/saver.hpp"
 #include "tests/checkpoint/runs.hpp"
 #include "tests/support/plans.hpp"
 
@@ -170,6 +171,29 @@ TEST(FullDisks, AreSaidInASentenceAndTheEarlierCheckpointStays) {
     EXPECT_EQ(damage_of(checkpoint::path_of_step(saved, 4)), "");
     expect_goes_on(numbers_of(small(again)), whole, 4);
   }
+}
+
+// Each of the other ranks takes the empty folder away once, as one does whose disk is full: that is no cause.
+TEST(FullDisks, AreTheCauseThatIsNamedWhenOthersTakeTheFolderAway) {
+  const Folder folder;
+  constexpr int ranks = 4;
+  std::vector<float> numbers(64);
+  const std::string end = ": File too large; those before it in " + folder.path().string() + " are whole: free space there, or name another folder with --checkpoint";
+  const FullDisk disk(100);
+  int taken_away = 0;
+  for (int step = 0; step < 200; ++step) {
+    checkpoint::Saver saver({folder.path().string(), "full", 0, ranks, 0});
+    saver.begin(step, "{}", {{"weight", base::DType::f32, {64}, shard::whole({64}), reinterpret_cast<std::byte*>(numbers.data())}});
+    const std::string hidden = checkpoint::hidden_path_of_step(folder.path().string(), step, "full");
+    for (int others = ranks - 1; saver.under_way();) {
+      if (others > 0 && ::rmdir(hidden.c_str()) == 0) --others, ++taken_away;
+    }
+    const base::Status saved = saver.status();
+    ASSERT_FALSE(saved);
+    ASSERT_TRUE(saved.error().ends_with(end)) << "step " << step << ": " << saved.error();
+    ASSERT_TRUE(fs::is_empty(folder.path()));
+  }
+  std::printf("taken away %d times in 200 saves\n", taken_away);
 }
 
 TEST(FullDisks, OfAFileForOtherProgramsLeaveNone) {
