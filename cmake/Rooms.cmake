@@ -29,6 +29,10 @@ function(shardbook_room ROOM)
   add_library(shardbook::${ROOM} ALIAS shardbook_${ROOM})
   target_include_directories(shardbook_${ROOM} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(shardbook_${ROOM} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${SHARDBOOK_WARNINGS}>)
+  # Batches (CMAKE_UNITY_BUILD) are of C++ alone: kernels are compiled one by one.
+  set(kernels ${ARG_SOURCES})
+  list(FILTER kernels INCLUDE REGEX "\\.cu$")
+  set_source_files_properties(${kernels} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # Instrumented code is compiled without optimisation, for that takes half the time; what loops over numbers is not.
   if(SHARDBOOK_SANITIZE AND ROOM MATCHES "^(kernels|comm|data|tensor|device|diagram|viewer_page|viewer_scene)$")
     target_compile_options(shardbook_${ROOM} PRIVATE -O1)

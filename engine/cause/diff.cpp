@@ -1,6 +1,7 @@
 #include "engine/cause/diff.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <map>

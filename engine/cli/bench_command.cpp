@@ -37,7 +37,7 @@ namespace {
 constexpr double most_seconds = 600;   // of one run
 
 struct Asked {
-  std::vector<Shape> shapes;
+  std::vector<BenchShape> shapes;
   int gpus = 1;
   int turns = 2;
   int steps = 0;                  // 0: as the suite has it
@@ -75,7 +75,7 @@ struct Side {
 };
 
 struct Row {
-  Shape shape{};
+  BenchShape shape{};
   config::ModelConfig sizes;
   std::int64_t tokens = 0;        // of a step
   Side ours, model;
@@ -111,7 +111,7 @@ std::string ended(const workbook::ChildEnd& end) {
   return said.empty() ? text("it ended with code ", end.code) : said;
 }
 
-base::Status train_ours(const Asked& asked, const Shape& shape, const std::vector<std::string>& options, int turn, Side& side) {
+base::Status train_ours(const Asked& asked, const BenchShape& shape, const std::vector<std::string>& options, int turn, Side& side) {
   const int steps = asked.steps > 0 ? asked.steps : shape.steps;
   const fs::path folder = asked.folder / text(shape.name, "-", turn + 1);
   std::vector<std::string> words = {own_program(), "train", "--device", "cuda"};
@@ -155,7 +155,7 @@ base::Status train_torch(const Asked& asked, const Row& row, Side& side) {
   std::vector<std::string> words = {
       python != nullptr ? python : "python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", text(asked.gpus),
       (fs::path(book::project_root()) / "experiments/speed/torch_peer.py").string(),
-      "--cut", row.shape.cut == Shape::Cut::tp ? "tp" : "fsdp", "--architecture", config::name_of(model.architecture),
+      "--cut", row.shape.cut == BenchShape::Cut::tp ? "tp" : "fsdp", "--architecture", config::name_of(model.architecture),
       "--sequences", text(row.shape.sequences), "--steps", text(std::max(steps, 16)), "--layers", text(model.layers), "--width", text(model.width),
       "--heads", text(model.heads), "--kv-heads", text(model.kv_heads()), "--ffn-width", text(model.ffn_width),
       "--sequence", text(model.sequence), "--vocab", text(model.vocab)};
@@ -289,12 +289,12 @@ Result<Asked> asked_of(const Line& line) {
   asked.cudnn = !asked.on_meta && kernels::cudnn_problem().empty();
   if (line.has("set")) asked.set = line.switches.at("set");
   asked.profile = line.has("profile") ? line.value("profile") : "h200x8";
-  Result<std::vector<Shape>> shapes = shapes_named(line.places);
+  Result<std::vector<BenchShape>> shapes = shapes_named(line.places);
   if (!shapes) return shapes.as_error();
   asked.shapes = std::move(shapes).value();
   if (line.places.empty() && asked.gpus == 1) {
     // Cut over one GPU both are the same.
-    std::erase_if(asked.shapes, [](const Shape& shape) { return shape.cut == Shape::Cut::tp && std::string_view(shape.model) != "grammar-tutor"; });
+    std::erase_if(asked.shapes, [](const BenchShape& shape) { return shape.cut == BenchShape::Cut::tp && std::string_view(shape.model) != "grammar-tutor"; });
   }
   return asked;
 }
@@ -310,7 +310,7 @@ Result<fs::path> folder_for(const Line& line) {
   return folder;
 }
 
-base::Status measure(const Asked& asked, const std::vector<std::string>& words, Row& row, Console& console) {
+base::Status measure_row(const Asked& asked, const std::vector<std::string>& words, Row& row, Console& console) {
   if (asked.beside_torch) row.peers.push_back({.name = "PyTorch"});
   for (int turn = 0; turn < asked.turns; ++turn) {
     if (base::stop_signal() != 0) return base::Error{"asked to stop"};
@@ -350,7 +350,7 @@ int bench(const Line& line, Console& console) {
 
   // Everything is foretold first: what cannot be asked for is refused before a run.
   std::vector<Row> rows;
-  for (const Shape& shape : asked.shapes) {
+  for (const BenchShape& shape : asked.shapes) {
     Row row{.shape = shape};
     if (base::Status status = foretell(asked, profile.value(), words_of(shape, asked.gpus, asked.set, asked.cudnn), row); !status) {
       return refuse(console, text(shape.name, ": ", status.error()));
@@ -375,7 +375,7 @@ int bench(const Line& line, Console& console) {
   bool failed = false;
   for (Row& row : rows) {
     if (!asked.on_meta) {
-      if (base::Status status = measure(asked, words_of(row.shape, asked.gpus, asked.set, asked.cudnn), row, console); !status) {
+      if (base::Status status = measure_row(asked, words_of(row.shape, asked.gpus, asked.set, asked.cudnn), row, console); !status) {
         if (json) console.out << out.dump(2) << "\n";
         console.err << "shardbook: bench ended at " << row.shape.name << ": " << status.error() << "\n";
         return base::stop_signal() != 0 ? exit_stopped : exit_failed;

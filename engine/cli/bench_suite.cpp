@@ -9,9 +9,9 @@ namespace shardbook::cli {
 
 using base::text;
 
-const std::vector<Shape>& bench_suite() {
-  using enum Shape::Cut;
-  static const std::vector<Shape> suite = {
+const std::vector<BenchShape>& bench_suite() {
+  using enum BenchShape::Cut;
+  static const std::vector<BenchShape> suite = {
       {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 60},
       {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 36},
       {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 60},
@@ -23,7 +23,7 @@ const std::vector<Shape>& bench_suite() {
   return suite;
 }
 
-base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& names) {
+base::Result<std::vector<BenchShape>> shapes_named(const std::vector<std::string>& names) {
   if (names.empty()) return bench_suite();
   std::vector<bool> wanted(bench_suite().size());
   for (const std::string& name : names) {
@@ -34,18 +34,18 @@ base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& na
     }
     if (found) continue;
     std::string all;
-    for (const Shape& shape : bench_suite()) all += text(all.empty() ? "" : ", ", shape.name);
+    for (const BenchShape& shape : bench_suite()) all += text(all.empty() ? "" : ", ", shape.name);
     return base::Error{text("bench has no shape \"", name, "\": it has ", all)};
   }
-  std::vector<Shape> shapes;
+  std::vector<BenchShape> shapes;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i]) shapes.push_back(bench_suite()[i]);
   }
   return shapes;
 }
 
-std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set, bool cudnn) {
-  const bool is_tp = shape.cut == Shape::Cut::tp;
+std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::vector<std::string>& set, bool cudnn) {
+  const bool is_tp = shape.cut == BenchShape::Cut::tp;
   std::vector<std::string> words = {"--model", shape.model, "--tp", text(is_tp ? gpus : 1), "--fsdp", text(is_tp ? 1 : gpus),
                                     "--sequences", text(shape.global_sequences(gpus)), "--data", shape.data};
   const auto is_set = [&set](std::string_view key) { return std::any_of(set.begin(), set.end(), [key](const std::string& one) { return one.substr(0, one.find('=')) == key; }); };

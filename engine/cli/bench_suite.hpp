@@ -17,7 +17,7 @@
 
 namespace shardbook::cli {
 
-struct Shape {
+struct BenchShape {
   enum class Cut { fsdp, tp };
   const char* name;      // "gpt-1.3b-fsdp"
   const char* model;     // of train --model
@@ -31,14 +31,14 @@ struct Shape {
   int global_sequences(int gpus) const { return cut == Cut::fsdp ? sequences * gpus : sequences; }
 };
 
-const std::vector<Shape>& bench_suite();
+const std::vector<BenchShape>& bench_suite();
 // Those that are named, in the suite's order; all without names. A name may be the beginning of several: "gpt-1.3b".
 // Errors: a name that none begins with.
-base::Result<std::vector<Shape>> shapes_named(const std::vector<std::string>& names);
+base::Result<std::vector<BenchShape>> shapes_named(const std::vector<std::string>& names);
 
 // The options of `train` for a shape on so many GPUs, but for device, steps and folder. `set`: KEY=VALUE of --set, in place
 // of what is fastest where they say the same. `cudnn`: attention by tiles is cuDNN's.
-std::vector<std::string> words_of(const Shape& shape, int gpus, const std::vector<std::string>& set, bool cudnn = false);
+std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::vector<std::string>& set, bool cudnn = false);
 
 struct Floor {
   double matmul_ns = 0;   // flops of matmuls and fused attention

@@ -12,6 +12,9 @@
 
 namespace shardbook::cli {
 
+// Of text that is as wide on every terminal.
+constexpr int plain_columns = 80;
+
 struct Console {
   std::ostream& out;
   std::ostream& err;

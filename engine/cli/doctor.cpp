@@ -1,6 +1,7 @@
 #include "engine/cli/doctor.hpp"
 
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -19,7 +20,7 @@
 namespace shardbook::cli {
 
 using base::text;
-using State = Finding::State;
+using State = Examined::State;
 
 namespace {
 
@@ -38,7 +39,7 @@ std::string first_line(const std::string& output) { return output.substr(0, outp
 // 13000 is "13.0".
 std::string cuda_version(int version) { return text(version / 1000, ".", version % 1000 / 10); }
 
-Finding toolkit() {
+Examined toolkit() {
   if (*built_with::cuda_toolkit != '\0') return {"CUDA Toolkit", built_with::cuda_toolkit, State::works, "kernels for GPUs are built in", ""};
   const bool has_nvcc = !output_of("nvcc --version").empty() || std::filesystem::exists("/usr/local/cuda/bin/nvcc");
   if (has_nvcc) {
@@ -49,7 +50,7 @@ Finding toolkit() {
           "for GPUs: install CUDA Toolkit 12.4 or newer, or set CUDA_HOME, then ./shardbook build"};
 }
 
-Finding driver() {
+Examined driver() {
   const int version = device::cuda_driver_version();
   if (version > 0) {
     const int runtime = device::cuda_runtime_version();
@@ -64,7 +65,7 @@ Finding driver() {
           "for GPUs: install NVIDIA's driver; in a container, start it with access to the GPUs"};
 }
 
-Finding gpus() {
+Examined gpus() {
   const int count = device::cuda_device_count();
   if (count == 0) {
     const std::string listed = output_of("nvidia-smi -L");
@@ -79,7 +80,7 @@ Finding gpus() {
           count > 1 ? text("layouts of up to ", count, " ranks, measured") : std::string("one rank, measured; more ranks on the host"), ""};
 }
 
-Finding links() {
+Examined links() {
   const std::string phrase = links_phrase(output_of("nvidia-smi topo -m"));
   if (phrase.empty()) return {"links", "none to look at", State::works, "a single device needs none", ""};
   const bool fast = phrase.find("NV") != std::string::npos && phrase.find("every pair") == 0;
@@ -88,7 +89,7 @@ Finding links() {
           fast ? "" : "keep tp within pairs that are linked (nvidia-smi topo -m), and let fsdp cross"};
 }
 
-Finding nccl() {
+Examined nccl() {
   const std::string version = built_with::nccl;
   if (version.empty()) {
     return {"NCCL", "none in this build", State::missing, "more than one GPU cannot be used; one GPU, host and meta work",
@@ -101,13 +102,13 @@ Finding nccl() {
           new_enough ? "" : "install NCCL 2.26 or newer"};
 }
 
-Finding cudnn() {
+Examined cudnn() {
   const std::string problem = kernels::cudnn_problem();
   if (problem.empty()) return {"cuDNN", kernels::cudnn_version(), State::works, "--attention cudnn can be used on GPUs", ""};
   return {"cuDNN", "none", State::missing, "--attention cudnn is refused on GPUs; flash and unfused work", problem};
 }
 
-Finding blas() {
+Examined blas() {
   const std::string twin = kernels::gemm_twin();
   const bool reference = twin.find("reference") != std::string::npos;
   return {"host matmul", twin, reference ? State::partly : State::works,
@@ -115,12 +116,12 @@ Finding blas() {
           reference ? "install libopenblas-dev, then ./shardbook build" : ""};
 }
 
-Finding gzip() {
+Examined gzip() {
   if (timeline::can_gunzip()) return {"zlib", "built in", State::works, "opens packed traces (.json.gz)", ""};
   return {"zlib", "none", State::missing, "packed traces are refused; plain .json opens", "install zlib1g-dev, then ./shardbook build, or gunzip first"};
 }
 
-Finding display() {
+Examined display() {
   const bool has_display = std::getenv("DISPLAY") != nullptr || std::getenv("WAYLAND_DISPLAY") != nullptr;
   const std::string problem = viewer_problem();
   if (!problem.empty()) {
@@ -168,8 +169,8 @@ std::string links_phrase(const std::string& topology) {
   return phrase;
 }
 
-std::vector<Finding> examine() {
-  std::vector<Finding> findings;
+std::vector<Examined> examine() {
+  std::vector<Examined> findings;
   findings.push_back({"compiler", text(built_with::compiler, ", CMake ", built_with::cmake, ", ", built_with::build_type), State::works,
                       "built this program", ""});
   findings.push_back(toolkit());
@@ -185,11 +186,11 @@ std::vector<Finding> examine() {
 }
 
 int doctor(const Line& line, Console& console) {
-  const std::vector<Finding> findings = examine();
+  const std::vector<Examined> findings = examine();
   if (line.has("json")) {
     nlohmann::json json = nlohmann::json::array();
     static const char* const states[] = {"works", "partly", "missing"};
-    for (const Finding& finding : findings) {
+    for (const Examined& finding : findings) {
       json.push_back({{"what", finding.what}, {"found", finding.found}, {"state", states[static_cast<int>(finding.state)]},
                       {"effect", finding.effect}, {"remedy", finding.remedy}});
     }
@@ -197,7 +198,7 @@ int doctor(const Line& line, Console& console) {
     return exit_ok;
   }
   const int columns = console.text_columns();
-  for (const Finding& finding : findings) {
+  for (const Examined& finding : findings) {
     const std::string lead = pad_right(sign_of(finding.state), 6) + pad_right(finding.what, 15);
     const std::string indent(21, ' ');
     std::string begin = bold(lead, console.out_is_terminal);

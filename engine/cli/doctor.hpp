@@ -10,7 +10,7 @@
 
 namespace shardbook::cli {
 
-struct Finding {
+struct Examined {
   enum class State { works, partly, missing };
   std::string what;      // "CUDA Toolkit"
   std::string found;     // "13.0.48"; "none"
@@ -19,7 +19,7 @@ struct Finding {
   std::string remedy;    // empty where nothing is wrong
 };
 
-std::vector<Finding> examine();
+std::vector<Examined> examine();
 // The links between GPUs in one phrase, from what `nvidia-smi topo -m` prints: "every pair NV18",
 // "pairs: NV18, SYS"; "" where it shows fewer than two GPUs.
 std::string links_phrase(const std::string& topology);

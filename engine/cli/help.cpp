@@ -10,12 +10,12 @@ namespace shardbook::cli {
 
 namespace {
 
-constexpr int columns = 100;
+constexpr int help_columns = 100;
 
 // A term and its text, in two columns; a long term stands on a line of its own.
 std::string entry(const std::string& term, const std::string& content, int term_columns) {
   const bool is_long = width_of(term) > term_columns;
-  return (is_long ? "  " + term + "\n" : "") + wrapped("  " + pad_right(is_long ? "" : term, term_columns) + "  ", content, columns);
+  return (is_long ? "  " + term + "\n" : "") + wrapped("  " + pad_right(is_long ? "" : term, term_columns) + "  ", content, help_columns);
 }
 
 struct Group {

@@ -26,13 +26,11 @@ namespace shardbook::cli {
 namespace fs = std::filesystem;
 using base::text;
 using reading::Facts;
-using reading::Finding;
 using reading::Report;
 using reading::Sources;
 
 namespace {
 
-constexpr int columns = 80;
 constexpr const char* table_of_places = "labs/03_reading/places.json";
 
 // ---- Where things are --------------------------------------------------------------------------
@@ -72,19 +70,19 @@ std::string shown_folder(const Places& places, const std::string& folder) {
   return shorter.empty() || shorter.starts_with("..") ? folder : shorter;
 }
 
-void say(Console& console, const std::string& lead, const std::string& words) {
-  for (const std::string& part : wrap(lead + base::printable(words), std::min(columns, console.text_columns()), std::string(lead.empty() ? 0 : 2, ' '))) console.out << part << "\n";
+void speak(Console& console, const std::string& lead, const std::string& words) {
+  for (const std::string& part : wrap(lead + base::printable(words), std::min(plain_columns, console.text_columns()), std::string(lead.empty() ? 0 : 2, ' '))) console.out << part << "\n";
 }
 
 // ---- check -------------------------------------------------------------------------------------
 
-std::string where_of(const Finding& finding) {
+std::string where_of(const reading::Finding& finding) {
   return finding.line > 0 ? text(finding.file, ":", finding.line) : finding.file;
 }
 
 nlohmann::json json_of(const Report& report) {
   nlohmann::json findings = nlohmann::json::array();
-  for (const Finding& one : report.findings) {
+  for (const reading::Finding& one : report.findings) {
     findings.push_back({{"file", one.file}, {"line", one.line}, {"rule", one.rule}, {"message", one.sentence}, {"warning", one.is_warning}});
   }
   return {{"passed", report.passed()}, {"findings", findings}, {"unjudged", report.unjudged}, {"choices", report.choices}, {"citations", report.citations},
@@ -100,16 +98,16 @@ int check(const Places& places, const Line& line, Console& console) {
     return report.passed() ? exit_ok : exit_failed;
   }
   int failed = 0;
-  for (const Finding& one : report.findings) {
+  for (const reading::Finding& one : report.findings) {
     failed += one.is_warning ? 0 : 1;
-    say(console, "", text(where_of(one), one.is_warning ? ": warning: " : ": ", one.sentence, " [", one.rule, "]"));
+    speak(console, "", text(where_of(one), one.is_warning ? ": warning: " : ": ", one.sentence, " [", one.rule, "]"));
   }
   if (!report.unjudged.empty()) {
     console.out << (report.findings.empty() ? "" : "\n") << "Not judged:\n";
-    for (const std::string& one : report.unjudged) say(console, "  ", one);
+    for (const std::string& one : report.unjudged) speak(console, "  ", one);
   }
   if (!report.findings.empty() || !report.unjudged.empty()) console.out << "\n";
-  say(console, "", text(report.choices, " choices with ", report.citations, " citations: ", report.judged_by_file, " judged by the files themselves, ", report.judged_by_table,
+  speak(console, "", text(report.choices, " choices with ", report.citations, " citations: ", report.judged_by_file, " judged by the files themselves, ", report.judged_by_table,
                         " by the lab's table; ", report.figures, " figures by their runs. Whether a reason is right, no program can judge."));
   if (failed == 0) console.out << "Passed.\n";
   else console.out << "Not passed: " << count_text(failed, "finding") << ".\n";
@@ -158,12 +156,12 @@ void print(const reading::Comparison& comparison, Console& console) {
     console.out << pad_left(std::to_string(number), 3) << "  " << mark << base::printable(row.reference.title) << "\n     reference  " << base::printable(row.reference.place) << "\n";
     for (const reading::Side& side : row.mine) console.out << "     yours      " << base::printable(side.place) << ", line " << side.line << ": " << base::printable(side.title) << "\n";
     if (row.mine.empty()) console.out << "     yours      not cited\n";
-    if (!row.why.empty()) say(console, "     why        ", row.why);
+    if (!row.why.empty()) speak(console, "     why        ", row.why);
   }
   if (!comparison.mine_alone.empty()) console.out << "\nCited by you alone\n";
   for (const auto& [name, side] : comparison.mine_alone) console.out << "     " << base::printable(side.place) << ", " << name << ":" << side.line << ": " << base::printable(side.title) << "\n";
   console.out << "\n" << both << " of " << comparison.rows.size() << " places of the reference are cited here too, " << comparison.mine_alone.size() << " are yours alone; " << marked << " marked.\n\n";
-  for (const std::string& sentence : reading::not_judged(comparison)) say(console, "", sentence);
+  for (const std::string& sentence : reading::not_judged(comparison)) speak(console, "", sentence);
   console.out << "\nSay of each whether you had it:\n  ./shardbook notes compare --mark 2=missed --why \"I read the line and did not ask why\"\n";
 }
 
@@ -279,7 +277,7 @@ int marks_in(const std::string& folder) {
 }
 
 // "NOTE has 4 choices", "NOTE: 'a title' has 20 words": some sentences go on from the file's name, others begin anew.
-std::string said_of_file(const Finding& one) {
+std::string said_of_file(const reading::Finding& one) {
   constexpr std::array<std::string_view, 4> verbs{"is ", "has ", "does ", "ties "};
   const bool goes_on = std::any_of(verbs.begin(), verbs.end(), [&](std::string_view verb) { return one.sentence.starts_with(verb); });
   return text(one.file, goes_on ? " " : ": ", one.sentence);
@@ -293,7 +291,7 @@ base::Result<workbook::Verdict> judge_notes(const std::string& root, const workb
   workbook::Verdict verdict;
   verdict.passed = report.value().passed();
   const std::string below = fs::relative(folder, root, ignored).generic_string();
-  for (const Finding& one : report.value().findings) {
+  for (const reading::Finding& one : report.value().findings) {
     // Of notes that pass all that is left are warnings
     if (verdict.passed) verdict.remarks.push_back(said_of_file(one));
     else verdict.findings.push_back({one.rule, said_of_file(one), one.line > 0 ? below + "/" + one.file : "", one.line, "labs/03_reading/text.md#choice", ""});

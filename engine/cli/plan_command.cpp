@@ -20,7 +20,6 @@ using train::PlannedRank;
 
 namespace {
 
-constexpr int columns = 80;
 
 // ---- The list ----------------------------------------------------------------------------------
 
@@ -56,7 +55,7 @@ std::string row_of(std::size_t at, const PlannedRank& rank) {
   const Action& action = rank.plan.actions[at];
   const std::string batch = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
   return row(std::to_string(at), plan::name_of(action.kind), subject_of(action, rank.network), batch,
-             action.slot >= 0 ? std::to_string(action.slot) : action.kind == plan::Kind::to_device || action.kind == plan::Kind::to_host ? "@" + std::to_string(action.shard_slot) : "", planned_at(action, columns - 60));
+             action.slot >= 0 ? std::to_string(action.slot) : action.kind == plan::Kind::to_device || action.kind == plan::Kind::to_host ? "@" + std::to_string(action.shard_slot) : "", planned_at(action, plain_columns - 60));
 }
 
 // Prints a list with repetitions left out: a stretch that is the same again and again, but for its layers, buffers and
@@ -123,7 +122,7 @@ std::string memory_text(const PlannedRank& rank) {
   using program::MemoryKind;
   const plan::Needs& needs = rank.needs;
   auto line = [](const std::string& what, base::Bytes bytes, const std::string& why) {
-    return wrapped(text("  ", pad_right(what, 24), pad_left(bytes_text(bytes), 9), "  "), why, columns);
+    return wrapped(text("  ", pad_right(what, 24), pad_left(bytes_text(bytes), 9), "  "), why, plain_columns);
   };
   const bool away = in_host_memory(rank.network);
   std::string out = "\nAt its fullest, this rank holds\n";
@@ -173,7 +172,7 @@ std::string derivation_text(const PlannedRank& rank) {
   };
   std::string out;
   for (const plan::Letter& letter : rank.holding.letters) {
-    out += wrapped(text("  ", pad_right(letter.letter, 11), pad_left(grouped(letter.value), 14), "  "), letter.meaning, columns);
+    out += wrapped(text("  ", pad_right(letter.letter, 11), pad_left(grouped(letter.value), 14), "  "), letter.meaning, plain_columns);
   }
   out += "\n" + text(pad_right("", 44), pad_left("by formula", 14), pad_left("laid out", 14), "\n");
   const program::MemoryKind* before = nullptr;
@@ -181,14 +180,14 @@ std::string derivation_text(const PlannedRank& rank) {
     if (held.on_host) continue;
     if (before == nullptr || *before != held.kind) out += line(program::name_of(held.kind), rank.holding.bytes(held.kind), set_aside(rank, held.kind));
     before = &held.kind;
-    out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula, columns);
+    out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula, plain_columns);
   }
   base::Bytes lies = 0;
   for (const auto& [kind, bytes] : rank.buffers) lies += bytes;
   out += line("in all", rank.holding.all(), lies);
   if (rank.on_host != 0) out += line("and in host memory", rank.holding.on_host(), rank.on_host);
   for (const plan::HeldLine& held : rank.holding.lines) {
-    if (held.on_host) out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula, columns);
+    if (held.on_host) out += line(text("  ", plan::name_of(held.held)), held.bytes, laid_out(rank, held.held)) + wrapped("      ", held.formula, plain_columns);
   }
   return out;
 }
@@ -310,7 +309,7 @@ int plan_of(const Line& line, Console& console) {
     console.out << json_of(shown, config, number, verdict).dump(2) << "\n";
     return verdict.problem.empty() ? exit_ok : exit_bad_input;
   }
-  for (const std::string& sentence : made.value().said) console.out << wrapped("note: ", sentence, columns);
+  for (const std::string& sentence : made.value().said) console.out << wrapped("note: ", sentence, plain_columns);
   std::string last = text(verdict.problem.empty() ? "Verified: " : "Refused: ", verdict.sentence, ".");
   if (line.has("memory")) {
     console.out << heading("Memory", config, number) << "\n" << derivation_text(shown) << "\n";
@@ -322,7 +321,7 @@ int plan_of(const Line& line, Console& console) {
                 << row("", "action", "of", "batch", "buffer", "planned at") << Folded(shown, line.has("all")).list(0, shown.plan.actions.size())
                 << memory_text(shown) << "\n";
   }
-  console.out << wrapped("", last, columns);
+  console.out << wrapped("", last, plain_columns);
   return verdict.problem.empty() ? exit_ok : exit_bad_input;
 }
 

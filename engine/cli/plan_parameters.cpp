@@ -14,7 +14,6 @@ using train::PlannedRank;
 
 namespace {
 
-constexpr int columns = 80;
 
 std::string zone_of(const PlannedParameter& parameter) {
   std::string words = parameter.weight_decay ? "decayed" : "not decayed";
@@ -73,7 +72,7 @@ std::string legend(const PlannedRank& rank) {
     }
   }
   std::string out = words.empty() ? "\nThere are no other ranks.\n" : "\n";
-  for (const auto& [word, meaning] : words) out += wrapped(pad_right(word, 9), meaning, columns);
+  for (const auto& [word, meaning] : words) out += wrapped(pad_right(word, 9), meaning, plain_columns);
   return out;
 }
 

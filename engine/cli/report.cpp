@@ -21,7 +21,6 @@ using config::DeviceKind;
 
 namespace {
 
-constexpr int columns = 80;
 constexpr std::size_t most_rows = 16;   // of a table in a report; `metrics` prints all
 constexpr std::size_t most_kinds = 5;
 
@@ -36,13 +35,13 @@ std::string percent(double share) { return share < 0 ? "none" : fixed(100 * shar
 // A paragraph whose lines all begin alike.
 std::string lines_of(const std::string& indent, const std::string& paragraph) {
   std::string out;
-  for (const std::string& line : wrap(paragraph, columns - width_of(indent))) out += indent + line + "\n";
+  for (const std::string& line : wrap(paragraph, plain_columns - width_of(indent))) out += indent + line + "\n";
   return out;
 }
 
 // "  clock   MODELLED h200x8"
 std::string field(const std::string& name, const std::string& value) {
-  return wrapped("  " + pad_right(name, 8), value, columns);
+  return wrapped("  " + pad_right(name, 8), value, plain_columns);
 }
 
 const char* where_ranks_live(const config::RunConfig& config) {

@@ -16,18 +16,17 @@ using config::Trial;
 
 namespace {
 
-constexpr int columns = 80;
 constexpr int label_columns = 10;
 
 std::string indented(const std::string& words, int by) {
   const std::string blanks(static_cast<std::size_t>(by), ' ');
   std::string out;
-  for (const std::string& line : wrap(words, columns - by)) out += blanks + line + "\n";
+  for (const std::string& line : wrap(words, plain_columns - by)) out += blanks + line + "\n";
   return out;
 }
 
 // "  needs     fsdp > 1": what follows on more lines stands below what came first. Nothing for empty words.
-std::string field(const std::string& label, const std::string& words) {
+std::string labelled(const std::string& label, const std::string& words) {
   if (words.empty()) return "";
   std::string out = indented(words, label_columns + 2);
   return out.replace(2, label.size(), label);
@@ -56,8 +55,8 @@ std::string command_of(const Trial& trial, const std::string& key) {
 // "changes the step by at least 5 %", and the command; a command is not broken, so that it can be copied.
 std::string trial_text(const std::string& label, const Trial& trial, const std::string& bound, const std::string& key) {
   if (trial.value.empty()) return "";
-  if (trial.open) return field(label, "not measured yet; on two GPUs of one host this says by how much, beside the same without --set:") + std::string(label_columns + 2, ' ') + command_of(trial, key) + "\n";
-  return field(label, text("changes the ", trial.memory ? "memory that a rank sets aside by " : trial.measured ? "measured step (on 2 H200s) by " : "modelled step by ", bound, " ", trial.percent, " %:")) +
+  if (trial.open) return labelled(label, "not measured yet; on two GPUs of one host this says by how much, beside the same without --set:") + std::string(label_columns + 2, ' ') + command_of(trial, key) + "\n";
+  return labelled(label, text("changes the ", trial.memory ? "memory that a rank sets aside by " : trial.measured ? "measured step (on 2 H200s) by " : "modelled step by ", bound, " ", trial.percent, " %:")) +
          std::string(label_columns + 2, ' ') + command_of(trial, key) + "\n";
 }
 
@@ -97,17 +96,17 @@ std::string table_text() {
 
 std::string row_text(const config::Switch& row) {
   std::string out = row.key + "\n" + indented(row.sentence, 2) + "\n";
-  out += field("values", row.values_text());
-  out += field("default", row.default_value);
-  if (!row.option.empty()) out += field("the same", text("--", row.option));
-  out += field("needs", joined(row.needs));
-  out += field("excludes", joined(row.excludes));
-  out += field("promise", promise_text(row.promise));
-  out += field("set by", row.promise == config::Promise::wrong ? text("--wrong ", row.key, "=", row.values.back()) : "");
-  out += field("found by", catch_text(row));
-  out += field("Megatron", row.megatron);
-  out += field("PyTorch", row.pytorch);
-  out += field("read", text("notes/", row.note.substr(0, row.note.find('#')), ".md", row.note.find('#') == std::string::npos ? "" : row.note.substr(row.note.find('#'))));
+  out += labelled("values", row.values_text());
+  out += labelled("default", row.default_value);
+  if (!row.option.empty()) out += labelled("the same", text("--", row.option));
+  out += labelled("needs", joined(row.needs));
+  out += labelled("excludes", joined(row.excludes));
+  out += labelled("promise", promise_text(row.promise));
+  out += labelled("set by", row.promise == config::Promise::wrong ? text("--wrong ", row.key, "=", row.values.back()) : "");
+  out += labelled("found by", catch_text(row));
+  out += labelled("Megatron", row.megatron);
+  out += labelled("PyTorch", row.pytorch);
+  out += labelled("read", text("notes/", row.note.substr(0, row.note.find('#')), ".md", row.note.find('#') == std::string::npos ? "" : row.note.substr(row.note.find('#'))));
   if (!row.originals.empty()) out += "\n  Where it stands in the originals\n";
   for (const Original& original : row.originals) out += text("    ", place_of(original), "\n      ", original.what, " (", original.repository, ")\n");
   out += "\n" + trial_text("moves", row.moves, "at least", row.key) + trial_text("still", row.still, "less than", row.key);

@@ -1,6 +1,7 @@
 #include "engine/cli/teacher_command.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <ostream>
 

@@ -3,6 +3,7 @@
 #include "engine/diagram/flowchart_lexer.hpp"
 
 #include <algorithm>
+#include <cctype>
 
 #include "engine/diagram/diagram_source.hpp"
 #include "engine/diagram/flowchart_rules.hpp"

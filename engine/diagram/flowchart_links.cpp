@@ -1,5 +1,6 @@
 // diagram/flowchart_links: the lexer's rules for links, brackets and names; see flowchart_lexer.hpp.
 #include <algorithm>
+#include <cctype>
 
 #include "engine/diagram/diagram_source.hpp"
 #include "engine/diagram/flowchart_rules.hpp"

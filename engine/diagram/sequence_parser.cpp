@@ -4,6 +4,7 @@
 #include "engine/diagram/sequence_parser.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "engine/diagram/sequence_lexer.hpp"

@@ -1,6 +1,7 @@
 #include "engine/reading/places.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <functional>
 #include <set>

@@ -1,6 +1,7 @@
 #include "engine/reading/rules_note.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>

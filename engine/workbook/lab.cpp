@@ -1,6 +1,7 @@
 #include "engine/workbook/lab.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 

@@ -16,17 +16,17 @@ using program::OpDesc;
 using program::OpKind;
 
 TEST(BenchSuite, EachShapeIsOneThatTrainsOnTwoGpus) {
-  for (const Shape& shape : bench_suite()) {
+  for (const BenchShape& shape : bench_suite()) {
     const base::Result<config::RunConfig> config = config_on_meta(words_of(shape, 2, {}));
     ASSERT_TRUE(config.ok()) << shape.name << ": " << config.error();
     EXPECT_EQ(config.value().ranks, 2) << shape.name;
-    EXPECT_EQ(config.value().tp, shape.cut == Shape::Cut::tp ? 2 : 1) << shape.name;
+    EXPECT_EQ(config.value().tp, shape.cut == BenchShape::Cut::tp ? 2 : 1) << shape.name;
     EXPECT_EQ(config.value().model.preset, shape.model);
   }
 }
 
 TEST(BenchSuite, TheSequencesOfFsdpAreThoseOfEachGpu) {
-  const base::Result<std::vector<Shape>> shapes = shapes_named({"gpt-1.3b"});
+  const base::Result<std::vector<BenchShape>> shapes = shapes_named({"gpt-1.3b"});
   ASSERT_TRUE(shapes.ok());
   ASSERT_EQ(shapes.value().size(), 2u);
   EXPECT_EQ(shapes.value()[0].global_sequences(8), 64);
@@ -34,7 +34,7 @@ TEST(BenchSuite, TheSequencesOfFsdpAreThoseOfEachGpu) {
 }
 
 TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
-  const Shape& shape = bench_suite().front();
+  const BenchShape& shape = bench_suite().front();
   const auto kernel = [&](const std::vector<std::string>& set) { return config_on_meta(words_of(shape, 2, set)).value().attention; };
   EXPECT_NE(kernel({}), kernel({"attention.kernel=unfused"}));
   const auto loss = [&](const std::vector<std::string>& set) { return config::switch_value(config_on_meta(words_of(shape, 2, set)).value(), "loss.kernel"); };

@@ -21,11 +21,6 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-std::string room_of(const std::string& path) {
-  const std::size_t begin = std::string("engine/").size();
-  return path.substr(begin, path.find('/', begin) - begin);
-}
-
 std::string folder_of(const std::string& path) { return std::filesystem::path(path).parent_path().generic_string(); }
 
 // The file that a link of a page means, from the root.

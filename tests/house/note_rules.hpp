@@ -28,6 +28,9 @@ Tree read_tree(const std::string& root);
 
 using Problems = std::vector<std::string>;
 
+// "engine/fsdp/schedule.cpp" is of fsdp, "viewer/scene/rows.cpp" of viewer_scene; what is in no room is of "".
+std::string room_of(const std::string& path);
+
 // Every relative link leads to a file or folder, and its anchor to a heading or id. Every link of the viewer
 // (trace: lab: note: room: span: source:) leads to a run, pack, page, span or line.
 Problems broken_links(const Tree& tree);
@@ -58,6 +61,9 @@ Problems strangers_to_switches(const Tree& tree);
 Problems impure_schedules(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
+// Each source of engine/ and viewer/ includes, itself or by what it includes, a header of each name it uses: of the standard
+// library, of the system, and of the rooms. By words: a rule for what batches of files would hide.
+Problems missing_includes(const Tree& tree);
 // What stands after ./shardbook is a command, its options are known, and its lab or note is there.
 Problems unknown_commands(const Tree& tree);
 // A test that a note names, as [`Suite.Name`](file), is in that file.

@@ -176,6 +176,30 @@ TEST(Rooms, OfTheViewerUseThePureOnesAndTheEngineUsesNoneOfThem) {
   EXPECT_EQ(problems("viewer/scene/CMakeLists.txt", "shardbook_room(viewer_scene FLOOR 4 USES base device SOURCES scene.cpp)"), 1u);
 }
 
+TEST(Includes, AreThereForWhatASourceNames) {
+  EXPECT_EQ(listed(missing_includes(project())), "");
+
+  auto problems = [](const std::string& content) {
+    Tree tree;
+    tree.add("engine/base/text.hpp", "#include <string>\nnamespace shardbook::base {\nstd::string text();\nclass Word {\n};\n#define BASE_CHECK(x)\n}\n");
+    tree.add("engine/mesh/mesh.hpp", "#include \"engine/base/text.hpp\"\nnamespace shardbook::mesh {\nstruct Mesh {\n};\nint ranks_of(const Mesh& mesh);\n}\n");
+    tree.add("engine/mesh/mesh.cpp", content);
+    return listed(missing_includes(tree));
+  };
+  const std::string space = "namespace shardbook::mesh {\n";
+  EXPECT_EQ(problems("#include <vector>\n" + space + "std::vector<int> all;"), "");
+  EXPECT_NE(problems(space + "std::vector<int> all;").find("engine/mesh/mesh.cpp names std::vector and does not include vector"), std::string::npos);
+  EXPECT_EQ(problems("#include \"engine/mesh/mesh.hpp\"\n" + space + "std::string name = base::text();"), "") << "by what it includes";
+  EXPECT_NE(problems("#include <string>\n" + space + "std::string name = base::text();"), "") << "a function of another room";
+  EXPECT_NE(problems(space + "base::Word word;"), "") << "a type of another room";
+  EXPECT_NE(problems(space + "Mesh mesh;"), "") << "a type of its own";
+  EXPECT_NE(problems(space + "int n = ranks_of(all);"), "") << "a function of its own";
+  EXPECT_NE(problems(space + "void f() {\n  BASE_CHECK(1);\n}"), "") << "a macro";
+  EXPECT_NE(problems(space + "int n = errno;"), "") << "of the system";
+  EXPECT_EQ(problems(space + "class Other {\n  struct Mesh {};\n  Mesh mesh;\n};"), "") << "another of that name";
+  EXPECT_EQ(problems(space + "// a std::vector\nconst char* said = \"std::vector\";"), "") << "a word, not a name";
+}
+
 TEST(Libraries, AreKnownWhereTheyBelongAlone) {
   EXPECT_EQ(listed(stray_libraries(project())), "");
 

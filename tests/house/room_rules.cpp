@@ -27,14 +27,6 @@ using Rooms = std::map<std::string, Room>;
 const std::set<std::string> pure_rooms{"base", "workbook",     "config", "mesh", "diagram", "program",  "shard",
                                        "timeline", "data",   "book", "metrics", "simulate", "check", "cause", "reading"};
 
-// "engine/fsdp/schedule.cpp" is of fsdp, "viewer/scene/rows.cpp" of viewer_scene; what is in no room is of "".
-std::string room_of(const std::string& path) {
-  static const std::regex place(R"(^(engine|viewer)/(\w+)/.*)");
-  std::smatch match;
-  if (!std::regex_match(path, match, place)) return "";
-  return match[1] == "viewer" ? "viewer_" + match[2].str() : match[2].str();
-}
-
 Rooms find_rooms(const Tree& tree, Problems& problems) {
   static const std::regex call(R"(shardbook_room\(\s*(\w+)\s+FLOOR\s+(\d+)([^)]*)\))");
   Rooms rooms;
@@ -78,6 +70,13 @@ void for_each_include(const Tree& tree, Act act) {
 }
 
 }  // namespace
+
+std::string room_of(const std::string& path) {
+  static const std::regex place(R"(^(engine|viewer)/(\w+)/.*)");
+  std::smatch match;
+  if (!std::regex_match(path, match, place)) return "";
+  return match[1] == "viewer" ? "viewer_" + match[2].str() : match[2].str();
+}
 
 Problems missing_rooms(const Tree& tree) {
   Problems problems;

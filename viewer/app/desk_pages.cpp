@@ -1,5 +1,6 @@
 // Text and source: pages of the project, the lines of the engine that a run names, and the way between them.
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <regex>
 
