@@ -144,23 +144,25 @@ void HostBackend::check_patience() {
   const std::chrono::nanoseconds waited(longest.since == 0 ? 0 : program::host_now() - longest.since);
   if (waited < std::min(patience_.timeout, Patience::most_for_stopped)) return;
 
-  // Whose fault is it? One that cannot come, else one that does not wait itself: who waits will name whom it waits for.
-  std::string culprits;
+  // Who does not come may itself wait, and not here, for one that is stopped
   const bool over = waited >= patience_.timeout, long_over = waited >= 2 * patience_.timeout;
+  std::string stopped;
+  for (base::Rank rank = 0; over && rank < hall_.roll().ranks(); ++rank) {
+    const bool named = std::find(longest.missing.begin(), longest.missing.end(), rank) != longest.missing.end();
+    if (!named && hall_.condition_of(rank) == Condition::stopped) stopped += base::text("; ", hall_.name_of(rank), " is stopped");
+  }
+
+  // Whose fault is it? One that cannot come, else one that does not wait itself: who waits, or is about to where another is
+  // stopped, will name whom it waits for.
+  std::string culprits;
   for (const base::Rank rank : longest.missing) {
     const Condition condition = hall_.condition_of(rank);
-    if (condition == Condition::runs && (!over || (hall_.roll().waits(rank) && !long_over))) continue;
+    if (condition == Condition::runs && (!over || ((hall_.roll().waits(rank) || !stopped.empty()) && !long_over))) continue;
     if (condition == Condition::gone && waited < patience_.timeout + Patience::more_for_gone) continue;
     constexpr const char* ends[] = {", which does not come", ", which is stopped", ", which has ended"};
     culprits += base::text(culprits.empty() ? "" : " and ", hall_.name_of(rank), ends[static_cast<int>(condition)]);
   }
   if (culprits.empty()) return;
-  // Who does not come may itself wait, and not here, for one that is stopped
-  std::string stopped;
-  for (base::Rank rank = 0; rank < hall_.roll().ranks(); ++rank) {
-    const bool named = std::find(longest.missing.begin(), longest.missing.end(), rank) != longest.missing.end();
-    if (!named && hall_.condition_of(rank) == Condition::stopped) stopped += base::text("; ", hall_.name_of(rank), " is stopped");
-  }
   throw base::Failure(base::text("waited ", seconds_text(waited), " in ", longest.call, " for ", culprits, " (", longest.site, "; --comm-timeout ",
                                  static_cast<double>(patience_.timeout.count()) / 1000, ")", stopped));
 }
