@@ -178,6 +178,28 @@ TEST(Patience, BlamesWhoDoesNotComeAndNotWhoWaitsForItToo) {
   expect_words(ends.error, {"rank 1 (pid ", "in all_reduce 0 over second for rank 2 (pid ", "which does not come", "--comm-timeout 0.4"});
 }
 
+TEST(Patience, LeavesAMomentToWhoMayWaitForOneThatIsStopped) {
+  // Rank 0 waits for 1, which is busy and so seems not to wait; rank 2 is stopped, and nobody has come to wait for it.
+  const ProcessEnds ends = on_process_ranks(ranks, [](HostRank& rank) {
+    const int me = rank.world.rank();
+    const mesh::Group pair{"pair", {0, 1}, me, 0}, alone{"pair", {2}, 0, 1};
+    device::Stream& stream = rank.device.create_stream("comm");
+    const tensor::Tensor memory = tensor::allocate(rank.device, {8}, DType::f32, MemoryKind::workspace, "memory");
+    const auto group = rank.backend.communicator(rank.device, me < 2 ? pair : alone);
+    if (me == 2) ::raise(SIGSTOP);
+    const auto until = std::chrono::steady_clock::now() + 4s;
+    while (me == 1 && std::chrono::steady_clock::now() < until && !rank.world.failed()) std::this_thread::sleep_for(5ms);
+    rank.world.throw_if_failed();
+    if (me < 2) group->all_reduce(stream, memory, memory);
+    rank.device.synchronize();
+  }, {400ms});
+  expect_words(ends.error, {"rank 0 (pid ", "for rank 1 (pid ", "which does not come", "; rank 2 (pid ", " is stopped"});
+  // 0.4 s, and the half that is left to others
+  const std::size_t at = ends.error.find("waited ");
+  ASSERT_NE(at, std::string::npos) << ends.error;
+  EXPECT_GE(std::stod(ends.error.substr(at + 7)), 0.9) << ends.error;
+}
+
 TEST(Patience, OfZeroWaitsForEverAndALongOneForASlowRank) {
   for (const comm::Patience patience : {comm::Patience{}, comm::Patience{5000ms}}) {
     EXPECT_EQ(on_process_ranks(2, [](HostRank& rank) {

@@ -145,26 +145,32 @@ void HostBackend::check_patience() {
   if (waited < std::min(patience_.timeout, Patience::most_for_stopped)) return;
 
   // Who does not come may itself wait, and not here, for one that is stopped
-  const bool over = waited >= patience_.timeout, long_over = waited >= 2 * patience_.timeout;
-  std::string stopped;
-  for (base::Rank rank = 0; over && rank < hall_.roll().ranks(); ++rank) {
-    const bool named = std::find(longest.missing.begin(), longest.missing.end(), rank) != longest.missing.end();
-    if (!named && hall_.condition_of(rank) == Condition::stopped) stopped += base::text("; ", hall_.name_of(rank), " is stopped");
-  }
+  const auto stopped_beside = [&] {
+    std::string stopped;
+    for (base::Rank rank = 0; rank < hall_.roll().ranks(); ++rank) {
+      const bool named = std::find(longest.missing.begin(), longest.missing.end(), rank) != longest.missing.end();
+      if (!named && hall_.condition_of(rank) == Condition::stopped) stopped += base::text("; ", hall_.name_of(rank), " is stopped");
+    }
+    return stopped;
+  };
 
-  // Whose fault is it? One that cannot come, else one that does not wait itself: who waits, or is about to where another is
-  // stopped, will name whom it waits for.
+  // Whose fault is it? One that cannot come, else one that does not wait itself: who waits will name whom it waits for. And
+  // so will who is between two looks at what it waits for, where another is stopped: for a moment that seems not to wait.
   std::string culprits;
+  const bool over = waited >= patience_.timeout, long_over = waited >= 2 * patience_.timeout;
   for (const base::Rank rank : longest.missing) {
     const Condition condition = hall_.condition_of(rank);
-    if (condition == Condition::runs && (!over || ((hall_.roll().waits(rank) || !stopped.empty()) && !long_over))) continue;
+    if (condition == Condition::runs) {
+      if (!over || (hall_.roll().waits(rank) && !long_over)) continue;
+      if (waited < patience_.timeout + Patience::more_beside_stopped && !stopped_beside().empty()) continue;
+    }
     if (condition == Condition::gone && waited < patience_.timeout + Patience::more_for_gone) continue;
     constexpr const char* ends[] = {", which does not come", ", which is stopped", ", which has ended"};
     culprits += base::text(culprits.empty() ? "" : " and ", hall_.name_of(rank), ends[static_cast<int>(condition)]);
   }
   if (culprits.empty()) return;
   throw base::Failure(base::text("waited ", seconds_text(waited), " in ", longest.call, " for ", culprits, " (", longest.site, "; --comm-timeout ",
-                                 static_cast<double>(patience_.timeout.count()) / 1000, ")", stopped));
+                                 static_cast<double>(patience_.timeout.count()) / 1000, ")", stopped_beside()));
 }
 
 }  // namespace

@@ -38,8 +38,9 @@ class Hall {
 // How long a rank waits for others that do not come. Zero: for ever.
 struct Patience {
   std::chrono::milliseconds timeout{0};
-  // With one that is stopped it is over earlier; and one that is gone is left to the world to name, for so long.
-  static constexpr std::chrono::milliseconds most_for_stopped{10'000}, more_for_gone{3'000};
+  // With one that is stopped it is over earlier; one that is gone is left to the world to name, for so long; and where another
+  // is stopped, so long whoever waits for that one may be the first to say so.
+  static constexpr std::chrono::milliseconds most_for_stopped{10'000}, more_for_gone{3'000}, more_beside_stopped{500};
 };
 
 // This rank's backend in a hall, which outlives it.
