@@ -105,7 +105,7 @@ base::Result<File> Saver::enter(const std::string& hidden, const std::string& fi
     if (::mkdir(hidden.c_str(), 0777) != 0 && errno != EEXIST) return Error{text("cannot make ", hidden, ": ", std::strerror(errno))};
     File file(::open(first.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666));
     if (file.is_open()) return file;
-    if (errno != ENOENT || others <= 0) return Error{text("cannot write ", first, ": ", std::strerror(errno))};
+    if ((errno != ENOENT && errno != ESTALE) || others <= 0) return Error{text("cannot write ", first, ": ", std::strerror(errno))};
   }
 }
 

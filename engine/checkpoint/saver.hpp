@@ -1,8 +1,9 @@
 // checkpoint/saver: files are written while the next steps run.
 //
 // Each rank has one. It is handed numbers in host memory that nobody changes meanwhile, and a thread of its own writes
-// them: to rankN.data in a hidden folder, with the sums, then to rankN.part what boxes these are. Rank 0 awaits all parts,
-// joins them to the manifest, and gives the folder its name.
+// them: to rankN.data in a hidden folder, with the sums, then to rankN.part what boxes these are. (That one is there from the
+// first, under another name, so that nobody takes the folder for empty.) Rank 0 awaits all parts, joins them to the manifest,
+// and gives the folder its name.
 //
 //   rank 1   data, fsync | part, renamed
 //   rank 0   data, fsync | part | awaits rank 1's | manifest, fsync | fsync of the folder | rename | fsync of DIR | older ones go

@@ -181,7 +181,8 @@ TEST(FullDisks, AreTheCauseThatIsNamedWhenOthersTakeTheFolderAway) {
   const std::string end = ": File too large; those before it in " + folder.path().string() + " are whole: free space there, or name another folder with --checkpoint";
   const FullDisk disk(100);
   int taken_away = 0;
-  for (int step = 0; step < 200; ++step) {
+  // Until some were taken away in time; where one processor does all, it may be none
+  for (int step = 0; step < 200 || (taken_away == 0 && step < 1000); ++step) {
     checkpoint::Saver saver({folder.path().string(), "full", 0, ranks, 0});
     saver.begin(step, "{}", {{"weight", base::DType::f32, {64}, shard::whole({64}), reinterpret_cast<std::byte*>(numbers.data())}});
     const std::string hidden = checkpoint::hidden_path_of_step(folder.path().string(), step, "full");
@@ -193,7 +194,9 @@ TEST(FullDisks, AreTheCauseThatIsNamedWhenOthersTakeTheFolderAway) {
     ASSERT_TRUE(saved.error().ends_with(end)) << "step " << step << ": " << saved.error();
     ASSERT_TRUE(fs::is_empty(folder.path()));
   }
-  std::printf("taken away %d times in 200 saves\n", taken_away);
+  if (std::thread::hardware_concurrency() > 1) {
+    EXPECT_GT(taken_away, 0);
+  }
 }
 
 TEST(FullDisks, OfAFileForOtherProgramsLeaveNone) {
