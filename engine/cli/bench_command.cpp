@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <iomanip>
 #include <ostream>
 #include <sstream>
 
@@ -200,12 +199,6 @@ base::Status foretell(const Asked& asked, const simulate::Profile& profile, std:
 void put_mfu(const Asked& asked, const Row& row, const std::string& gpu, Side& side) {
   const double peak = launch::peak_flops(gpu);
   if (peak > 0 && !side.steps.empty()) side.mfu = static_cast<double>(row.tokens) * config::flops_per_token(row.sizes) / (side.step_ns() / 1e9) / (asked.gpus * peak);
-}
-
-std::string fixed(double value, int decimals) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(decimals) << value;
-  return out.str();
 }
 
 // Three digits that count: "9.87", "98.7", "987".

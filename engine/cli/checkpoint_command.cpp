@@ -20,8 +20,6 @@ using checkpoint::StoredTensor;
 
 namespace {
 
-std::string bytes_text(base::Bytes bytes) { return short_number(static_cast<double>(bytes), " ") + "B"; }
-
 // "tp 2 × fsdp 4 × dp 1, grammar-tutor, bf16", or "" of a config that does not say.
 std::string writer_text(const nlohmann::json& config) {
   const auto value = [&](const char* name) { return config.contains(name) ? printable(config[name].is_string() ? config[name].get<std::string>() : config[name].dump()) : std::string("?"); };

@@ -107,6 +107,16 @@ std::string short_number(double number, std::string_view space) {
   return out.str();
 }
 
+std::string fixed(double number, int decimals) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(decimals) << number;
+  return out.str();
+}
+
+std::string bytes_text(long long bytes) {
+  return bytes < 1000 ? std::to_string(bytes) + " B" : short_number(static_cast<double>(bytes), " ") + "B";
+}
+
 std::string bold(std::string_view text, bool on) { return on ? "\x1b[1m" + std::string(text) + "\x1b[0m" : std::string(text); }
 std::string dim(std::string_view text, bool on) { return on ? "\x1b[2m" + std::string(text) + "\x1b[0m" : std::string(text); }
 

@@ -50,6 +50,10 @@ std::string shell_word(const std::string& word);
 std::string count_text(long long count, std::string_view noun);
 // A number in three digits and a letter: "412k", "1.42 M" with `space` between.
 std::string short_number(double number, std::string_view space = "");
+// So many digits behind the point: "1.50".
+std::string fixed(double number, int decimals);
+// "1.42 MB", "512 B"; in powers of ten.
+std::string bytes_text(long long bytes);
 
 // Bold or dim where `on` (a terminal), else as it is.
 std::string bold(std::string_view text, bool on);

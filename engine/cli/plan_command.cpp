@@ -20,7 +20,6 @@ using train::PlannedRank;
 
 namespace {
 
-
 // ---- The list ----------------------------------------------------------------------------------
 
 // Do shards live in host memory, and so the CPU updates?
@@ -104,10 +103,6 @@ class Folded {
 };
 
 // ---- Memory ------------------------------------------------------------------------------------
-
-std::string bytes_text(base::Bytes bytes) {
-  return bytes == 0 ? "0 B" : bytes < 1000 ? text(bytes, " B") : short_number(static_cast<double>(bytes), " ") + "B";
-}
 
 base::Bytes set_aside(const PlannedRank& rank, program::MemoryKind kind) {
   const auto found = rank.buffers.find(kind);
@@ -219,12 +214,12 @@ nlohmann::json derivation_json(const PlannedRank& rank) {
 // ---- Verdict -----------------------------------------------------------------------------------
 
 // What the verifier says over all ranks.
-struct Verdict {
+struct PlanVerdict {
   std::string problem;   // "" if there is none
   std::string sentence;
 };
 
-Verdict verdict_over(const std::vector<PlannedRank>& ranks) {
+PlanVerdict verdict_over(const std::vector<PlannedRank>& ranks) {
   std::vector<plan::Plan> plans;
   std::vector<plan::Network> networks;
   for (const PlannedRank& rank : ranks) {
@@ -240,7 +235,7 @@ Verdict verdict_over(const std::vector<PlannedRank>& ranks) {
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config, int number, const Verdict& verdict) {
+nlohmann::json json_of(const PlannedRank& rank, const config::RunConfig& config, int number, const PlanVerdict& verdict) {
   nlohmann::json actions = nlohmann::json::array();
   for (const Action& action : rank.plan.actions) {
     nlohmann::json one = {{"kind", plan::name_of(action.kind)}, {"phase", program::name_of(action.phase)}, {"planned", plan::line_of(action)}};
@@ -304,7 +299,7 @@ int plan_of(const Line& line, Console& console) {
     ranks.push_back(std::move(planned).value());
   }
   const PlannedRank& shown = ranks[static_cast<std::size_t>(number)];
-  const Verdict verdict = verdict_over(ranks);
+  const PlanVerdict verdict = verdict_over(ranks);
   if (config.json) {
     console.out << json_of(shown, config, number, verdict).dump(2) << "\n";
     return verdict.problem.empty() ? exit_ok : exit_bad_input;

@@ -14,7 +14,6 @@ using train::PlannedRank;
 
 namespace {
 
-
 std::string zone_of(const PlannedParameter& parameter) {
   std::string words = parameter.weight_decay ? "decayed" : "not decayed";
   for (const Along& one : parameter.placement) words += text(", ", shard::name_of(one), " over ", one.axis);

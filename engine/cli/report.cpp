@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iomanip>
-#include <sstream>
 
 #include "engine/cause/why.hpp"
 #include "engine/cli/console.hpp"
@@ -22,13 +20,7 @@ using config::DeviceKind;
 namespace {
 
 constexpr std::size_t most_rows = 16;   // of a table in a report; `metrics` prints all
-constexpr std::size_t most_kinds = 5;
-
-std::string fixed(double number, int decimals) {
-  std::ostringstream out;
-  out << std::fixed << std::setprecision(decimals) << number;
-  return out.str();
-}
+constexpr std::size_t most_kinds_named = 5;
 
 std::string percent(double share) { return share < 0 ? "none" : fixed(100 * share, 1) + " %"; }
 
@@ -219,7 +211,7 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
   }
   if (outcome.speed.step_ns > 0) out += figures(config, outcome, has_timeline ? totals_of(outcome.timeline) : Totals{}) + "\n";
   if (has_timeline) {
-    const std::string kinds = metrics::kinds_text(outcome.timeline, kinds_of(outcome.timeline), most_kinds);
+    const std::string kinds = metrics::kinds_text(outcome.timeline, kinds_of(outcome.timeline), most_kinds_named);
     if (!kinds.empty()) out += "Which communication was exposed, in sum over all ranks\n" + kinds + "\n";
     out += text("What bounds the step, ", clock_phrase(config), "\n");
     out += lines_of("  ", cause::headline_of(outcome.timeline, recorded) + ".");

@@ -74,7 +74,7 @@ struct RaceFound {
   std::string sentence, buffer, first_line, second_line;
 };
 // What was looked at, and what was found.
-struct Verdict {
+struct VerifyVerdict {
   std::vector<Rank> ranks, missing;
   int world_size = 1;
   std::size_t steps = 0, ops = 0;        // of the first rank
@@ -141,7 +141,7 @@ std::string where(const check::Steps& steps, check::Place place) {
 }
 
 // Adds one rank's races to those that other ranks have alike.
-void add_races(Verdict& verdict, const Record& record) {
+void add_races(VerifyVerdict& verdict, const Record& record) {
   const check::Steps steps = check::steps_to_check(programs_of(record));
   for (const check::Race& race : check::races(record.catalogue, steps)) {
     ++verdict.pairs;
@@ -156,8 +156,8 @@ void add_races(Verdict& verdict, const Record& record) {
   }
 }
 
-Verdict verdict_on(std::vector<Record> records) {
-  Verdict verdict;
+VerifyVerdict verdict_on(std::vector<Record> records) {
+  VerifyVerdict verdict;
   verdict.world_size = records.front().world_size;
   for (const Record& record : records) verdict.ranks.push_back(record.rank);
   for (Rank rank = 0; rank < verdict.world_size; ++rank) {
@@ -186,7 +186,7 @@ std::string ranks_text(const std::vector<Rank>& ranks) {
   return said + (ranks.size() > 8 ? text(" and ", ranks.size() - 8, " more") : "");
 }
 
-nlohmann::json to_json(const Verdict& verdict) {
+nlohmann::json to_json(const VerifyVerdict& verdict) {
   nlohmann::json races = nlohmann::json::array(), divergences = nlohmann::json::array();
   for (const RaceFound& race : verdict.races) {
     races.push_back({{"ranks", race.ranks}, {"buffer", race.buffer}, {"first", race.first_line}, {"second", race.second_line}, {"sentence", race.sentence}});
@@ -200,7 +200,7 @@ nlohmann::json to_json(const Verdict& verdict) {
           {"against", verdict.against}, {"numbers", verdict.numbers}};
 }
 
-void print(const Verdict& verdict, const std::string& place, std::size_t most, Console& console) {
+void print(const VerifyVerdict& verdict, const std::string& place, std::size_t most, Console& console) {
   auto say = [&console](const std::string& head, const std::string& sentence) {
     for (const std::string& part : wrap(head + sentence + ".", console.text_columns())) console.out << part << "\n";
   };
@@ -248,7 +248,7 @@ int verify(const Line& line, Console& console) {
   const std::string& place = line.places.front();
   base::Result<std::vector<Record>> records = load_records(place);
   if (!records) return refuse(console, records.error());
-  Verdict verdict = verdict_on(std::move(records).value());
+  VerifyVerdict verdict = verdict_on(std::move(records).value());
   if (line.has("against")) {
     verdict.against = line.value("against");
     base::Result<std::string> numbers = numbers_against(place, verdict.against);

@@ -1,5 +1,6 @@
 #include "engine/program/recorder.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 namespace shardbook::program {

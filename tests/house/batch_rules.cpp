@@ -1,9 +1,12 @@
-// Does each source include what it names? Tests are built of batches of files (CMAKE_UNITY_BUILD), where a file sees what
-// the one before it included; who builds file by file would be the first to miss it.
+// Rules for files that are compiled in batches, several as one (CMAKE_UNITY_BUILD), as they are where tests are built.
 //
-// By words, not by a compiler: a name of the standard library or of the system must have its header, and a name that is
-// declared in headers of engine/ and viewer/ one of those, in the file or in what it includes. Of 80 includes taken away at
-// random without which a file does not compile, it missed 72.
+// Includes: in a batch a file sees what the one before it included; who builds file by file would be the first to miss it.
+// By words, not by a compiler: a name of the standard library or of the system that is known here must have its header, and
+// a name that is declared in headers of engine/ and viewer/ one of those, in the file or in what it includes. Of 80 includes
+// taken away at random without which a file does not compile, it missed 72.
+//
+// Names: what two files of a room keep for themselves, in a nameless namespace, has two names. Which files share a batch is
+// then nobody's business.
 #include <algorithm>
 #include <cctype>
 #include <regex>
@@ -65,6 +68,12 @@ constexpr Known known[] = {
     {"std::regex std::smatch std::cmatch std::regex_match std::regex_search std::regex_replace", "regex"},
     {"std::mt19937 std::mt19937_64 std::random_device std::normal_distribution", "random"},
     {"std::exchange", "utility atomic"},
+    {"std::int64_t std::uint64_t std::int32_t std::uint32_t std::int16_t std::uint16_t std::int8_t std::uint8_t", "cstdint"},
+    {"std::byte std::size_t std::ptrdiff_t", "cstddef string vector array string_view memory cstring cstdio cstdlib functional"},
+    {"std::abs", "cmath cstdlib"},
+    {"std::fill std::copy std::count std::max_element", "algorithm functional regex ranges"},
+    {"std::tie std::tuple", "tuple map memory functional"},
+    {"std::ostream std::istream", "ostream iosfwd istream iostream sstream fstream iomanip string filesystem"},
     {"std::span", "span"},
     {"std::bit_cast std::popcount std::countr_zero std::countl_zero std::has_single_bit std::bit_ceil std::endian std::bit_width", "bit"},
     {"std::signal std::raise", "csignal signal.h"},
@@ -135,12 +144,11 @@ std::string code_of(const std::string& source) {
   return code;
 }
 
-// A name where it is written: `std::sort(`, `lane.device`.
+// A name where it is written, `std::sort(`; not a member's, `lane.device`.
 struct Written {
   std::string space;      // "std", "config"; empty where there is none
   std::string name;
   bool called = false;    // "(" follows
-  bool bare = true;       // no `.`, `->` or `::` of nothing before it
 };
 
 std::vector<Written> names_in(const std::string& code) {
@@ -157,7 +165,7 @@ std::vector<Written> names_in(const std::string& code) {
     const bool qualifies = code.compare(at, 2, "::") == 0;
     const bool of_object = begin > 0 && (code[begin - 1] == '.' || (begin > 1 && code.compare(begin - 2, 2, "->") == 0));
     if (std::isdigit(static_cast<unsigned char>(word[0])) == 0 && !of_object) {
-      names.push_back({space, word, code[at] == '(', true});
+      names.push_back({space, word, code[at] == '('});
     }
     space = qualifies ? word : "";
     if (qualifies) at += 2;
@@ -317,5 +325,36 @@ class Includes {
 }  // namespace
 
 Problems missing_includes(const Tree& tree) { return Includes(tree).missing(); }
+
+Problems names_given_twice(const Tree& tree) {
+  static const std::regex space(R"(^namespace ([\w:]+) \{)"), type(R"(^(?:class|struct|enum class|union|using) ([A-Z]\w*)\b[^;]*(?:\{|=))");
+  static const std::regex constant(R"(^(?:inline |static )*(?:constexpr|const) [\w:<>, *]+ (\w+)(?: =|\{|\[))");
+  static const std::regex function(R"(^(?!return|using|#|namespace|else|template|constexpr)[\w:<>,&*\[\] ]+[ &*>](\w+)\(([^)]*))"), parameter_name(R"(([\w>&*]) +\w+ *(?:=[^,]*)?(,|$))");
+  Problems problems;
+  std::map<std::string, std::pair<std::string, std::string>> first;   // where a room's name is, and its line
+  for (const auto& [path, content] : tree.texts) {
+    if (!path.ends_with(".cpp") || !(path.starts_with("engine/") || path.starts_with("viewer/"))) continue;
+    std::istringstream lines(content), code(code_of(content));
+    std::string inside;
+    bool own = false;
+    std::smatch match;
+    for (std::string line, plain; std::getline(lines, line) && std::getline(code, plain);) {
+      if (line == "namespace {") own = true;
+      else if (line == "}  // namespace") own = false;
+      else if (std::regex_search(plain, match, space)) inside = match[1];
+      if (!own || plain.empty() || plain[0] == ' ' || plain[0] == '}') continue;
+      std::string name;
+      if (std::regex_search(plain, match, type) || std::regex_search(plain, match, constant)) name = match[1];
+      else if (std::regex_search(plain, match, function)) name = match[1].str() + "(" + std::regex_replace(match[2].str(), parameter_name, "$1$2") + ")";
+      if (name.empty()) continue;
+      const auto [at, is_new] = first.emplace(room_of(path) + " " + inside + "::" + name, std::pair{path, plain});
+      const auto& [other, its_line] = at->second;
+      // One more name of a type may be given again
+      if (is_new || other == path || (plain.starts_with("using ") && plain == its_line)) continue;
+      problems.push_back(text(path, ": ", name, " is a name in ", other, ", too"));
+    }
+  }
+  return problems;
+}
 
 }  // namespace shardbook::tests

@@ -61,9 +61,11 @@ Problems strangers_to_switches(const Tree& tree);
 Problems impure_schedules(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
-// Each source of engine/ and viewer/ includes, itself or by what it includes, a header of each name it uses: of the standard
-// library, of the system, and of the rooms. By words: a rule for what batches of files would hide.
+// Each source of engine/ and viewer/ includes, itself or by what it includes, a header of each name it uses that the rule
+// knows: many of the standard library's, some of the system's, and those of the rooms.
 Problems missing_includes(const Tree& tree);
+// No two files of a room give one name to two things that are their own.
+Problems names_given_twice(const Tree& tree);
 // What stands after ./shardbook is a command, its options are known, and its lab or note is there.
 Problems unknown_commands(const Tree& tree);
 // A test that a note names, as [`Suite.Name`](file), is in that file.

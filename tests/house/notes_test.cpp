@@ -200,6 +200,24 @@ TEST(Includes, AreThereForWhatASourceNames) {
   EXPECT_EQ(problems(space + "// a std::vector\nconst char* said = \"std::vector\";"), "") << "a word, not a name";
 }
 
+TEST(NamesOfFiles, AreGivenOnceInARoom) {
+  EXPECT_EQ(listed(names_given_twice(project())), "");
+
+  auto problems = [](const std::string& a, const std::string& b, const std::string& second = "engine/mesh/b.cpp") {
+    Tree tree;
+    for (const auto& [path, content] : {std::pair{std::string("engine/mesh/a.cpp"), a}, std::pair{second, b}}) {
+      tree.add(path, "namespace shardbook::mesh {\nnamespace {\n" + content + "\n}  // namespace\nint shared(int n) { return n; }\n}  // namespace shardbook::mesh\n");
+    }
+    return names_given_twice(tree).size();
+  };
+  EXPECT_EQ(problems("constexpr int most = 5;", "constexpr long most = 8;"), 1u);
+  EXPECT_EQ(problems("constexpr int most = 5;", "constexpr long most = 8;", "engine/config/b.cpp"), 0u) << "of another room";
+  EXPECT_EQ(problems("struct Asked {\n};", "class Asked final : Base {\n};"), 1u);
+  EXPECT_EQ(problems("std::string said(int n) {\n}", "std::string said(int count) {\n}"), 1u) << "whatever a parameter is called";
+  EXPECT_EQ(problems("std::string said(int n) {\n}", "std::string said(double n) {\n}"), 0u) << "an overload";
+  EXPECT_EQ(problems("int one;", "// constexpr int most = 5;\nint two;"), 0u);
+}
+
 TEST(Libraries, AreKnownWhereTheyBelongAlone) {
   EXPECT_EQ(listed(stray_libraries(project())), "");
 

@@ -2,6 +2,7 @@
 #include "viewer/scene/alike.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace shardbook::scene {
