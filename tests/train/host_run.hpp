@@ -12,6 +12,7 @@
 #include <numeric>
 #include <vector>
 
+#include "engine/config/switches.hpp"
 #include "engine/train/trainer.hpp"
 #include "tests/support/checked.hpp"
 #include "tests/support/host_ranks.hpp"
@@ -61,6 +62,23 @@ inline config::RunConfig small_config(int tp, int fsdp, int dp = 1) {
   config.min_lr = 1e-3;
   config.trace_steps = {0, 0};
   return config;
+}
+
+// A form of a step: how ranks are cut, over how many micro-batches gradients are summed, and a switch that is set ("": none).
+struct StepForm {
+  int tp, fsdp, dp, micro_batches;
+  bool tied;
+  const char* set;
+};
+inline config::RunConfig small_config(const StepForm& form) {
+  config::RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+  config.micro_batches = form.micro_batches;
+  config.model.tied = form.tied;
+  if (*form.set != 0 && !config::set_switch(config, form.set)) throw base::Failure(base::text("no switch can be set by ", form.set));
+  return config;
+}
+inline std::string words_of(const StepForm& form) {
+  return base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set);
 }
 
 // Its kin with Llama's pieces; four of eight heads' worth of keys and values, so that tp 4 still cuts them.

@@ -93,24 +93,14 @@ TEST(LessMemory, IsRefusedWhereBlocksKeepNothing) {
 // In fp64 what is left of the other order of sums is far less than a rounding of fp32: in any form of a step, over tp as well, with
 // as many chunks as tokens, and with chunks that do not come out even.
 TEST(LossChunks, GiveTheLossesAndGradientsOfAllAtOnce) {
-  struct Form {
-    int tp, fsdp, dp, micro_batches;
-    bool tied;
-    const char* set;
-  };
   std::uint64_t seed = 0;
-  for (const Form& form : some_of<Form>({{1, 1, 1, 1, true, ""}, {1, 1, 1, 3, false, ""}, {2, 1, 1, 2, true, ""}, {4, 1, 1, 1, false, ""}, {2, 2, 1, 1, false, "fsdp.prefetch=0"}, {1, 2, 2, 2, true, ""},
+  for (const StepForm& form : some_of<StepForm>({{1, 1, 1, 1, true, ""}, {1, 1, 1, 3, false, ""}, {2, 1, 1, 2, true, ""}, {4, 1, 1, 1, false, ""}, {2, 2, 1, 1, false, "fsdp.prefetch=0"}, {1, 2, 2, 2, true, ""},
                            {1, 2, 1, 2, true, "accumulate.reduce=last"}, {2, 1, 1, 1, true, "tensor_parallel.input_gradient_sum=awaited"}, {1, 1, 2, 3, false, "accumulate.weight_gradient=apart"},
                            {1, 2, 1, 1, true, "activations.recompute=full"}})) {
-    RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+    RunConfig config = small_config(form);
     config.steps = 2;
-    config.micro_batches = form.micro_batches;
     config.sequences = 6 * config.data_ranks();
-    config.model.tied = form.tied;
     config.host_dtype = config::HostDtype::f64;
-    if (*form.set != 0) {
-      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
-    }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const HostRun whole = run_on_host(config, tokens);
     ASSERT_EQ(whole.error, "");
@@ -118,7 +108,7 @@ TEST(LossChunks, GiveTheLossesAndGradientsOfAllAtOnce) {
       ASSERT_TRUE(config::set_switch(config, base::text("loss.chunks=", chunks)));
       config.drain_seed = ++seed;
       const HostRun found = run_on_host(config, tokens);
-      SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set, ", chunks ", chunks));
+      SCOPED_TRACE(base::text(words_of(form), ", chunks ", chunks));
       ASSERT_EQ(found.error, "");
       for (std::size_t step = 0; step < whole.losses.size(); ++step) EXPECT_NEAR(found.losses[step], whole.losses[step], 1e-12);
       for (const auto& [name, values] : whole.gradients) {

@@ -129,28 +129,18 @@ TEST(SlowMachines, TakeTheTimeThatWasAskedFor) {
 // the ranks, and back into the shard, by writing and by adding. Not a bit may get lost there, in any form of a step. (What
 // GPUs round is the business of tests/gpu/train_test.cpp.)
 TEST(ReduceDtype, OfBf16KeepsEveryBitOnTheHostInEveryFormOfAStep) {
-  struct Form {
-    int tp, fsdp, dp, micro_batches;
-    bool tied;
-    const char* set;
-  };
   std::uint64_t seed = 0;
-  for (const Form& form : some_of<Form>({{1, 2, 1, 1, true, ""}, {1, 4, 1, 2, true, ""}, {2, 2, 1, 2, false, ""}, {1, 2, 2, 2, true, ""},
+  for (const StepForm& form : some_of<StepForm>({{1, 2, 1, 1, true, ""}, {1, 4, 1, 2, true, ""}, {2, 2, 1, 2, false, ""}, {1, 2, 2, 2, true, ""},
                            {1, 2, 2, 2, false, "accumulate.reduce=last"}, {2, 2, 1, 2, true, "tensor_parallel.sequence=cut"},
                            {1, 2, 1, 2, true, "fsdp.reshard=false"}, {1, 2, 1, 2, true, "fsdp.prefetch=0"}})) {
-    RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+    RunConfig config = small_config(form);
     config.steps = 3;
-    config.micro_batches = form.micro_batches;
-    config.model.tied = form.tied;
-    if (*form.set != 0) {
-      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
-    }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const HostRun in_fp32 = run_on_host(config, tokens);
     ASSERT_TRUE(config::set_switch(config, "fsdp.reduce_dtype=bf16"));
     config.drain_seed = ++seed;
     const HostRun in_bf16 = run_on_host(config, tokens);
-    SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set));
+    SCOPED_TRACE(words_of(form));
     ASSERT_EQ(in_bf16.error, "");
     EXPECT_NE(in_bf16.program_hashes, in_fp32.program_hashes);
     expect_same_bits(in_bf16, in_fp32);
@@ -241,25 +231,15 @@ TEST(ReshardGroup, KeepsEveryBitInEveryFormOfAStep) {
 // What is gathered together decides where a number lies, and so in which order the norm is summed. Without clipping nothing
 // asks for the norm, and not a bit may change, in any form of a step.
 TEST(Units, OfSeveralBlocksAndParametersOneByOneChangeNoBitButThoseOfTheNorm) {
-  struct Form {
-    int tp, fsdp, dp, micro_batches;
-    bool tied;
-    const char* set;
-  };
   std::uint64_t seed = 0;
-  for (const Form& form : some_of<Form>({{1, 2, 1, 1, true, ""}, {1, 4, 1, 2, false, ""}, {2, 2, 1, 2, true, "tensor_parallel.sequence=cut"}, {1, 2, 2, 2, true, ""},
+  for (const StepForm& form : some_of<StepForm>({{1, 2, 1, 1, true, ""}, {1, 4, 1, 2, false, ""}, {2, 2, 1, 2, true, "tensor_parallel.sequence=cut"}, {1, 2, 2, 2, true, ""},
                            {1, 2, 2, 2, false, "accumulate.reduce=last"}, {1, 2, 1, 2, true, "fsdp.reshard=false"}, {1, 2, 1, 1, true, "fsdp.prefetch=0"},
                            {1, 2, 1, 2, false, "fsdp.prefetch=2"}, {1, 2, 1, 1, true, "activations.recompute=full"}, {1, 2, 1, 2, true, "fsdp.limit_all_gathers=1"},
                            {1, 2, 1, 2, true, "fsdp.reduce_dtype=bf16"}})) {
-    RunConfig config = small_config(form.tp, form.fsdp, form.dp);
+    RunConfig config = small_config(form);
     config.model.layers = 5;
     config.steps = 3;
     config.clip = 0;
-    config.micro_batches = form.micro_batches;
-    config.model.tied = form.tied;
-    if (*form.set != 0) {
-      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
-    }
     const TestTokens tokens(config.model.vocab, config.model.sequence);
     const HostRun one = run_on_host(config, tokens);
     for (const char* blocks : {"1", "2", "4", "5"}) {   // 2, 2 and 1, which take the two buffers of gradients in turn; 4 and 1
@@ -267,7 +247,7 @@ TEST(Units, OfSeveralBlocksAndParametersOneByOneChangeNoBitButThoseOfTheNorm) {
       ASSERT_TRUE(config::set_switch(config, *blocks == '2' || *blocks == '4' ? "fsdp.sharding=flat" : "fsdp.sharding=per_parameter"));
       config.drain_seed = ++seed;
       const HostRun several = run_on_host(config, tokens);
-      SCOPED_TRACE(base::text("tp ", form.tp, ", fsdp ", form.fsdp, ", dp ", form.dp, ", micro-batches ", form.micro_batches, ", ", form.set, ", units of ", blocks));
+      SCOPED_TRACE(base::text(words_of(form), ", units of ", blocks));
       ASSERT_EQ(several.error, "");
       EXPECT_NE(several.program_hashes, one.program_hashes);
       EXPECT_EQ(several.losses, one.losses);
