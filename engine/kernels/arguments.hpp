@@ -30,10 +30,16 @@ constexpr std::int64_t row_blocks(std::int64_t tokens) {
 // Partial sums of SumOfSquaresArgs::scratch.
 inline constexpr std::int64_t square_blocks = 1024;
 
+// What a product does with each number while it has it, beside storing it (cuBLASLt calls that an epilogue):
+//   gelu        other = gelu(c), of c before it is rounded; c is stored as ever, for backward
+//   gelu_slope  c is multiplied by gelu′(other) before it is stored
+enum class Beside : std::uint8_t { nothing, gelu, gelu_slope };
+
 // C[m,n] = alpha · op(A)[m,k] · op(B)[k,n] + beta · C, row-major, batched by strides (elements).
 // a_transposed: A is stored [k,m]; b_transposed: B is stored [n,k]. bias_n (may be null) is added to each
 // row. c_dtype differs from dtype for weight gradients (f32). beta is 0, or 1 where C is
 // no bf16. Products are summed in f32 on cuda. lda, ldb, ldc: elements from one stored row to the next.
+// `other`, where `beside` wants one, has the rows and the type of C; then batch is 1, beta 0, ldc n.
 struct GemmArgs {
   const void* a; const void* b; void* c; const void* bias_n;
   std::int64_t m, n, k, lda, ldb, ldc;
@@ -41,6 +47,7 @@ struct GemmArgs {
   bool a_transposed, b_transposed;
   float alpha, beta;
   DType dtype, c_dtype;
+  Beside beside; void* other;
 };
 
 // y = (x − mean) · rstd · weight + bias, each token by itself. mean_N and rstd_N are kept for backward.

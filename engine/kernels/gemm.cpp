@@ -10,9 +10,22 @@ namespace shardbook::kernels {
 using program::OpDesc;
 using program::OpKind;
 
+namespace {
+
+// Checks an epilogue, which is `may_be` or nothing, of a product with this result, and puts it into the arguments.
+void put(const Epilogue& epilogue, Beside may_be, const char* op, const Tensor& result, GemmArgs& args) {
+  if (epilogue.what == Beside::nothing) return;
+  SHARDBOOK_CHECK(epilogue.what == may_be, op, ": its epilogue may be ", may_be == Beside::gelu ? "gelu" : "gelu_slope");
+  expect_shape(op, "the epilogue's tensor", epilogue.other, result.shape);
+  expect_same_type(op, "the epilogue's tensor", epilogue.other, result);
+  args.beside = epilogue.what, args.other = epilogue.other.data;
+}
+
+}  // namespace
+
 void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, const Tensor& bias_O,
-                    const Tensor& y_NO) {
-  static constexpr const char* op = "linear_forward";
+                    const Tensor& y_NO, const Epilogue& epilogue) {
+  const char* const op = epilogue.what == Beside::gelu ? "linear_forward_gelu" : "linear_forward";
   expect_matrix(op, "x_NI", x_NI);
   expect_matrix(op, "weight_OI", weight_OI);
   const std::int64_t tokens = x_NI.shape[0], inputs = x_NI.shape[1], outputs = weight_OI.shape[0];
@@ -29,6 +42,8 @@ void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, cons
     desc.reads(bias_O.use());
     args.bias_n = bias_O.data;
   }
+  put(epilogue, Beside::gelu, op, y_NO, args);
+  if (epilogue.what != Beside::nothing) desc.writes(epilogue.other.use());
   args.a = x_NI.data, args.b = weight_OI.data, args.c = y_NO.data;
   args.m = tokens, args.n = outputs, args.k = inputs;
   args.lda = inputs, args.ldb = inputs, args.ldc = outputs;
@@ -39,8 +54,8 @@ void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, cons
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 
-void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI) {
-  static constexpr const char* op = "linear_input_gradient";
+void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI, const Epilogue& epilogue) {
+  const char* const op = epilogue.what == Beside::gelu_slope ? "linear_input_gradient_gelu" : "linear_input_gradient";
   expect_matrix(op, "dy_NO", dy_NO);
   expect_matrix(op, "weight_OI", weight_OI);
   const std::int64_t tokens = dy_NO.shape[0], outputs = dy_NO.shape[1], inputs = weight_OI.shape[1];
@@ -51,6 +66,8 @@ void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_
   OpDesc desc(op, OpKind::gemm, dy_NO.nominal);
   desc.size({tokens, inputs, outputs, 1}).reads(dy_NO.use()).reads(weight_OI.use()).writes(dx_NI.use());
   GemmArgs args{};
+  put(epilogue, Beside::gelu_slope, op, dx_NI, args);
+  if (epilogue.what != Beside::nothing) desc.reads(epilogue.other.use());
   args.a = dy_NO.data, args.b = weight_OI.data, args.c = dx_NI.data;
   args.m = tokens, args.n = inputs, args.k = outputs;
   args.lda = outputs, args.ldb = inputs, args.ldc = inputs;

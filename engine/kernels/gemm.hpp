@@ -4,6 +4,8 @@
 //   y_NO = x_NI · weight_OIᵀ + bias_O        forward
 //   dx_NI = dy_NO · weight_OI                input gradient
 //   dweight_OI (+)= dy_NOᵀ · x_NI            weight gradient
+// The first can make gelu(y) beside y, and the second multiply dx by GELU's slope, of numbers that they have in registers
+// anyway, so that no kernel reads them again (Epilogue).
 // The weight is [out, in], as torch.nn.Linear has it. The input gradient and the weight gradient are
 // ops of their own, because a schedule may run them at different times: the first is what the layer
 // below waits for, the second is what the reduction of gradients waits for.
@@ -14,6 +16,7 @@
 
 #include "engine/device/device.hpp"
 #include "engine/base/result.hpp"
+#include "engine/kernels/arguments.hpp"
 #include "engine/tensor/tensor.hpp"
 
 namespace shardbook::kernels {
@@ -21,11 +24,21 @@ namespace shardbook::kernels {
 using device::Lane;
 using tensor::Tensor;
 
-// y_NO = x_NI · weight_OIᵀ + bias_O. `bias_O` may be Tensor{}. y may have another type than x and weight.
-void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, const Tensor& bias_O, const Tensor& y_NO);
+// What a linear's product does beside, and with which tensor of its result's shape and type (Beside: arguments.hpp). On a
+// GPU rows are multiples of 16 bytes, and tanh is the hardware's: a relative error of 2^-11, as much as a quarter of bf16's last
+// place (PTX ISA, tanh.approx.f32).
+struct Epilogue {
+  Beside what = Beside::nothing;
+  Tensor other;
+};
 
-// dx_NI = dy_NO · weight_OI.
-void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI);
+// y_NO = x_NI · weight_OIᵀ + bias_O. `bias_O` may be Tensor{}. y may have another type than x and weight. Epilogue: gelu.
+void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, const Tensor& bias_O, const Tensor& y_NO,
+                    const Epilogue& epilogue = {});
+
+// dx_NI = dy_NO · weight_OI. Epilogue: gelu_slope.
+void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_OI, const Tensor& dx_NI,
+                           const Epilogue& epilogue = {});
 
 // dweight_OI = dy_NOᵀ · x_NI, added to what is there where `accumulate`. dweight is nominal f32.
 void linear_weight_gradient(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, const Tensor& dweight_OI,

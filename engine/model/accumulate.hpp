@@ -26,9 +26,9 @@ class UnfusedLinear final : public Linear {
   std::int64_t inputs() const override { return linear_->inputs(); }
   std::int64_t outputs() const override { return linear_->outputs(); }
   void allocate(Context& ctx) override;
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override { linear_->forward(ctx, x_NI, y_NO); }
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override { linear_->forward(ctx, x_NI, y_NO, epilogue); }
   void begin_backward(Call ctx, const Tensor& x_NI) override { linear_->begin_backward(ctx, x_NI); }
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { linear_->input_gradient(ctx, dy_NO, dx_NI); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override { linear_->input_gradient(ctx, dy_NO, dx_NI, epilogue); }
   void await_input_gradient(Context& ctx) override { linear_->await_input_gradient(ctx); }
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   Parameter* late_bias() override { return linear_->late_bias(); }

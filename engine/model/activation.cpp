@@ -9,9 +9,10 @@ void Gelu::forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) {
   kernels::gelu_forward(ctx.compute, up_NE, out_NF);
 }
 
-void Gelu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) {
+Tensor Gelu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& into_NE) {
   program::Part part(ctx.device.recorder(), "activation");
-  kernels::gelu_backward(ctx.compute, up_NE, dout_NF, dup_NE);
+  kernels::gelu_backward(ctx.compute, up_NE, dout_NF, into_NE);
+  return into_NE;
 }
 
 void SwiGlu::forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) {
@@ -19,9 +20,10 @@ void SwiGlu::forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) {
   kernels::swiglu_forward(ctx.compute, up_NE, out_NF);
 }
 
-void SwiGlu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) {
+Tensor SwiGlu::backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& into_NE) {
   program::Part part(ctx.device.recorder(), "activation");
-  kernels::swiglu_backward(ctx.compute, up_NE, dout_NF, dup_NE);
+  kernels::swiglu_backward(ctx.compute, up_NE, dout_NF, into_NE);
+  return into_NE;
 }
 
 }  // namespace shardbook::model

@@ -69,7 +69,9 @@ void Block::allocate_workspace(Context& ctx, BlockWorkspace& workspace, Keep wha
   workspace.qkv_NE = allocate_activation(ctx, {N, qkv_->outputs()}, "workspace.qkv");
   workspace.branch_ND = allocate_activation(ctx, {R, width_}, "workspace.branch");
   workspace.dactivated_NF = allocate_activation(ctx, {N, down_->inputs()}, "workspace.dactivated");
-  workspace.dup_NE = allocate_activation(ctx, {N, up_->outputs()}, "workspace.dup");
+  // What is made again lies there, too (lend)
+  const bool has_dup = !activation_->in_place() || what == Keep::what_is_dear;
+  if (has_dup) workspace.dup_NE = allocate_activation(ctx, {N, up_->outputs()}, "workspace.dup");
   workspace.dnorm_ND = allocate_activation(ctx, {R, width_}, "workspace.dnorm");
   workspace.dresidual_ND = allocate_activation(ctx, {R, width_}, "workspace.dresidual");
   workspace.dattended_NI = allocate_activation(ctx, {N, projection_->inputs()}, "workspace.dattended");
@@ -98,7 +100,7 @@ void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWork
 
   // MLP half
   norm_2_->forward(ctx, kept.residual_ND, kept.norm_2_ND, kept.norm_2);
-  up_->forward(ctx, kept.norm_2_ND, kept.up_NE);
+  up_->forward(ctx, kept.norm_2_ND, kept.up_NE, activation_->in_up(kept.activated_NF));
   activation_->forward(ctx, kept.up_NE, kept.activated_NF);
   down_->forward(ctx, kept.activated_NF, work.branch_ND);
   residual_2_->forward(ctx, kept.residual_ND, work.branch_ND, late_bias(*down_), y_ND);
@@ -109,7 +111,7 @@ void Block::forward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWork
 void Block::remake(Context& ctx, const Tensor& x_ND, BlockKept& kept) {
   norm_1_->forward(ctx, x_ND, kept.norm_1_ND, kept.norm_1);
   norm_2_->forward(ctx, kept.residual_ND, kept.norm_2_ND, kept.norm_2);
-  activation_->forward(ctx, kept.up_NE, kept.activated_NF);
+  activation_->remake(ctx, kept.up_NE, kept.activated_NF);
 }
 //@end
 
@@ -118,13 +120,13 @@ void Block::backward(Context& ctx, const Tensor& x_ND, BlockKept& kept, BlockWor
                      const Tensor& dx_ND) {
   // MLP half
   const Tensor dmlp_ND = residual_2_->backward(ctx, dy_ND, work.branch_ND);
-  down_->input_gradient(ctx, dmlp_ND, work.dactivated_NF);
+  down_->input_gradient(ctx, dmlp_ND, work.dactivated_NF, activation_->in_down(kept.up_NE));
   up_->begin_backward(ctx, kept.norm_2_ND);
   down_->weight_gradient(ctx, kept.activated_NF, dmlp_ND);
   down_->await_input_gradient(ctx);
-  activation_->backward(ctx, kept.up_NE, work.dactivated_NF, work.dup_NE);
-  up_->input_gradient(ctx, work.dup_NE, work.dnorm_ND);
-  up_->weight_gradient(ctx, kept.norm_2_ND, work.dup_NE);
+  const Tensor dup_NE = activation_->backward(ctx, kept.up_NE, work.dactivated_NF, work.dup_NE);
+  up_->input_gradient(ctx, dup_NE, work.dnorm_ND);
+  up_->weight_gradient(ctx, kept.norm_2_ND, dup_NE);
   up_->await_input_gradient(ctx);
   norm_2_->weight_gradient(ctx, work.dnorm_ND, kept.residual_ND, kept.norm_2);
   norm_2_->input_gradient(ctx, work.dnorm_ND, kept.residual_ND, dy_ND, work.dresidual_ND, kept.norm_2);

@@ -61,21 +61,25 @@ std::vector<Parameter*> LinearWeights::parameters() {
   return all;
 }
 
-void LinearWeights::forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO) {
+void LinearWeights::forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) {
   program::Part part(lane.recorder(), name_of(config_.role));
   const bool add_bias = config_.bias && !config_.late_bias;
-  kernels::linear_forward(lane, x_NI, weight_->value, add_bias ? bias_.value : Tensor{}, y_NO);
+  kernels::linear_forward(lane, x_NI, weight_->value, add_bias ? bias_.value : Tensor{}, y_NO, epilogue);
 }
 
-void LinearWeights::input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI) {
+void LinearWeights::input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) {
   program::Part part(lane.recorder(), name_of(config_.role));
-  kernels::linear_input_gradient(lane, dy_NO, weight_->value, dx_NI);
+  kernels::linear_input_gradient(lane, dy_NO, weight_->value, dx_NI, epilogue);
 }
 
 void LinearWeights::weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch, const Tensor& bias_dy_RO) {
   program::Part part(lane.recorder(), name_of(config_.role));
   kernels::linear_weight_gradient(lane, dy_NO, x_NI, weight_->gradient, weight_->accumulate_now());
   if (config_.bias) kernels::bias_gradient(lane, bias_dy_RO.exists() ? bias_dy_RO : dy_NO, bias_.gradient, scratch, bias_.accumulate_now());
+}
+
+void refuse(const Epilogue& epilogue) {
+  SHARDBOOK_CHECK(epilogue.what == kernels::Beside::nothing, "a linear cannot do another piece's work with what is still to be summed over ranks");
 }
 
 }  // namespace shardbook::model

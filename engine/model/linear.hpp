@@ -29,8 +29,8 @@ class LinearWeights {
   std::vector<Parameter*> parameters();
 
   // y = x Wᵀ (+ b unless late).
-  void forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO);
-  void input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI);
+  void forward(device::Lane lane, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue = {});
+  void input_gradient(device::Lane lane, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue = {});
   // The bias' gradient is summed over the rows of `bias_dy_RO`; those of dy_NO where it is absent.
   void weight_gradient(device::Lane lane, const Tensor& x_NI, const Tensor& dy_NO, const Tensor& scratch, const Tensor& bias_dy_RO = {});
 
@@ -42,13 +42,16 @@ class LinearWeights {
   Parameter* weight_ = &own_weight_;
 };
 
+// Of a linear whose result is still to be summed over ranks. Throws base::Failure if there is anything to do.
+void refuse(const Epilogue& epilogue);
+
 class DenseLinear final : public Linear {
  public:
   explicit DenseLinear(const LinearConfig& config) : weights_(config, {}) {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override { weights_.forward(ctx.compute, x_NI, y_NO); }
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override { weights_.forward(ctx.compute, x_NI, y_NO, epilogue); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI, epilogue); }
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
   Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }

@@ -22,6 +22,7 @@
 
 #include "engine/device/device.hpp"
 #include "engine/kernels/embedding.hpp"
+#include "engine/kernels/gemm.hpp"
 #include "engine/model/parameter.hpp"
 #include "engine/tensor/lot.hpp"
 
@@ -49,6 +50,8 @@ struct Draw {
   std::int64_t first_sequence = 0;  // of the global batch: where this micro-batch's sequences begin in it
   const std::uint64_t* step_key = nullptr;  // in memory of the device, what seed and step come to there; null: these tell it
 };
+
+using kernels::Epilogue;
 
 // What every piece is handed: where to issue, and how large a micro-batch is.
 struct Context {
@@ -83,6 +86,9 @@ Tensor allocate_statistic(Context& ctx, base::Shape shape, const std::string& na
 
 // y_NO = x_NI Wᵀ (+ b). W is [O, I], as in PyTorch. On the side that is not cut over ranks, a linear of a model whose
 // tokens are cut takes, or gives, the rows that are here: [R, I] or [R, O].
+//
+// An epilogue is the work of the piece behind (forward) or before (input gradient) that the matmul does with its result
+// (kernels/gemm.hpp). A linear that still sums that result over ranks refuses any, for GELU of a summand is no summand of GELU.
 class Linear {
  public:
   virtual ~Linear() = default;
@@ -90,12 +96,12 @@ class Linear {
   virtual std::int64_t outputs() const = 0;
   // Sets aside what it needs while it runs. Set-up only.
   virtual void allocate(Context&) {}
-  virtual void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) = 0;
+  virtual void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue = {}) = 0;
   // Backward will come to this linear next: one that is handed some rows of x only starts to bring all of them together.
   virtual void begin_backward(Call, const Tensor& /*x_NI*/) {}
   // Starts dx = dy W. A parallel linear may still be summing it over ranks when this returns; compute may
   // use dx after await_input_gradient.
-  virtual void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) = 0;
+  virtual void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue = {}) = 0;
   virtual void await_input_gradient(Context&) {}
   // dW = dyᵀ x, db = Σ dy. Comes next to its input_gradient, with no other linear between them.
   virtual void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) = 0;
@@ -167,8 +173,16 @@ class Activation {
  public:
   virtual ~Activation() = default;
   virtual int sections() const = 0;
+  // What the matmuls on both sides are to do for it: that of up in forward, that of down in its input gradient.
+  virtual Epilogue in_up(const Tensor& /*out_NF*/) const { return {}; }
+  virtual Epilogue in_down(const Tensor& /*up_NE*/) const { return {}; }
+  // What is left to do behind them.
   virtual void forward(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) = 0;
-  virtual void backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& dup_NE) = 0;
+  // Where the gradient of up is: `into_NE`, or dout_NF itself.
+  virtual Tensor backward(Context& ctx, const Tensor& up_NE, const Tensor& dout_NF, const Tensor& into_NE) = 0;
+  virtual bool in_place() const { return false; }   // it is dout_NF itself
+  // out_NF once more, with no matmul before it.
+  virtual void remake(Context& ctx, const Tensor& up_NE, const Tensor& out_NF) { forward(ctx, up_NE, out_NF); }
 };
 
 // What a batch is, on the device: i32. The segments are of the vocabulary rows that this rank's

@@ -51,6 +51,11 @@ ModelSpec with_cudnn_attention(ModelSpec spec) {
   return spec;
 }
 
+ModelSpec with_gelu_in_matmuls(ModelSpec spec) {
+  spec.activation = [] { return std::make_unique<GeluInMatmuls>(); };
+  return spec;
+}
+
 //@ model.llama: Llama is the same model with other pieces in the same places.
 ModelSpec with_llama_pieces(ModelSpec spec, float theta) {
   spec.norm = [](const std::string& name, std::int64_t width, float epsilon) {

@@ -74,6 +74,8 @@ ModelSpec with_flash_attention(ModelSpec spec);
 ModelSpec with_cudnn_attention(ModelSpec spec);
 // The same with a loss that is one kernel. Of a vocabulary that is whole: what cuts it puts a piece of its own here.
 ModelSpec with_loss_in_one(ModelSpec spec);
+// The same with GELU done by the matmuls on both sides of it.
+ModelSpec with_gelu_in_matmuls(ModelSpec spec);
 // The same with Llama's pieces: norms by RMS, SwiGLU, and positions as rotations of q and k with base `theta`. Heads of
 // k and v, and linears without biases, are Sizes.
 ModelSpec with_llama_pieces(ModelSpec spec, float theta);

@@ -215,7 +215,9 @@ class Writer {
     if (s_.cudnn) holds(Held::attention_workspace, kind, N * H * four + cudnn_workspace());
     else holds(Held::attention_workspace, kind, s_.flash ? N * H * four : N * (I + E) * a + (s_.recompute_attention ? 2 : 1) * square);
     const Q all_rows = s_.rows_divided_by == 1 ? Q{0} : (s_.rows_in_turns ? 3 : 2) * (N * D) * a;   // where rows come together before a linear, and where summands do
-    holds(Held::block_workspace, kind, Q{s_.remake ? 4 : 3} * (R * D) * a + N * (E + I + inner) * a + all_rows);
+    // GELU's gradient may lie where that of its output lay; what is made again takes the place that is saved
+    const Q gradients = s_.gelu_in_matmuls && !s_.remake ? F_ : inner;
+    holds(Held::block_workspace, kind, Q{s_.remake ? 4 : 3} * (R * D) * a + N * (E + I + gradients) * a + all_rows);
     holds(Held::between_layers, kind, (s_.recompute ? 3 : 2) * (R * D * a));
   }
   //@end

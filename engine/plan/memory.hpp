@@ -50,6 +50,7 @@ struct Shapes {
   bool remake = false;             // ... or what takes a matmul, or attention, to make
   std::int64_t loss_chunks = 1;       // runs of tokens of which logits are there one after the other
   bool loss_in_one = false;           // ... and one kernel makes their loss, without a maximum and sums that are kept
+  bool gelu_in_matmuls = false;       // so the gradient of what it reads takes the place of that of what it makes
   bool recompute_attention = false;   // blocks keep no square
   bool states_on_host = false;        // masters and moments lie in host memory
   bool shards_on_host = false;        // ... and what is computed with, and gradients: nothing stays on the device

@@ -10,11 +10,12 @@ ColumnParallelLinear::ColumnParallelLinear(device::Device& device, TensorParalle
     : weights_(config, linear_cut(group, model::LinearCut::Dim::outputs)), copy_(device, group, config.name + ".copy_to_region") {}
 
 //@ tensor_parallel.column: A column-parallel linear: x is whole on each rank, y is cut; only dx is summed.
-void ColumnParallelLinear::forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) {
-  weights_.forward(ctx.compute, x_NI, y_NO);
+void ColumnParallelLinear::forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) {
+  weights_.forward(ctx.compute, x_NI, y_NO, epilogue);
 }
 
-void ColumnParallelLinear::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) {
+void ColumnParallelLinear::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) {
+  model::refuse(epilogue);
   weights_.input_gradient(ctx.compute, dy_NO, dx_NI);
   copy_.backward(ctx, dx_NI);
 }
@@ -32,13 +33,14 @@ RowParallelLinear::RowParallelLinear(device::Device& device, TensorParallelGroup
 }
 
 //@ tensor_parallel.row: A row-parallel linear: x is cut, each rank makes a summand of y, and y is summed.
-void RowParallelLinear::forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) {
+void RowParallelLinear::forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) {
+  model::refuse(epilogue);
   weights_.forward(ctx.compute, x_NI, y_NO);
   reduce_.forward(ctx, y_NO);
 }
 
-void RowParallelLinear::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) {
-  weights_.input_gradient(ctx.compute, dy_NO, dx_NI);
+void RowParallelLinear::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) {
+  weights_.input_gradient(ctx.compute, dy_NO, dx_NI, epilogue);
 }
 
 void RowParallelLinear::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) {

@@ -19,6 +19,7 @@
 
 namespace shardbook::tensor_parallel {
 
+using model::Epilogue;
 using model::LinearConfig;
 using model::Parameter;
 
@@ -30,9 +31,9 @@ class ColumnParallelLinear : public model::Linear {
   ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override;
   // dx is summed over ranks while the weight gradient runs: nobody waits for that one.
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override;
   void await_input_gradient(Context& ctx) override;
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
@@ -47,8 +48,8 @@ template <class Column>
 class Awaited final : public Column {
  public:
   using Column::Column;
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
-    Column::input_gradient(ctx, dy_NO, dx_NI);
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override {
+    Column::input_gradient(ctx, dy_NO, dx_NI, epilogue);
     Column::await_input_gradient(ctx);
   }
   void await_input_gradient(Context&) override {}
@@ -60,8 +61,8 @@ class RowParallelLinear final : public model::Linear {
   RowParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override;
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override;
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }

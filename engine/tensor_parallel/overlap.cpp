@@ -85,14 +85,15 @@ ColumnParallelInPieces::ColumnParallelInPieces(device::Device& device, TensorPar
     : ColumnParallelFromRows(device, group, std::move(all), config), in_(device, group, config.name + ".rows_in_turns"), back_(device, group, config.name + ".sum_in_turns") {}
 
 //@ tensor_parallel.pieces.column: My rows at once, the others' as they come; backward sends each rank its rows of dx as they are made.
-void ColumnParallelInPieces::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO) {
+void ColumnParallelInPieces::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
   in_.start_gather(ctx, x_RI, all_->x_ND);
-  in_.multiply_as_they_come(ctx, x_RI, all_->x_ND, [&](int rank, const Tensor& theirs_RI) { weights_.forward(ctx.compute, theirs_RI, in_.rows(y_NO, rank)); });
+  in_.multiply_as_they_come(ctx, x_RI, all_->x_ND, [&](int rank, const Tensor& theirs_RI) { weights_.forward(ctx.compute, theirs_RI, in_.rows(y_NO, rank), in_.rows(epilogue, rank)); });
 }
 
-void ColumnParallelInPieces::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI) {
+void ColumnParallelInPieces::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
+  model::refuse(epilogue);
   dx_RI_ = dx_RI;
   back_.start(ctx, *all_, [&](int rank, const Tensor& summand_RI) { weights_.input_gradient(ctx.compute, in_.rows(dy_NO, rank), summand_RI); });
 }
@@ -107,16 +108,17 @@ RowParallelInPieces::RowParallelInPieces(device::Device& device, TensorParallelG
     : RowParallelToRows(device, group, std::move(all), config), out_(device, group, config.name + ".sum_in_turns"), back_(device, group, config.name + ".rows_in_turns") {}
 
 //@ tensor_parallel.pieces.row: The other way round; both gradients read dy, so mine are put beside the others' behind all turns.
-void RowParallelInPieces::forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO) {
+void RowParallelInPieces::forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
+  model::refuse(epilogue);
   out_.start(ctx, *all_, [&](int rank, const Tensor& summand_RO) { weights_.forward(ctx.compute, back_.rows(x_NI, rank), summand_RO); });
   out_.finish(ctx, *all_, y_RO);
 }
 
-void RowParallelInPieces::input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI) {
+void RowParallelInPieces::input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
   back_.start_gather_of_all(ctx, dy_RO, all_->y_ND);
-  back_.multiply_as_they_come(ctx, dy_RO, all_->y_ND, [&](int rank, const Tensor& theirs_RO) { weights_.input_gradient(ctx.compute, theirs_RO, back_.rows(dx_NI, rank)); });
+  back_.multiply_as_they_come(ctx, dy_RO, all_->y_ND, [&](int rank, const Tensor& theirs_RO) { weights_.input_gradient(ctx.compute, theirs_RO, back_.rows(dx_NI, rank), back_.rows(epilogue, rank)); });
 }
 
 void RowParallelInPieces::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) {

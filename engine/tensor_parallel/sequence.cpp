@@ -21,10 +21,10 @@ ColumnParallelFromRows::ColumnParallelFromRows(device::Device& device, TensorPar
       f_(device, group, config.name + ".gather_to_region") {}
 
 //@ tensor_parallel.sequence.column: Gather the rows, then as ever; for backward gather them once more, ahead of it.
-void ColumnParallelFromRows::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO) {
+void ColumnParallelFromRows::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
   f_.forward(ctx, x_RI, all_->x_ND);
-  weights_.forward(ctx.compute, all_->x_ND, y_NO);
+  weights_.forward(ctx.compute, all_->x_ND, y_NO, epilogue);
 }
 
 void ColumnParallelFromRows::begin_backward(Call ctx, const Tensor& x_RI) {
@@ -32,8 +32,9 @@ void ColumnParallelFromRows::begin_backward(Call ctx, const Tensor& x_RI) {
   f_.start_again(ctx, x_RI, all_->x_ND);
 }
 
-void ColumnParallelFromRows::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI) {
+void ColumnParallelFromRows::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
+  model::refuse(epilogue);
   weights_.input_gradient(ctx.compute, dy_NO, all_->y_ND);
   f_.backward(ctx, all_->y_ND, dx_RI);
 }
@@ -55,16 +56,17 @@ RowParallelToRows::RowParallelToRows(device::Device& device, TensorParallelGroup
 }
 
 //@ tensor_parallel.sequence.row: Sum, and keep my rows; in backward gather the rows of dy, which both gradients read.
-void RowParallelToRows::forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO) {
+void RowParallelToRows::forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
+  model::refuse(epilogue);
   weights_.forward(ctx.compute, x_NI, all_->y_ND);
   g_.forward(ctx, all_->y_ND, y_RO);
 }
 
-void RowParallelToRows::input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI) {
+void RowParallelToRows::input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI, const Epilogue& epilogue) {
   program::Part part(ctx.device.recorder(), role_);
   g_.backward(ctx, dy_RO, all_->y_ND);
-  weights_.input_gradient(ctx.compute, all_->y_ND, dx_NI);
+  weights_.input_gradient(ctx.compute, all_->y_ND, dx_NI, epilogue);
 }
 
 void RowParallelToRows::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) {

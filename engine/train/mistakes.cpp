@@ -5,6 +5,7 @@
 namespace shardbook::train {
 
 using model::Call;
+using model::Epilogue;
 using model::LinearConfig;
 using model::LinearWeights;
 using tensor::Tensor;
@@ -27,11 +28,12 @@ class BiasBeforeTheSum final : public model::Linear {
       : weights_(rows_of(config, group)), reduce_(device, group, config.name + ".reduce_from_region") {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override {
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override {
+    model::refuse(epilogue);
     weights_.forward(ctx.compute, x_NI, y_NO);
     reduce_.forward(ctx, y_NO);
   }
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override { weights_.input_gradient(ctx.compute, dy_NO, dx_NI, epilogue); }
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch); }
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
 
@@ -46,11 +48,11 @@ class SummedBothWays final : public model::Linear {
       : right_(device, group, config), sum_(device, group, config.name + ".summed_once_more") {}
   std::int64_t inputs() const override { return right_.inputs(); }
   std::int64_t outputs() const override { return right_.outputs(); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO) override { right_.forward(ctx, x_NI, y_NO); }
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI) override {
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override { right_.forward(ctx, x_NI, y_NO, epilogue); }
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override {
     sum_.start(ctx, dy_NO);
     sum_.await(ctx);
-    right_.input_gradient(ctx, dy_NO, dx_NI);
+    right_.input_gradient(ctx, dy_NO, dx_NI, epilogue);
   }
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override { right_.weight_gradient(ctx, x_NI, dy_NO); }
   model::Parameter* late_bias() override { return right_.late_bias(); }

@@ -53,6 +53,7 @@ struct Choices {
   bool recompute = false;               // blocks, from their inputs
   int loss_chunks = 1;                  // runs of tokens whose logits are there at a time
   bool loss_in_one = false;             // by one kernel, where the vocabulary is whole
+  bool gelu_in_matmuls = false;         // of the linears on both sides
   bool remake = false;                  // what of a block costs no matmul
   bool flash_attention = false;         // by tiles, without the square of probabilities
   bool cudnn_attention = false;         // the same by cuDNN's kernels

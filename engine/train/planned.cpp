@@ -49,6 +49,7 @@ plan::Shapes shapes_of(const config::RunConfig& config) {
   shapes.remake = choices.remake;
   shapes.loss_chunks = choices.loss_chunks;
   shapes.loss_in_one = choices.loss_in_one && config.tp == 1;   // of a vocabulary that is cut there is another piece
+  shapes.gelu_in_matmuls = choices.gelu_in_matmuls;
   shapes.recompute_attention = choices.recompute_attention;
   shapes.fused = !choices.gradients_apart;
   shapes.states_on_host = choices.store.on_host >= optimizer::OnHost::states;

@@ -77,6 +77,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.sharding", [](Choices& c, const std::string& v) { c.store.each_parameter = v == "per_parameter"; }},
       {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
       {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},
+      {"gelu.kernel", [](Choices& c, const std::string& v) { c.gelu_in_matmuls = v == "in_matmuls"; }},
       {"host.connections", [](Choices& c, const std::string& v) { c.machine.connections = number_in(v); }},
       {"host.delay", [](Choices& c, const std::string& v) { c.machine.call_us = number_in(v); }},
       {"host.graph", [](Choices& c, const std::string& v) { c.graph = v == "on"; }},

@@ -28,6 +28,7 @@ model::ModelSpec spec_of(const config::RunConfig& config, const Choices& choices
   if (choices.flash_attention) spec = model::with_flash_attention(spec);
   if (choices.cudnn_attention) spec = model::with_cudnn_attention(spec);
   if (choices.loss_in_one) spec = model::with_loss_in_one(spec);
+  if (choices.gelu_in_matmuls) spec = model::with_gelu_in_matmuls(spec);
   spec = model::with_dropout(spec, {config.hidden_dropout, config.attention_dropout});
   if (choices.mistakes.uncut) spec = choices.mistakes.uncut(spec);
   if (config.model.architecture == config::Architecture::llama) spec = model::with_llama_pieces(spec, static_cast<float>(config.model.rope_theta));

@@ -108,6 +108,106 @@ TEST_F(Gemm, OfLargeShapesEqualsTheHostsProduct) {
   expect_product({512, 128, 512, 4, false, false, false, 1, 0, DType::bf16, DType::bf16}, false);
   expect_product({256, 256, 1024, 1, false, true, true, 1, 0, DType::f32, DType::f32}, false);
 }
+// ---- GELU in the matmuls on both sides of it ----------------------------------------------------
+
+// How far cuBLASLt's GELU may lie from the exact one at z, beside what z itself errs by. Its tanh is the hardware's
+// (tanh.approx.f32: a relative error of 2^-11 in PTX's own table), so gelu = ½z(1 + tanh u) errs by ½|z|·2^-11, and its slope,
+// ½(1 + t) + ½z(1 − t²)u′, by (½ + |z u′|)·2^-11. The slope itself is at most 1.13.
+constexpr double tanh_error = 0x1p-11, steepest = 1.13;
+constexpr double root_two_over_pi = 0.7978845608028654;
+double du(double z) { return root_two_over_pi * (1 + 3 * 0.044715 * z * z); }
+double slope_error(double z) { return (0.5 + std::abs(z * du(z))) * tanh_error; }
+double gelu_slope(double z) {
+  const double t = std::tanh(root_two_over_pi * (z + 0.044715 * z * z * z));
+  return 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * du(z);
+}
+
+// y = x wᵀ + b and out = gelu(y), of numbers so small that y is near 1.
+void expect_gelu(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, bool with_bias) {
+  SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " " << base::name_of(dtype) << (with_bias ? " bias" : ""));
+  Gpu::get().reset();
+  Numbers x(normal(m * k, 1 / std::sqrt(static_cast<double>(k))), dtype), w(normal(n * k), dtype), bias(normal(n), dtype), y(unwritten(m * n), dtype), out(unwritten(m * n), dtype);
+  run_both([&](bool gpu) {
+    kernels::GemmArgs g{};
+    g.a = x.at(gpu); g.b = w.at(gpu); g.c = y.at(gpu); g.bias_n = with_bias ? bias.at(gpu) : nullptr;
+    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
+    g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = gpu ? dtype : DType::f64;
+    g.beside = kernels::Beside::gelu; g.other = out.at(gpu);
+    return g;
+  }, &kernels::host::gemm, &kernels::cuda::gemm);
+  std::vector<double> errors(y.size());
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      double size = with_bias ? std::abs(bias[j]) : 0;
+      for (std::int64_t l = 0; l < k; ++l) size += std::abs(x[i * k + l] * w[j * k + l]);
+      errors[i * n + j] = static_cast<double>(k + 3) * 0x1p-22 * size;
+    }
+  }
+  expect_within(y, [&](std::size_t i) { return errors[i]; });
+  expect_within(out, [&](std::size_t i) { return steepest * errors[i] + 0.5 * std::abs(y[i]) * tanh_error + 8 * unit_f32 * std::abs(y[i]); });
+}
+
+// dx = (dy w) · gelu′(pre).
+void expect_gelu_slope(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+  SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " " << base::name_of(dtype));
+  Gpu::get().reset();
+  Numbers dy(normal(m * k), dtype), w(normal(k * n, 1 / std::sqrt(static_cast<double>(k))), dtype), pre(normal(m * n, 1.5), dtype), dx(unwritten(m * n), dtype);
+  run_both([&](bool gpu) {
+    kernels::GemmArgs g{};
+    g.a = dy.at(gpu); g.b = w.at(gpu); g.c = dx.at(gpu);
+    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = n; g.ldc = n; g.batch = 1;
+    g.alpha = 1; g.dtype = g.c_dtype = gpu ? dtype : DType::f64;
+    g.beside = kernels::Beside::gelu_slope; g.other = pre.at(gpu);
+    return g;
+  }, &kernels::host::gemm, &kernels::cuda::gemm);
+  std::vector<double> sizes(dx.size());
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      for (std::int64_t l = 0; l < k; ++l) sizes[i * n + j] += std::abs(dy[i * k + l] * w[l * n + j]);
+    }
+  }
+  expect_within(dx, [&](std::size_t i) {
+    const double product = static_cast<double>(k + 2) * 0x1p-22 * sizes[i];
+    return std::abs(gelu_slope(pre[i])) * product + sizes[i] * (slope_error(pre[i]) + 16 * unit_f32);
+  });
+}
+
+TEST_F(Gemm, AppliesGeluAndItsSlopeBeforeItStores) {
+  for (const DType dtype : both_types) {
+    for (const bool bias : {true, false}) expect_gelu(64, 96, 128, dtype, bias);
+    expect_gelu(256, 768, 192, dtype, true);
+    expect_gelu(24, 40, 56, dtype, true);
+    expect_gelu_slope(64, 96, 128, dtype);
+    expect_gelu_slope(256, 768, 192, dtype);
+    expect_gelu_slope(24, 40, 56, dtype);
+  }
+}
+TEST_F(Gemm, WithGeluRepeatsBitForBit) {
+  const std::int64_t m = 512, n = 768, k = 2048;
+  for (const kernels::Beside beside : {kernels::Beside::gelu, kernels::Beside::gelu_slope}) {
+    Gpu::get().reset();
+    Numbers a(normal(m * k), DType::bf16), b(normal(n * k), DType::bf16), first(unwritten(m * n), DType::bf16), second(unwritten(m * n), DType::bf16),
+        other(normal(m * n), DType::bf16);
+    Numbers copy_of_other(std::vector<double>(other.from_gpu()), DType::bf16);
+    for (const auto& [c, with] : {std::pair{&first, &other}, std::pair{&second, &copy_of_other}}) {
+      kernels::GemmArgs g{};
+      g.a = a.at(true); g.b = b.at(true); g.c = c->at(true); g.other = with->at(true);
+      g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
+      g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = DType::bf16; g.beside = beside;
+      Gpu::get().run(g, &kernels::host::gemm, &kernels::cuda::gemm);
+    }
+    EXPECT_EQ(first.from_gpu(), second.from_gpu());
+    EXPECT_EQ(other.from_gpu(), copy_of_other.from_gpu());
+  }
+}
+TEST_F(Gemm, RefusesGeluOfRowsThatAreNotAMultipleOf16Bytes) {
+  try {
+    expect_gelu(8, 12, 16, DType::bf16, true);
+    FAIL() << "rows of 24 bytes were taken";
+  } catch (const base::Failure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("multiple of 16 bytes, not of 12 numbers of bf16"), std::string::npos) << failure.what();
+  }
+}
 TEST_F(Gemm, RefusesToAddToBf16) {
   EXPECT_THROW(expect_product({64, 96, 128, 1, false, false, false, 1, 1, DType::bf16, DType::bf16}, true), base::Failure);
 }

@@ -173,6 +173,26 @@ void products(Bench& bench) {
   time("context gradient pT dy", S, K, S, B * H, true, false, false, 0, DType::bf16);
 }
 
+// The matmuls on both sides of GELU, with it and without: 4 times as wide within.
+void around_gelu(Bench& bench, std::int64_t tokens, std::int64_t width) {
+  const std::int64_t wide = 4 * width;
+  const std::string of = " " + std::to_string(tokens) + " x " + std::to_string(width);
+  for (const Beside beside : {Beside::nothing, Beside::gelu, Beside::gelu_slope}) {
+    for (const bool forward : {true, false}) {
+      if (beside == (forward ? Beside::gelu_slope : Beside::gelu)) continue;
+      const bool fused = beside != Beside::nothing;
+      const std::string name = (forward ? "up forward, bias" : "down input gradient") + std::string(!fused ? "" : forward ? ", gelu" : ", gelu slope") + of;
+      const Bytes bytes = (tokens * width + wide * width + (fused ? 2 : 1) * tokens * wide) * 2;
+      bench.time<GemmArgs>(name.c_str(), bytes, static_cast<double>(bytes), 2.0 * tokens * wide * width, &host::gemm, &cuda::gemm, [=](char* place) {
+        GemmArgs g = product(place, tokens, wide, width, 1, false, forward, forward, 0, DType::bf16);
+        g.beside = beside;
+        g.other = fused ? static_cast<char*>(g.c) + tokens * wide * 2 : nullptr;
+        return g;
+      });
+    }
+  }
+}
+
 // The workspace of cuDNN's kernels lies in the pool's second half, behind what is measured.
 template <class Section>
 void cudnn_attention(Bench& bench, const FlashAttentionSizes& s, double product, const std::string& name, float* stats, Section section) {
@@ -393,7 +413,10 @@ int main(int count, char** words) {
     shardbook::on_host(count > 1 ? words[1] : "");
     if (count > 1 && std::string(words[1]) == "on_host") return 0;
     shardbook::Bench bench(count > 1 ? words[1] : "");
-    for (const auto& [tokens, width] : {std::pair{8192, 2048}, std::pair{65536, 768}, std::pair{8192, 4096}}) shardbook::between_matmuls(bench, tokens, width);
+    for (const auto& [tokens, width] : {std::pair{8192, 2048}, std::pair{65536, 768}, std::pair{8192, 4096}}) {
+      shardbook::between_matmuls(bench, tokens, width);
+      shardbook::around_gelu(bench, tokens, width);
+    }
     shardbook::layers(bench);
     shardbook::products(bench);
     shardbook::ends(bench);

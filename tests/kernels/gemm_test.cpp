@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "engine/kernels/activation.hpp"
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/host/blas.hpp"
 #include "engine/kernels/host/reference_gemm.hpp"
@@ -152,6 +153,41 @@ TYPED_TEST(Gemm, LinearForwardMultipliesByTheTransposedWeightAndAddsTheBias) {
     EXPECT_EQ(without[i], product.value[i]);
     EXPECT_EQ(with[i], product.value[i] + bias[i % 7]);
   }
+}
+
+TYPED_TEST(Gemm, GeluInTheProductIsTheKernelApartInEveryBit) {
+  using T = TypeParam;
+  HostBench<T> bench;
+  const Tensor x_NI = bench.tensor({6, 5}, numbers(1, 6 * 5)), weight_OI = bench.tensor({8, 5}, numbers(2, 8 * 5)), bias_O = bench.tensor({8}, numbers(3, 8));
+  const Tensor y_NO = bench.tensor({6, 8}), activated_NO = bench.tensor({6, 8}), of_product_NO = bench.tensor({6, 8}), in_product_NO = bench.tensor({6, 8});
+  linear_forward(bench.stream(), x_NI, weight_OI, bias_O, y_NO);
+  gelu_forward(bench.stream(), y_NO, activated_NO);
+  linear_forward(bench.stream(), x_NI, weight_OI, bias_O, of_product_NO, {Beside::gelu, in_product_NO});
+  EXPECT_EQ(bench.values(of_product_NO), bench.values(y_NO));
+  EXPECT_EQ(bench.values(in_product_NO), bench.values(activated_NO));
+
+  const Tensor dy_NO = bench.tensor({6, 5}, numbers(4, 6 * 5)), down_OI = bench.tensor({5, 8}, numbers(5, 5 * 8));
+  const Tensor dx_NI = bench.tensor({6, 8}), sloped_NI = bench.tensor({6, 8}), at_once_NI = bench.tensor({6, 8});
+  linear_input_gradient(bench.stream(), dy_NO, down_OI, dx_NI);
+  gelu_backward(bench.stream(), y_NO, dx_NI, sloped_NI);
+  linear_input_gradient(bench.stream(), dy_NO, down_OI, at_once_NI, {Beside::gelu_slope, y_NO});
+  EXPECT_EQ(bench.values(at_once_NI), bench.values(sloped_NI));
+}
+
+TEST(Linear, RefusesAnEpilogueThatIsNotItsOwnOrDoesNotFit) {
+  HostBench<float> bench;
+  const Tensor x_NI = bench.tensor({3, 5}), weight_OI = bench.tensor({7, 5}), y_NO = bench.tensor({3, 7});
+  const auto said = [&](auto call) -> std::string {
+    try {
+      call();
+    } catch (const base::Failure& failure) {
+      return failure.what();
+    }
+    return "nothing";
+  };
+  EXPECT_NE(said([&] { linear_forward(bench.stream(), x_NI, weight_OI, Tensor{}, y_NO, {Beside::gelu_slope, y_NO}); }).find("linear_forward: its epilogue may be gelu"), std::string::npos);
+  EXPECT_NE(said([&] { linear_forward(bench.stream(), x_NI, weight_OI, Tensor{}, y_NO, {Beside::gelu, x_NI}); }).find("the epilogue's tensor is [3, 5] and should be [3, 7]"), std::string::npos);
+  EXPECT_NE(said([&] { linear_input_gradient(bench.stream(), y_NO, weight_OI, x_NI, {Beside::gelu, x_NI}); }).find("linear_input_gradient: its epilogue may be gelu_slope"), std::string::npos);
 }
 
 TYPED_TEST(Gemm, LinearWeightGradientAddsOnlyWhenToldTo) {

@@ -49,6 +49,17 @@ TEST_P(TensorParallel, ARowParallelLinearIsTheDenseOneCutInItsInputs) {
   run([](Bench& bench) { compare_linear(bench, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
 }
 
+// GELU of a summand is no summand of GELU: y of a row-parallel linear and dx of a column-parallel one are still to be summed.
+TEST_P(TensorParallel, ALinearDoesNothingBesideWithWhatIsStillToBeSummed) {
+  run([](Bench& bench) {
+    const auto up = bench.parallel.linear({"up", model::LinearRole::up, D, {2 * D}});
+    const auto down = bench.parallel.linear({"down", model::LinearRole::down, 2 * D, {D}, true, true});
+    const Tensor x = bench.integers({N, D}, "x", 1), wide = bench.make({N, up->outputs()}, "wide");
+    EXPECT_THROW(down->forward(bench.ctx, wide, x, {kernels::Beside::gelu, x}), base::Failure);
+    EXPECT_THROW(up->input_gradient(bench.ctx, wide, x, {kernels::Beside::gelu_slope, x}), base::Failure);
+  });
+}
+
 TEST_P(TensorParallel, TheHeadIsCutInTheVocabulary) {
   run([](Bench& bench) { compare_linear(bench, {"head", model::LinearRole::head, D, {V}, false}, false); });
 }

@@ -12,6 +12,9 @@
 // shape and a count. PyTorch does the same, of all matmuls at once: pytorch/pytorch @0040fe0d,
 // aten/src/ATen/cuda/CUDABlas.cpp, _SMCarveout_EXPERIMENTAL.
 //
+// What a product does beside (Beside) is an epilogue of cuBLASLt. With GELU it stores two results: D is GELU's, and what
+// GELU was taken of goes to its "auxiliary" place.
+//
 // Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
 // beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
 // that is refused; sums over micro-batches are f32.
@@ -50,7 +53,7 @@ std::uint32_t alignment_of(const void* pointer) {
 }
 
 // All that decides a plan.
-using Key = std::array<std::int64_t, 21>;
+using Key = std::array<std::int64_t, 22>;
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
     std::uint64_t hash = 0xCBF29CE484222325ull;  // FNV-1a, by words
@@ -65,7 +68,22 @@ Key key_of(const GemmArgs& args, const device::CudaQueue& queue) {
           static_cast<std::int64_t>(args.dtype) * 16 + static_cast<std::int64_t>(args.c_dtype),
           alignment_of(args.a) * 1024 + alignment_of(args.b), alignment_of(args.c) * 1024 + alignment_of(args.bias_n),
           static_cast<std::int64_t>(queue.blas_workspace_bytes), reinterpret_cast<std::intptr_t>(queue.blas),
-          queue.blas_workspace != nullptr, queue.left_to_others};
+          queue.blas_workspace != nullptr, queue.left_to_others,
+          static_cast<std::int64_t>(args.beside) * 1024 + alignment_of(args.other)};
+}
+
+// Where cuBLASLt stores its D, and where it has its auxiliary numbers.
+void* d_of(const GemmArgs& args) { return args.beside == Beside::gelu ? args.other : args.c; }
+void* auxiliary_of(const GemmArgs& args) { return args.beside == Beside::gelu ? args.c : args.other; }
+
+cublasLtEpilogue_t epilogue_of(const GemmArgs& args) {
+  const bool bias = args.bias_n != nullptr;
+  switch (args.beside) {
+    case Beside::nothing: return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+    case Beside::gelu: return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+    case Beside::gelu_slope: return CUBLASLT_EPILOGUE_DGELU;
+  }
+  return CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 // Descriptions and the chosen algorithm. The opaque structs are values, so a plan owns nothing.
@@ -102,8 +120,8 @@ void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue&
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(args.b));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(args.a));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(args.c));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(args.c));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(d_of(args)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(d_of(args)));
 
   cublasLtMatmulHeuristicResult_t answer = {};
   int answers = 0;
@@ -112,6 +130,15 @@ void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue&
                                             &answers));
   check_blas(answers == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer.state, "cublasLtMatmulAlgoGetHeuristic's answer", args);
   plan.algorithm = answer.algo;
+}
+
+// The addresses that stand in the description itself: a plan serves many.
+void point(Plan& plan, const GemmArgs& args) {
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const void* pointer) {
+    CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, attribute, &pointer, sizeof(pointer)));
+  };
+  if (args.bias_n != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias_n);
+  if (args.beside != Beside::nothing) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, auxiliary_of(args));
 }
 
 Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
@@ -128,14 +155,14 @@ Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
     const std::int32_t mine = std::max(1, queue.multiprocessors - queue.left_to_others);
     set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, mine);
   }
-  if (args.bias_n != nullptr) {
-    // cuBLASLt adds a bias along the rows of its result, which are our columns.
-    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    const cudaDataType_t bias_type = type_of(args.dtype);
-    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
-    set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, bias_type);
-    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias_n);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(args));
+  // cuBLASLt adds a bias along the rows of its result, which are our columns.
+  if (args.bias_n != nullptr) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(args.dtype));
+  if (args.beside != Beside::nothing) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, args.ldc);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, type_of(args.c_dtype));
   }
+  point(plan, args);
   describe_matrix(plan.left, args.dtype, args.b_transposed, args.k, args.n, args.ldb, args.stride_b, args);
   describe_matrix(plan.right, args.dtype, args.a_transposed, args.m, args.k, args.lda, args.stride_a, args);
   describe_matrix(plan.result, args.c_dtype, false, args.m, args.n, args.ldc, args.stride_c, args);
@@ -157,13 +184,13 @@ void gemm(const GemmArgs& args, const device::CudaQueue& queue) {
   SHARDBOOK_CHECK(args.k > 0, "gemm of ", args.m, " x ", args.n, " sums over nothing");
   SHARDBOOK_CHECK(args.beta == 0.0f || (args.beta == 1.0f && args.c_dtype == DType::f32),
                   "beta of a gemm is 0, or 1 into f32, not ", args.beta, " into ", base::name_of(args.c_dtype));
+  SHARDBOOK_CHECK(args.beside == Beside::nothing || (args.batch == 1 && args.beta == 0.0f && args.ldc * static_cast<std::int64_t>(base::size_of(args.c_dtype)) % 16 == 0),
+                  "GELU in a gemm needs one product, nothing to add it to, and rows of a multiple of 16 bytes, not of ", args.ldc, " numbers of ", base::name_of(args.c_dtype));
   Plan& plan = plan_for(args, queue);
-  if (args.bias_n != nullptr) {
-    CHECK_BLAS(cublasLtMatmulDescSetAttribute(&plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &args.bias_n,
-                                              sizeof(args.bias_n)));
-  }
+  point(plan, args);
+  void* const d = d_of(args);
   CHECK_BLAS(cublasLtMatmul(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &args.alpha, args.b, &plan.left,
-                            args.a, &plan.right, &args.beta, args.c, &plan.result, args.c, &plan.result,
+                            args.a, &plan.right, &args.beta, d, &plan.result, d, &plan.result,
                             &plan.algorithm, queue.blas_workspace, queue.blas_workspace_bytes, stream_of(queue)));
 }
 

@@ -1,6 +1,7 @@
 // kernels/host/gemm: a batch of products, one after the other, through the BLAS twin.
 //
-// No BLAS knows a bias: each row of C begins as the bias, and the product is added to it.
+// No BLAS knows a bias: each row of C begins as the bias, and the product is added to it. Nor does one know GELU: the
+// kernels of their own follow, so an epilogue has the bits of a product and a kernel apart.
 #include <algorithm>
 
 #include "engine/kernels/host/blas.hpp"
@@ -36,6 +37,8 @@ void gemm(const GemmArgs& args) {
   SHARDBOOK_CHECK(args.dtype == args.c_dtype, "on the host every floating number has one type, but a product of ",
                   base::name_of(args.dtype), " is asked for in ", base::name_of(args.c_dtype));
   with_float(args.dtype, [&](auto zero) { multiply<decltype(zero)>(args); });
+  if (args.beside == Beside::gelu) gelu_forward({args.c, args.other, args.m * args.n, args.c_dtype});
+  if (args.beside == Beside::gelu_slope) gelu_backward({args.other, args.c, args.c, args.m * args.n, args.c_dtype});
 }
 
 }  // namespace shardbook::kernels::host

@@ -52,8 +52,14 @@ class ByHand final : public model::Linear {
         produced_(device.create_event(config.name + ".produced")), summed_(device.create_event(config.name + ".summed")) {}
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
-  void forward(model::Call ctx, const Tensor& x, const Tensor& y) override { call(ctx, row_ ? row_forward : column_forward, x, y); }
-  void input_gradient(model::Call ctx, const Tensor& dy, const Tensor& dx) override { call(ctx, row_ ? row_input_gradient : column_input_gradient, dy, dx); }
+  void forward(model::Call ctx, const Tensor& x, const Tensor& y, const model::Epilogue& epilogue) override {
+    model::refuse(epilogue);
+    call(ctx, row_ ? row_forward : column_forward, x, y);
+  }
+  void input_gradient(model::Call ctx, const Tensor& dy, const Tensor& dx, const model::Epilogue& epilogue) override {
+    model::refuse(epilogue);
+    call(ctx, row_ ? row_input_gradient : column_input_gradient, dy, dx);
+  }
   void await_input_gradient(Context& ctx) override {
     if (row_) return;
     Cut cut = cut_of(ctx);
