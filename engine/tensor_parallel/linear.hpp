@@ -19,7 +19,6 @@
 
 namespace shardbook::tensor_parallel {
 
-using model::Epilogue;
 using model::LinearConfig;
 using model::Parameter;
 

@@ -51,7 +51,7 @@ class RowsInTurns {
   int to(int turn) const { return (me() + turn) % ranks(); }
   // The rows of rank `of` in all of them, which divide by the ranks.
   Tensor rows(const Tensor& all_ND, int of) const { return all_ND.rows(all_ND.shape[0] / ranks() * of, all_ND.shape[0] / ranks() * (of + 1)); }
-  model::Epilogue rows(const model::Epilogue& of_all, int of) const { return {of_all.what, of_all.other.exists() ? rows(of_all.other, of) : Tensor{}}; }
+  Epilogue rows(const Epilogue& of_all, int of) const { return {of_all.what, of_all.other.exists() ? rows(of_all.other, of) : Tensor{}}; }
 
   // Brings the rows of the others into their places, a turn each; compute goes on when the first is under way.
   void start_gather(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
@@ -91,8 +91,8 @@ class ColumnParallelInPieces : public ColumnParallelFromRows {
  public:
   ColumnParallelInPieces(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config);
   void allocate(Context& ctx) override { all_->allocate(ctx, inputs(), in_.ranks()); }
-  void forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const model::Epilogue& epilogue) override;
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const model::Epilogue& epilogue) override;
+  void forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const Epilogue& epilogue) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) override;
   void await_input_gradient(Context& ctx) override;
 
  private:
@@ -105,8 +105,8 @@ class RowParallelInPieces final : public RowParallelToRows {
  public:
   RowParallelInPieces(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config);
   void allocate(Context& ctx) override { all_->allocate(ctx, outputs(), back_.ranks()); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO, const model::Epilogue& epilogue) override;
-  void input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI, const model::Epilogue& epilogue) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO, const Epilogue& epilogue) override;
+  void input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI, const Epilogue& epilogue) override;
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) override;
 
  private:

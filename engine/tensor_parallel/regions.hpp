@@ -28,6 +28,7 @@ namespace shardbook::tensor_parallel {
 
 using model::Call;
 using model::Context;
+using model::Epilogue;
 using tensor::Tensor;
 
 // The axis of the mesh that all this is about.

@@ -38,11 +38,11 @@ class ColumnParallelFromRows : public model::Linear {
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void allocate(Context& ctx) override { all_->allocate(ctx, inputs()); }
-  void forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const model::Epilogue& epilogue) override;
+  void forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const Epilogue& epilogue) override;
   // x is gathered once more, for the weight gradient; dx is summed beside that. REQUIRES: of the linear above the gradient
   // was gathered since the last weight gradient (or, of the head, the loss was summed), and with it came the order of both.
   void begin_backward(Call ctx, const Tensor& x_RI) override;
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const model::Epilogue& epilogue) override;
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) override;
   void await_input_gradient(Context& ctx) override;
   void weight_gradient(Call ctx, const Tensor& x_RI, const Tensor& dy_NO) override;
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
@@ -63,8 +63,8 @@ class RowParallelToRows : public model::Linear {
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void allocate(Context& ctx) override { all_->allocate(ctx, outputs()); }
-  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO, const model::Epilogue& epilogue) override;
-  void input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI, const model::Epilogue& epilogue) override;
+  void forward(Call ctx, const Tensor& x_NI, const Tensor& y_RO, const Epilogue& epilogue) override;
+  void input_gradient(Call ctx, const Tensor& dy_RO, const Tensor& dx_NI, const Epilogue& epilogue) override;
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_RO) override;
   model::Parameter* late_bias() override { return weights_.late_bias() ? weights_.bias() : nullptr; }
   std::vector<model::Parameter*> parameters() override { return weights_.parameters(); }
