@@ -25,6 +25,7 @@
 #include "engine/cli/switches_command.hpp"
 #include "engine/cli/teacher_command.hpp"
 #include "engine/cli/train_command.hpp"
+#include "engine/cli/tune_command.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/cli/verify_command.hpp"
 #include "engine/cli/viewer.hpp"
@@ -233,6 +234,13 @@ std::vector<Command> make_commands() {
        "  ./shardbook calibrate --name mynode --out mynode.json\n"
        "  ./shardbook train --device host --tp 2 --fsdp 2 --profile mynode.json\n",
        calibrate_switches(), calibrate},
+      {"tune", "", 0, 0, "Measure which of cuBLASLt's algorithms is fastest for each matmul of a run.",
+       "cuBLASLt puts the algorithms for a matmul in an order, by a heuristic, and a run takes the first. This times those that\n"
+       "it names, on one GPU, for every matmul of a step of the run that the options describe (of any layout), and keeps the\n"
+       "fastest in a file. A run with --matmuls FILE multiplies so, each time alike.\n\n"
+       "  ./shardbook tune --model gpt-1.3b --fsdp 2 --sequences 16\n"
+       "  ./shardbook train --model gpt-1.3b --fsdp 2 --sequences 16 --data synthetic --matmuls matmuls.json\n",
+       tune_switches(), tune},
       {"bench", "[SHAPE...]", 0, -1, "How fast is the engine on these GPUs, and beside PyTorch?",
        "Trains the shapes that other engines are compared with, each over all GPUs, and prints a table: step, tokens a\n"
        "second, exposed communication, memory; beside them what the model foretells, and the floor of the step, its\n"

@@ -31,7 +31,7 @@ const std::vector<Group>& groups() {
       {"Take it along, or send it", {"pack", "report", "checkpoint"}},
       {"Teach", {"submit", "grade", "lab"}},
       {"Diagrams of pages", {"diagram"}},
-      {"This machine", {"doctor", "calibrate"}},
+      {"This machine", {"doctor", "calibrate", "tune"}},
       {"The launcher, ./shardbook at the project's root", {"build", "test", "fetch"}},
   };
   return all;

@@ -145,6 +145,8 @@ struct RunConfig {
   // Data: {"grammar"}, {"synthetic"}, or files.
   std::vector<std::string> data;
 
+  std::string matmuls;              // file of algorithms that were measured (launch/matmul_file.hpp); empty = the heuristic's
+
   // Checkpoints.
   std::string checkpoint;           // folder that they are saved to; empty = none are
   int save_every = 0;               // steps from one to the next; 0 = after the last step alone

@@ -269,6 +269,8 @@ std::vector<Option> make_options() {
       integer<std::uint64_t>("seed", "1234", 0, any_seed, FIELD(seed), "Draws the weights and the order of the data."),
       data_option(),
 
+      words("matmuls", "FILE", "none", FIELD(matmuls), "On GPUs: multiply by the algorithms that `tune` has measured, and kept in this file."),
+
       // Checkpoints.
       words("checkpoint", "DIR", "none", FIELD(checkpoint), "Folder to save checkpoints to: after the last step, and every so many."),
       integer("save-every", "0", 0, 100'000'000, FIELD(save_every), "Steps from one checkpoint to the next; 0 saves after the last step alone."),

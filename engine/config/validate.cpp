@@ -271,7 +271,10 @@ Status settle_checkpoints(RunConfig& config) {
   if (config.checkpoint.empty() && config.save_every > 0) {
     return Error{text("--save-every ", config.save_every, " saves nowhere: name a folder with --checkpoint DIR")};
   }
-  for (std::string* folder : {&config.checkpoint, &config.resume}) {
+  if (!config.matmuls.empty() && config.device == DeviceKind::host) {
+    return Error{text("--matmuls ", config.matmuls, " says by which of cuBLASLt's algorithms a GPU multiplies, and --device host has none: leave it out")};
+  }
+  for (std::string* folder : {&config.checkpoint, &config.resume, &config.matmuls}) {
     if (!folder->empty()) *folder = std::filesystem::absolute(*folder).lexically_normal().string();
   }
   return Done{};

@@ -4,6 +4,7 @@
 #include "engine/kernels/expect.hpp"
 #include "engine/kernels/host/blas.hpp"
 #include "engine/kernels/host/references.hpp"
+#include "engine/kernels/matmul_plans.hpp"
 
 namespace shardbook::kernels {
 
@@ -51,6 +52,7 @@ void linear_forward(Lane lane, const Tensor& x_NI, const Tensor& weight_OI, cons
   args.b_transposed = true;
   args.alpha = 1;
   args.dtype = x_NI.storage, args.c_dtype = y_NO.storage;
+  note_matmul(args, bias_O.exists());
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 
@@ -74,6 +76,7 @@ void linear_input_gradient(Lane lane, const Tensor& dy_NO, const Tensor& weight_
   args.batch = 1;
   args.alpha = 1;
   args.dtype = dy_NO.storage, args.c_dtype = dx_NI.storage;
+  note_matmul(args, false);
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 
@@ -100,6 +103,7 @@ void linear_weight_gradient(Lane lane, const Tensor& dy_NO, const Tensor& x_NI, 
   args.a_transposed = true;
   args.alpha = 1, args.beta = accumulate ? 1 : 0;
   args.dtype = dy_NO.storage, args.c_dtype = dweight_OI.storage;
+  note_matmul(args, false);
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 
@@ -134,6 +138,7 @@ void batched_gemm(Lane lane, const char* name, const Tensor& a, bool a_transpose
   args.a_transposed = a_transposed, args.b_transposed = b_transposed;
   args.alpha = 1;
   args.dtype = a.storage, args.c_dtype = c.storage;
+  note_matmul(args, false);
   lane.device().launch(lane, desc, args, &host::gemm, &cuda::gemm);
 }
 

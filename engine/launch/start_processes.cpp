@@ -15,6 +15,7 @@
 #include "engine/device/host/shared_host_device.hpp"
 #include "engine/kernels/gemm.hpp"
 #include "engine/launch/journal.hpp"
+#include "engine/launch/matmul_file.hpp"
 #include "engine/launch/recover.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/launch/start.hpp"
@@ -178,6 +179,13 @@ std::string connections_problem(int connections) {
   return base::text("--set host.connections=", connections, " must be there when CUDA starts: give your launcher's ranks ", connections_variable, "=", connections);
 }
 
+void use_measured_matmuls(const std::string& path, int gpu) {
+  const base::Result<MatmulFile> file = read_matmul_file(path);
+  if (!file) throw base::Failure(file.error());
+  if (const base::Status here = check_measured_here(file.value(), device::cuda_device_name(gpu), kernels::matmul_library(), path); !here) throw base::Failure(here.error());
+  kernels::use_matmul_plans(file.value().plans);
+}
+
 Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config, const LaunchOptions& options, RankOutcome& mine) {
   const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
   // Each number as its nominal type says: of a run in fp32 gradients alone may cross the network in bf16
@@ -188,6 +196,7 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   const train::Choices choices = train::choices_of(config);
   const train::LabMachine machine = choices.machine;
   if (const std::string problem = connections_problem(machine.connections); !problem.empty()) throw base::Failure(problem);
+  if (!config.matmuls.empty()) use_measured_matmuls(config.matmuls, gpu);
   made.device->leave_room(room_rule(config, made.device->recorder().catalogue()));
   made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = machine.max_ctas, .buffers = machine.buffers, .mark_ends = config.comm_timeout > 0, .in_graphs = choices.graph});
   mine.device = device::cuda_device_name(gpu);

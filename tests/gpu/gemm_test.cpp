@@ -1,4 +1,5 @@
 // Products through cuBLASLt equal the host's, for every form that a layer asks for.
+#include "engine/kernels/matmul_plans.hpp"
 #include "tests/gpu/gpu_test.hpp"
 
 namespace shardbook::gpu_test {
@@ -207,6 +208,39 @@ TEST_F(Gemm, RefusesGeluOfRowsThatAreNotAMultipleOf16Bytes) {
   } catch (const base::Failure& failure) {
     EXPECT_NE(std::string(failure.what()).find("multiple of 16 bytes, not of 12 numbers of bf16"), std::string::npos) << failure.what();
   }
+}
+// A product of a form that no other test asks for: this thread's plans are kept.
+kernels::MatmulPlan measured(std::int64_t m, std::int64_t n, std::int64_t k) {
+  Gpu::get().reset();
+  Numbers a(normal(m * k), DType::bf16), b(normal(n * k), DType::bf16), c(unwritten(m * n), DType::bf16), bias(normal(n), DType::bf16);
+  kernels::GemmArgs g{};
+  g.a = a.at(true); g.b = b.at(true); g.c = c.at(true); g.bias_n = bias.at(true);
+  g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
+  g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = DType::bf16;
+  kernels::MatmulPlan plan;
+  plan.form = kernels::form_of(g, true);
+  Gpu::get().run(kernels::MeasureMatmulArgs{g, &plan}, +[](const kernels::MeasureMatmulArgs&) {}, &kernels::cuda::measure_matmul);
+  return plan;
+}
+TEST_F(Gemm, ByAMeasuredAlgorithmEqualsTheHostsProduct) {
+  const kernels::MatmulPlan plan = measured(264, 776, 1032);
+  EXPECT_GT(plan.first_ns, 0);
+  EXPECT_LE(plan.ns, plan.first_ns);
+  kernels::use_matmul_plans({plan});
+  expect_product({264, 776, 1032, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false);
+  kernels::use_matmul_plans({});
+}
+TEST_F(Gemm, RefusesAnAlgorithmThatCannotMultiplyIt) {
+  kernels::MatmulPlan plan = measured(280, 792, 1048);
+  plan.algorithm.fill(0x7fffffffffffffff);
+  kernels::use_matmul_plans({plan});
+  try {
+    expect_product({280, 792, 1048, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false);
+    ADD_FAILURE() << "an algorithm that there is not was taken";
+  } catch (const base::Failure& failure) {
+    EXPECT_NE(std::string(failure.what()).find("measure anew with ./shardbook tune"), std::string::npos) << failure.what();
+  }
+  kernels::use_matmul_plans({});
 }
 TEST_F(Gemm, RefusesToAddToBf16) {
   EXPECT_THROW(expect_product({64, 96, 128, 1, false, false, false, 1, 1, DType::bf16, DType::bf16}, true), base::Failure);

@@ -54,6 +54,7 @@ base::Result<BlasLibrary> open_blas_library(const std::vector<std::string>& name
   take(l.cublasLtMatmulPreferenceInit_internal, "cublasLtMatmulPreferenceInit_internal");
   take(l.cublasLtMatmulPreferenceSetAttribute, "cublasLtMatmulPreferenceSetAttribute");
   take(l.cublasLtMatmulAlgoGetHeuristic, "cublasLtMatmulAlgoGetHeuristic");
+  take(l.cublasLtMatmulAlgoCheck, "cublasLtMatmulAlgoCheck");
   take(l.cublasLtMatmul, "cublasLtMatmul");
   if (!lacks.empty()) return base::Error{base::text("what opens as cuBLASLt (", found_as, ") has no ", lacks, ": ", remedy)};
   if (const std::size_t version = l.cublasLtGetVersion(); version < oldest) {

@@ -28,6 +28,7 @@ struct BlasLibrary {
   decltype(&::cublasLtMatmulPreferenceInit_internal) cublasLtMatmulPreferenceInit_internal;
   decltype(&::cublasLtMatmulPreferenceSetAttribute) cublasLtMatmulPreferenceSetAttribute;
   decltype(&::cublasLtMatmulAlgoGetHeuristic) cublasLtMatmulAlgoGetHeuristic;
+  decltype(&::cublasLtMatmulAlgoCheck) cublasLtMatmulAlgoCheck;
   decltype(&::cublasLtMatmul) cublasLtMatmul;
 };
 

@@ -3,9 +3,9 @@
 // cuBLASLt counts column-major, we row-major; a row-major matrix is its transpose in column-major. So
 // C = op(A) op(B) is asked for as Cᵀ = op(B)ᵀ op(A)ᵀ: swap the operands, and nothing is copied.
 //
-// Which kernel runs is cuBLASLt's heuristic, asked once for each shape and alignment. Answers are kept in a
-// plan cache of the calling thread (a device belongs to one), which the warm-up steps fill, so that later
-// steps neither search nor allocate. Scratch memory is the stream's own: two streams may multiply at once.
+// Which kernel runs is what was measured for that form of product (matmul_plans.hpp), else cuBLASLt's heuristic's, asked once for
+// each shape and alignment. Answers are kept in a plan cache of the calling thread (a device belongs to one), which the warm-up
+// steps fill, so that later steps neither search nor allocate. Scratch memory is the stream's own: two streams may multiply at once.
 //
 // A large matmul has all multiprocessors until it ends, and a collective that starts beside it waits. Where it is to be let
 // in, fewer are asked for (CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET; program/beside.hpp says where), and a plan is one of a
@@ -24,8 +24,10 @@
 #include <utility>
 
 #include "engine/device/cuda/blas_library.hpp"
+#include "engine/device/cuda/owners.hpp"
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
+#include "engine/kernels/matmul_plans.hpp"
 
 namespace shardbook::kernels::cuda {
 namespace {
@@ -108,8 +110,13 @@ void describe_matrix(cublasLtMatrixLayoutOpaque_t& layout, DType dtype, bool swa
   }
 }
 
-// Asks cuBLASLt for its best algorithm within the stream's workspace.
-void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue) {
+// The algorithms that cuBLASLt thinks fastest within the stream's workspace, the likeliest first: at least one.
+constexpr int most_algorithms = 32;
+struct Algorithms {
+  cublasLtMatmulHeuristicResult_t of[most_algorithms] = {};
+  int count = 0;
+};
+Algorithms likely_algorithms(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue, int most) {
   cublasLtMatmulPreferenceOpaque_t preference;
   CHECK_BLAS(cublasLtMatmulPreferenceInit_internal(&preference, sizeof(preference)));
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
@@ -123,13 +130,31 @@ void choose_algorithm(Plan& plan, const GemmArgs& args, const device::CudaQueue&
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(d_of(args)));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(d_of(args)));
 
-  cublasLtMatmulHeuristicResult_t answer = {};
-  int answers = 0;
+  Algorithms likely;
   CHECK_BLAS(cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &plan.left,
-                                            &plan.right, &plan.result, &plan.result, &preference, 1, &answer,
-                                            &answers));
-  check_blas(answers == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer.state, "cublasLtMatmulAlgoGetHeuristic's answer", args);
-  plan.algorithm = answer.algo;
+                                            &plan.right, &plan.result, &plan.result, &preference, most, likely.of,
+                                            &likely.count));
+  check_blas(likely.count == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : likely.of[0].state, "cublasLtMatmulAlgoGetHeuristic's answer", args);
+  while (likely.of[likely.count - 1].state != CUBLAS_STATUS_SUCCESS) --likely.count;
+  return likely;
+}
+
+// The algorithm that was measured to be the fastest of this form, if one was and may be used here.
+bool take_measured(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue) {
+  if (queue.left_to_others > 0) return false;   // planned for fewer multiprocessors than it was measured on
+  for (const void* pointer : {args.a, args.b, static_cast<const void*>(args.c), args.bias_n, static_cast<const void*>(args.other)}) {
+    if (alignment_of(pointer) < 16) return false;
+  }
+  const MatmulAlgorithm* const measured = planned_algorithm(form_of(args, args.bias_n != nullptr));
+  if (measured == nullptr) return false;
+  static_assert(sizeof(plan.algorithm.data) == sizeof(MatmulAlgorithm));
+  std::copy(measured->begin(), measured->end(), plan.algorithm.data);
+  cublasLtMatmulHeuristicResult_t answer = {};
+  const cublasStatus_t code = device::cuda::blas_library().cublasLtMatmulAlgoCheck(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &plan.left, &plan.right, &plan.result,
+                                                                                   &plan.result, &plan.algorithm, &answer);
+  SHARDBOOK_CHECK(code == CUBLAS_STATUS_SUCCESS && answer.workspaceSize <= queue.blas_workspace_bytes, "cuBLASLt cannot multiply ", to_string(form_of(args, args.bias_n != nullptr)),
+                  " as the file of --matmuls says: measure anew with ./shardbook tune");
+  return true;
 }
 
 // The addresses that stand in the description itself: a plan serves many.
@@ -141,7 +166,8 @@ void point(Plan& plan, const GemmArgs& args) {
   if (args.beside != Beside::nothing) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, auxiliary_of(args));
 }
 
-Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
+// All but the algorithm.
+Plan describe(const GemmArgs& args, const device::CudaQueue& queue) {
   Plan plan = {};
   CHECK_BLAS(cublasLtMatmulDescInit_internal(&plan.product, sizeof(plan.product), CUBLAS_COMPUTE_32F, CUDA_R_32F));
   const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
@@ -166,7 +192,12 @@ Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
   describe_matrix(plan.left, args.dtype, args.b_transposed, args.k, args.n, args.ldb, args.stride_b, args);
   describe_matrix(plan.right, args.dtype, args.a_transposed, args.m, args.k, args.lda, args.stride_a, args);
   describe_matrix(plan.result, args.c_dtype, false, args.m, args.n, args.ldc, args.stride_c, args);
-  choose_algorithm(plan, args, queue);
+  return plan;
+}
+
+Plan make_plan(const GemmArgs& args, const device::CudaQueue& queue) {
+  Plan plan = describe(args, queue);
+  if (!take_measured(plan, args, queue)) plan.algorithm = likely_algorithms(plan, args, queue, 1).of[0].algo;
   return plan;
 }
 
@@ -177,7 +208,65 @@ Plan& plan_for(const GemmArgs& args, const device::CudaQueue& queue) {
   return found != plans.end() ? found->second : plans.emplace(key, make_plan(args, queue)).first->second;
 }
 
+void multiply(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue) {
+  void* const d = d_of(args);
+  CHECK_BLAS(cublasLtMatmul(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &args.alpha, args.b, &plan.left,
+                            args.a, &plan.right, &args.beta, d, &plan.result, d, &plan.result,
+                            &plan.algorithm, queue.blas_workspace, queue.blas_workspace_bytes, stream_of(queue)));
+}
+
+// Nanoseconds of one of `times` products back to back, after two.
+double time_of(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue, int times) {
+  const auto begin = device::cuda::make_timed_event("tune"), end = device::cuda::make_timed_event("tune");
+  for (int i = 0; i < 2; ++i) multiply(plan, args, queue);
+  SHARDBOOK_CUDA(cudaEventRecord(begin.get(), stream_of(queue)), "tune");
+  for (int i = 0; i < times; ++i) multiply(plan, args, queue);
+  SHARDBOOK_CUDA(cudaEventRecord(end.get(), stream_of(queue)), "tune");
+  SHARDBOOK_CUDA(cudaEventSynchronize(end.get()), "tune");
+  float milliseconds = 0;
+  SHARDBOOK_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()), "tune");
+  return 1e6 * static_cast<double>(milliseconds) / times;
+}
+
+// Of five.
+double median(std::array<double, 5> of) {
+  std::sort(of.begin(), of.end());
+  return of[2];
+}
+
 }  // namespace
+
+std::int64_t matmul_library() { return static_cast<std::int64_t>(device::cuda::blas_library().cublasLtGetVersion()); }
+
+void measure_matmul(const MeasureMatmulArgs& args, const device::CudaQueue& queue) {
+  Plan plan = describe(args.gemm, queue);
+  const Algorithms likely = likely_algorithms(plan, args.gemm, queue, most_algorithms);
+  const auto time = [&](int which, int times) {
+    plan.algorithm = likely.of[which].algo;
+    return time_of(plan, args.gemm, queue, times);
+  };
+  // Some 5 ms of each; then the first and the three that seem fastest in turns, so that a clock that falls meets all of them
+  const int times = std::clamp(static_cast<int>(5e6 / std::max(1.0, time(0, 3))), 3, 200);
+  std::array<std::pair<double, int>, most_algorithms> seem;
+  for (int i = 1; i < likely.count; ++i) seem[static_cast<std::size_t>(i - 1)] = {time(i, times), i};
+  std::sort(seem.begin(), seem.begin() + (likely.count - 1));
+  const int those = std::min(4, likely.count);
+  std::array<std::array<double, 5>, 4> took = {};
+  const auto which = [&](int place) { return place == 0 ? 0 : seem[static_cast<std::size_t>(place - 1)].second; };
+  for (std::size_t turn = 0; turn < 5; ++turn) {
+    for (int i = 0; i < those; ++i) took[static_cast<std::size_t>(i)][turn] = time(which(i), times);
+  }
+  const double first = median(took[0]);
+  int best = 0;
+  for (int i = 1; i < those; ++i) {
+    if (median(took[static_cast<std::size_t>(i)]) < median(took[static_cast<std::size_t>(best)])) best = i;
+  }
+  if (median(took[static_cast<std::size_t>(best)]) > 0.99 * first) best = 0;
+  const cublasLtMatmulAlgo_t& chosen = likely.of[which(best)].algo;
+  std::copy(std::begin(chosen.data), std::end(chosen.data), args.plan->algorithm.begin());
+  args.plan->first_ns = first;
+  args.plan->ns = median(took[static_cast<std::size_t>(best)]);
+}
 
 void gemm(const GemmArgs& args, const device::CudaQueue& queue) {
   if (args.m <= 0 || args.n <= 0 || args.batch <= 0) return;
@@ -188,10 +277,7 @@ void gemm(const GemmArgs& args, const device::CudaQueue& queue) {
                   "GELU in a gemm needs one product, nothing to add it to, and rows of a multiple of 16 bytes, not of ", args.ldc, " numbers of ", base::name_of(args.c_dtype));
   Plan& plan = plan_for(args, queue);
   point(plan, args);
-  void* const d = d_of(args);
-  CHECK_BLAS(cublasLtMatmul(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &args.alpha, args.b, &plan.left,
-                            args.a, &plan.right, &args.beta, d, &plan.result, d, &plan.result,
-                            &plan.algorithm, queue.blas_workspace, queue.blas_workspace_bytes, stream_of(queue)));
+  multiply(plan, args, queue);
 }
 
 }  // namespace shardbook::kernels::cuda

@@ -11,10 +11,13 @@
 
 #include "engine/device/cuda_queue.hpp"
 #include "engine/kernels/arguments.hpp"
+#include "engine/kernels/matmul_plans.hpp"
 
 namespace shardbook::kernels::cuda {
 
 void gemm(const GemmArgs& args, const device::CudaQueue& queue);
+void measure_matmul(const MeasureMatmulArgs& args, const device::CudaQueue& queue);   // waits for the GPU
+std::int64_t matmul_library();
 void layer_norm_forward(const LayerNormForwardArgs& args, const device::CudaQueue& queue);
 void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const device::CudaQueue& queue);
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs& args, const device::CudaQueue& queue);

@@ -16,6 +16,8 @@ namespace {
 }  // namespace
 
 void gemm(const GemmArgs&, const device::CudaQueue&) { no_cuda("gemm"); }
+void measure_matmul(const MeasureMatmulArgs&, const device::CudaQueue&) { no_cuda("measure_matmul"); }
+std::int64_t matmul_library() { no_cuda("cuBLASLt"); }
 void layer_norm_forward(const LayerNormForwardArgs&, const device::CudaQueue&) { no_cuda("layer_norm_forward"); }
 void layer_norm_input_gradient(const LayerNormInputGradientArgs&, const device::CudaQueue&) { no_cuda("layer_norm_input_gradient"); }
 void layer_norm_weight_gradient(const LayerNormWeightGradientArgs&, const device::CudaQueue&) { no_cuda("layer_norm_weight_gradient"); }
