@@ -1,7 +1,7 @@
 // Lab 02c, solved: host and device work side by side, so the longer of the two is the step.
-#include <algorithm>
-
 #include "labs/02_tensor_parallel/lab.hpp"
+
+#include <algorithm>
 
 namespace shardbook::lab02 {
 

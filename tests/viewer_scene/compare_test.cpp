@@ -86,7 +86,13 @@ TEST(Compare, PairsOpsByTheirPartWhateverTheirNumber) {
   };
   const auto a = scene_of(run(true), info_with(1, "m")), b = scene_of(run(false), info_with(1, "m"));
   std::map<std::string, std::pair<std::int64_t, std::int64_t>> counts;
-  for (const OpDelta& op : compare(*a, *b, 4, 4).ops) counts[op.label] = {op.count_a, op.count_b};
+  for (const OpDelta& op : compare(*a, *b, 4, 4).ops) {
+    counts[op.label] = {op.count_a, op.count_b};
+    EXPECT_EQ(op.median_a, 100) << op.label;
+    const bool is_gone = op.label == "forward, softmax attention";
+    EXPECT_EQ(op.median_b, is_gone ? std::optional<Nanoseconds>() : 100) << op.label << ": none is not 0 ns";
+    EXPECT_EQ(op.sum_b - op.sum_a, is_gone ? -100 : 0) << op.label;
+  }
   const std::map<std::string, std::pair<std::int64_t, std::int64_t>> expected = {
       {"forward, linear_forward qkv", {1, 1}}, {"forward, linear_forward up", {1, 1}}, {"forward, softmax attention", {1, 0}}};
   EXPECT_EQ(counts, expected);

@@ -153,6 +153,27 @@ TEST(Comparisons, name_the_runs_in_columns_whichever_is_chosen) {
   }
 }
 
+// It has a count and a sum there, but nothing that lasts 0 ns.
+TEST(Comparisons, leave_blank_how_long_an_op_takes_in_a_run_that_has_none_of_it) {
+  const auto run = [](const char* op) {
+    Sketch sketch(1);
+    sketch.compute(0, 0, 250'000, sketch.detail("gemm", 0));
+    sketch.compute(0, 250'000, 400'000, sketch.detail(op, 0));
+    sketch.builder.add_step({0, 3, 0, 400'000, 0, 0});
+    return scene::scene_of(sketch.done());
+  };
+  const auto a = run("softmax"), b = run("fused");
+  ui::Screen screen(1100, 700);
+  CompareState state;
+  screen.frame([&] { draw_compare(state, {{a, "a"}, {b, "b"}}); });
+  Cells rows = state.ops;
+  std::sort(rows.begin(), rows.end());
+  const Cells expected = {{"forward, fused", "0 / 1", "", "150 µs", "", "+150 µs", "0"},
+                          {"forward, gemm", "1 / 1", "250 µs", "250 µs", "0", "0", "0"},
+                          {"forward, softmax", "1 / 0", "150 µs", "", "", "−150 µs", "0"}};
+  EXPECT_EQ(rows, expected);
+}
+
 // --- Palette --------------------------------------------------------------------------------------
 TEST(Palettes, show_what_holds_every_word_in_any_order_and_case) {
   ui::Screen screen(900, 700);

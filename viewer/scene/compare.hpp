@@ -5,6 +5,8 @@
 // a comparison of two models is no comparison of two schedules.
 #pragma once
 
+#include <optional>
+
 #include "viewer/scene/scene.hpp"
 
 namespace shardbook::scene {
@@ -16,7 +18,8 @@ struct Difference {
 struct OpDelta {
   std::string label;
   std::int64_t count_a = 0, count_b = 0;
-  Nanoseconds median_a = 0, median_b = 0, sum_a = 0, sum_b = 0;
+  std::optional<Nanoseconds> median_a, median_b;   // none of a run that has none of these ops
+  Nanoseconds sum_a = 0, sum_b = 0;
   Nanoseconds exposed_a = 0, exposed_b = 0;
   bool communicates = false;
   // What the step may have lost by it: of communication the exposed part.

@@ -188,8 +188,11 @@ void make(CompareState& state, const Scene& a, const Scene& b, Comparison made) 
   }
   for (const scene::OpDelta& op : state.made->ops) {
     if (state.ops.size() == most_ops) break;
-    state.ops.push_back({op.label, std::to_string(op.count_a) + " / " + std::to_string(op.count_b), duration_text(op.median_a), duration_text(op.median_b),
-                         difference(op.median_a, op.median_b), difference(op.sum_a, op.sum_b), difference(op.exposed_a, op.exposed_b)});
+    // What a run does not have took no time in all, but not 0 ns each.
+    const auto median = [](std::optional<base::Nanoseconds> one) { return one ? duration_text(*one) : std::string(); };
+    state.ops.push_back({op.label, std::to_string(op.count_a) + " / " + std::to_string(op.count_b), median(op.median_a), median(op.median_b),
+                         op.median_a && op.median_b ? difference(*op.median_a, *op.median_b) : std::string(), difference(op.sum_a, op.sum_b),
+                         difference(op.exposed_a, op.exposed_b)});
   }
 }
 

@@ -1,7 +1,7 @@
 // fails with: stand where nothing can run beside them
-#include <algorithm>
-
 #include "labs/02_tensor_parallel/lab.hpp"
+
+#include <algorithm>
 
 namespace shardbook::lab02 {
 
