@@ -25,8 +25,8 @@ using device::Lane;
 using tensor::Tensor;
 
 // What a linear's product does beside, and with which tensor of its result's shape and type (Beside: arguments.hpp). On a
-// GPU rows are multiples of 16 bytes, and tanh is the hardware's: a relative error of 2^-11, as much as a quarter of bf16's last
-// place (PTX ISA, tanh.approx.f32).
+// GPU rows are multiples of 16 bytes, and cuBLASLt's tanh is an approximation: a relative error of some 2^-11, a quarter of
+// bf16's last place (tests/gpu/gemm_test.cpp).
 struct Epilogue {
   Beside what = Beside::nothing;
   Tensor other;

@@ -56,8 +56,9 @@ const MatmulAlgorithm* planned_algorithm(const MatmulForm& form);   // null: the
 
 // Bytes of all that a product of this form reads and writes, each tensor at a multiple of 256.
 base::Bytes memory_of(const MatmulForm& form);
-// Multiplies what lies in `memory` by each algorithm that cuBLASLt names, and the likeliest of them in turns with its first; an
-// algorithm that is not faster than the first by 1 % is the first. Waits for the GPU. REQUIRES: a device on a GPU, memory_of(form)
+// Multiplies what lies in `memory` by each algorithm that cuBLASLt names, then by its first and the three that seem fastest, each for
+// so long that the GPU's clock settles, three times; what is not faster than the first by 1 % is the first. Waits for the GPU, some
+// 5 seconds. REQUIRES: a device on a GPU, memory_of(form)
 // bytes of finite numbers.
 MatmulPlan measure_matmul(device::Device& device, device::Stream& stream, const MatmulForm& form, void* memory);
 

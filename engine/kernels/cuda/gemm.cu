@@ -228,10 +228,10 @@ double time_of(Plan& plan, const GemmArgs& args, const device::CudaQueue& queue,
   return 1e6 * static_cast<double>(milliseconds) / times;
 }
 
-// Of five.
-double median(std::array<double, 5> of) {
+// Of three.
+double median(std::array<double, 3> of) {
   std::sort(of.begin(), of.end());
-  return of[2];
+  return of[1];
 }
 
 }  // namespace
@@ -241,20 +241,24 @@ std::int64_t matmul_library() { return static_cast<std::int64_t>(device::cuda::b
 void measure_matmul(const MeasureMatmulArgs& args, const device::CudaQueue& queue) {
   Plan plan = describe(args.gemm, queue);
   const Algorithms likely = likely_algorithms(plan, args.gemm, queue, most_algorithms);
-  const auto time = [&](int which, int times) {
+  const auto time = [&](int which, double for_ns) {
     plan.algorithm = likely.of[which].algo;
-    return time_of(plan, args.gemm, queue, times);
+    const double once = time_of(plan, args.gemm, queue, 3);
+    return time_of(plan, args.gemm, queue, std::clamp(static_cast<int>(for_ns / std::max(1.0, once)), 3, 100000));
   };
-  // Some 5 ms of each; then the first and the three that seem fastest in turns, so that a clock that falls meets all of them
-  const int times = std::clamp(static_cast<int>(5e6 / std::max(1.0, time(0, 3))), 3, 200);
   std::array<std::pair<double, int>, most_algorithms> seem;
-  for (int i = 1; i < likely.count; ++i) seem[static_cast<std::size_t>(i - 1)] = {time(i, times), i};
+  for (int i = 1; i < likely.count; ++i) seem[static_cast<std::size_t>(i - 1)] = {time(i, 5e6), i};
   std::sort(seem.begin(), seem.begin() + (likely.count - 1));
   const int those = std::min(4, likely.count);
-  std::array<std::array<double, 5>, 4> took = {};
   const auto which = [&](int place) { return place == 0 ? 0 : seem[static_cast<std::size_t>(place - 1)].second; };
-  for (std::size_t turn = 0; turn < 5; ++turn) {
-    for (int i = 0; i < those; ++i) took[static_cast<std::size_t>(i)][turn] = time(which(i), times);
+  // A GPU at its limit of power computes as fast as that lets it, and so by the power that the last tenths of a second took. In
+  // short turns all would share one clock, and the one that wastes power would not pay for it: so each alone, until it settles.
+  std::array<std::array<double, 3>, 4> took = {};
+  for (std::size_t turn = 0; turn < 3; ++turn) {
+    for (int i = 0; i < those; ++i) {
+      time(which(i), 2.5e8);
+      took[static_cast<std::size_t>(i)][turn] = time(which(i), 1.5e8);
+    }
   }
   const double first = median(took[0]);
   int best = 0;
