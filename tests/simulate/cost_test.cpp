@@ -140,6 +140,19 @@ TEST(CostModel, PrefersAKernelsNameToItsKind) {
   EXPECT_DOUBLE_EQ(costs.kernel_ns(unnamed), profile.kernels.at("pointwise").front().ns);
 }
 
+// What an epilogue reads or writes beside is not hidden behind the sums.
+TEST(CostModel, AddsToAMatmulWhatItsEpilogueMovesBeside) {
+  const CostModel costs = model();
+  for (const char* name : {"linear_forward", "linear_input_gradient"}) {
+    OpDesc plain(name, OpKind::gemm, DType::bf16);
+    plain.size({65536, 3072, 768, 1});
+    const std::string with_gelu = std::string(name) + "_gelu";
+    OpDesc gelu(with_gelu.c_str(), OpKind::gemm, DType::bf16);
+    gelu.size({65536, 3072, 768, 1});
+    EXPECT_NEAR(costs.op_ns(gelu, {}) - costs.op_ns(plain, {}), 2.0 * 65536 * 3072 * 2 / costs.profile().device.memory_bytes_per_ns, 1) << name;
+  }
+}
+
 // By bytes of host memory, on no device: the curve of its name, else that of all such work, else an assumed 50 GB/s.
 TEST(CostModel, TimesTheCpusWorkByTheBytesOfHostMemoryThatItGoesThrough) {
   Profile profile = model().profile();
