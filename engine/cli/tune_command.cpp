@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <system_error>
 
 #include "engine/cli/train_config.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
@@ -22,7 +23,8 @@ namespace {
 
 constexpr const char* usual_file = "matmuls.json";
 
-// What a step asks for, all on one GPU: measured one after the other in the same memory, of random numbers, for zeros cost less power.
+// What a step asks for, all on one GPU: measured one after the other in the same memory. Before each all of it is random numbers,
+// for zeros, and what is no number, cost less power.
 std::vector<MatmulPlan> measure(const std::vector<AskedMatmul>& asked, Console& console) {
   base::Result<std::unique_ptr<device::Device>> made = device::make_cuda_device(0, {base::DType::bf16, base::DType::f32}, 0);
   if (!made) throw base::Failure(made.error());
@@ -34,12 +36,16 @@ std::vector<MatmulPlan> measure(const std::vector<AskedMatmul>& asked, Console& 
   const Tensor memory = tensor::allocate(device, {most / 2 + drawn.elements()}, base::DType::bf16, program::MemoryKind::workspace, "tune.memory");
   device.seal();
   kernels::init_normal(stream, drawn, {}, 1, 0, 0, 1);
-  for (std::int64_t at = 0; at < memory.elements(); at += drawn.elements()) {
-    kernels::cast(stream, drawn.slice(0, {std::min(drawn.elements(), memory.elements() - at)}), memory.slice(at, {std::min(drawn.elements(), memory.elements() - at)}));
-  }
+  const auto fill = [&](std::int64_t elements) {
+    for (std::int64_t at = 0; at < elements; at += drawn.elements()) {
+      const std::int64_t count = std::min(drawn.elements(), elements - at);
+      kernels::cast(stream, drawn.slice(0, {count}), memory.slice(at, {count}));
+    }
+  };
   std::vector<MatmulPlan> plans;
   for (const AskedMatmul& one : asked) {
     if (console.err_is_terminal) console.err << "\r\x1b[Kmeasuring " << plans.size() + 1 << " of " << asked.size() << ": " << to_string(one.form) << std::flush;
+    fill(kernels::memory_of(one.form) / 2);
     plans.push_back(kernels::measure_matmul(device, stream, one.form, memory.data));
   }
   if (console.err_is_terminal) console.err << "\r\x1b[K" << std::flush;
@@ -61,9 +67,10 @@ std::string table(const std::vector<AskedMatmul>& asked, const std::vector<Matmu
 
 // Plans that the file has already, of other forms, stay.
 base::Result<MatmulFile> with_those_before(MatmulFile measured, const std::string& path) {
-  if (!std::filesystem::exists(path)) return measured;
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) return measured;
   const base::Result<MatmulFile> before = launch::read_matmul_file(path);
-  if (!before) return before.as_error();
+  if (!before) return base::Error{before.error() + ": remove it, or name another file with --out"};
   if (base::Status same = launch::check_measured_here(before.value(), measured.gpu, measured.library, path); !same) return base::Error{same.error() + ", or name another file with --out"};
   for (const MatmulPlan& plan : before.value().plans) {
     const bool again = std::any_of(measured.plans.begin(), measured.plans.end(), [&](const MatmulPlan& one) { return one.form == plan.form; });
@@ -77,7 +84,7 @@ base::Result<MatmulFile> with_those_before(MatmulFile measured, const std::strin
 std::vector<Switch> tune_switches() {
   std::vector<Switch> switches = {{"out", "FILE", "Where it is kept; what the file has of other matmuls stays.", usual_file}};
   for (const Switch& one : training_switches()) {
-    if (one.name != "out") switches.push_back(one);
+    if (one.name != "out" && one.name != "matmuls") switches.push_back(one);
   }
   return switches;
 }
@@ -86,16 +93,25 @@ int tune(const Line& line, Console& console) {
   Line of_training = line;
   of_training.switches.erase("out");
   if (of_training.has("device") && of_training.value("device") == "host") return refuse(console, "tune measures a GPU's matmuls: leave --device host out");
-  of_training.switches["device"] = {"meta"};   // what is multiplied follows from shapes; the layout may have more GPUs than there are
-  base::Result<TrainingConfig> made = training_config(of_training, std::nullopt, 0);
+  const int gpus = launch::gpus_available();
+  if (gpus == 0) return refuse(console, text("tune measures a GPU, and there is none: ", device::cuda_problem()));
+  base::Result<TrainingConfig> made = training_config(of_training, std::nullopt, gpus);
+  if (!made) {
+    // What is multiplied follows from shapes: the layout may have more GPUs than there are here
+    of_training.switches["device"] = {"meta"};
+    made = training_config(of_training, std::nullopt, 0);
+  }
   if (!made) return refuse(console, made.error());
-  if (launch::gpus_available() == 0) return refuse(console, text("tune measures a GPU, and there is none: ", device::cuda_problem()));
   const std::string out = line.has("out") ? line.value("out") : usual_file;
-  MatmulFile file{device::cuda_device_name(0), kernels::matmul_library(), {}};
-  if (base::Result<MatmulFile> writable = with_those_before(file, out); !writable) return refuse(console, writable.error());
-
-  const std::vector<AskedMatmul> asked = launch::matmuls_of_step(made.value().config);
+  MatmulFile file;
+  std::vector<AskedMatmul> asked;
   try {
+    file = {device::cuda_device_name(0), kernels::matmul_library(), {}};
+    // Whether it can be written is known before a minute of measuring
+    const base::Result<MatmulFile> before = with_those_before(file, out);
+    if (!before) return refuse(console, before.error());
+    if (base::Status written = launch::write_matmul_file(before.value(), out); !written) return refuse(console, written.error());
+    asked = launch::matmuls_of_step(made.value().config);
     file.plans = measure(asked, console);
   } catch (const base::Failure& failure) {
     console.err << "shardbook: " << failure.what() << "\n";

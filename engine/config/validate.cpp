@@ -266,13 +266,24 @@ Status settle_data(RunConfig& config) {
   return Done{};
 }
 
-// Checkpoints hold for any folder that a run is started in.
+// What cuBLASLt asks of GELU in a matmul, and what is for GPUs alone.
+Status check_matmuls(const RunConfig& config) {
+  if (config.device == DeviceKind::host) {
+    if (config.matmuls.empty()) return Done{};
+    return Error{text("--matmuls ", config.matmuls, " says by which of cuBLASLt's algorithms a GPU multiplies, and --device host has none: leave it out")};
+  }
+  const int numbers = config.precision == Precision::bf16 ? 8 : 4;   // of 16 bytes
+  if (switch_value(config, "gelu.kernel") == "in_matmuls" && config.model.ffn_width / config.tp % numbers != 0) {
+    return Error{text("--set gelu.kernel=in_matmuls needs rows of a multiple of 16 bytes, so --ffn-width over --tp must divide by ", numbers, ", and ", config.model.ffn_width, " / ", config.tp,
+                      " does not: change the width, or leave GELU apart")};
+  }
+  return Done{};
+}
+
+// Checkpoints hold for any folder that a run is started in, and so does the file of matmuls.
 Status settle_checkpoints(RunConfig& config) {
   if (config.checkpoint.empty() && config.save_every > 0) {
     return Error{text("--save-every ", config.save_every, " saves nowhere: name a folder with --checkpoint DIR")};
-  }
-  if (!config.matmuls.empty() && config.device == DeviceKind::host) {
-    return Error{text("--matmuls ", config.matmuls, " says by which of cuBLASLt's algorithms a GPU multiplies, and --device host has none: leave it out")};
   }
   for (std::string* folder : {&config.checkpoint, &config.resume, &config.matmuls}) {
     if (!folder->empty()) *folder = std::filesystem::absolute(*folder).lexically_normal().string();
@@ -299,6 +310,7 @@ base::Result<RunConfig> validate(RunConfig config, int gpus_available) {
   if (Status status = settle_data(config); !status) return status.as_error();
   if (Status status = settle_checkpoints(config); !status) return status.as_error();
   if (Status status = check_switches(config); !status) return status.as_error();
+  if (Status status = check_matmuls(config); !status) return status.as_error();
   if (config.device == DeviceKind::host && switch_value(config, "fsdp.reduce_dtype") == "bf16") {
     config.notes.push_back("--device host stores each number as --host-dtype says and rounds no gradient to bf16: of fsdp.reduce_dtype=bf16 it shows bytes and times, GPUs the rounding");
   }

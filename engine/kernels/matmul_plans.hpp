@@ -1,8 +1,7 @@
 // kernels/matmul_plans: which of cuBLASLt's algorithms multiplies?
 //
 // cuBLASLt has many kernels for a product and a heuristic that puts the likely ones first. The first is not always the
-// fastest: of the matmuls of gpt-124m it was, on an H200, up to a fifth slower than the best of the eight that it names
-// (experiments/speed). Measuring in a run would make what is chosen, and so the last bits of sums, a matter of chance. So they
+// fastest (experiments/speed, "algorithms"). Measuring in a run would make what is chosen, and so the last bits of sums, a matter of chance. So they
 // are measured once (`shardbook tune`) and kept in a file; a run that is given the file multiplies as it says, each time alike.
 //
 // Sources: cuBLAS documentation, cublasLtMatmulAlgo_t (64 bytes that may be stored, and used with the same version of the
@@ -50,7 +49,8 @@ struct AskedMatmul {
 };
 std::vector<AskedMatmul> matmuls_of(const std::function<void()>& issue);
 
-// From here on GPUs of this process multiply products of these forms so. Before a device is asked for its first product.
+// From here on GPUs of this process multiply products of these forms so. Once a process, before any of its threads multiplies:
+// what a thread has multiplied before stays as it was.
 void use_matmul_plans(const std::vector<MatmulPlan>& plans);
 const MatmulAlgorithm* planned_algorithm(const MatmulForm& form);   // null: the heuristic's first
 
@@ -65,7 +65,7 @@ MatmulPlan measure_matmul(device::Device& device, device::Stream& stream, const 
 // cuBLASLt's version, as it counts them. Throws base::Failure where there is none.
 std::int64_t matmul_library();
 
-// What the two above issue (cuda/gemm.cu).
+// What measure_matmul issues (cuda/gemm.cu).
 struct MeasureMatmulArgs {
   GemmArgs gemm;
   MatmulPlan* plan;

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "engine/config/config.hpp"
+#include "engine/config/switches.hpp"
 
 namespace shardbook::config {
 namespace {
@@ -45,6 +46,19 @@ TEST(Validate, LetsThreadsWaitForEverAndProcessesForAWhile) {
   EXPECT_TRUE(validate(asking({{"comm-timeout", "7"}}), 0).value().notes.empty());
   // GPUs keep it, too.
   EXPECT_TRUE(validate(asking({{"comm-timeout", "7"}}), 8).value().notes.empty());
+}
+
+TEST(Validate, RefusesWhatAGpusMatmulsCannotDo) {
+  RunConfig config = asking({{"device", "meta"}, {"model", "gpt-124m"}, {"ffn-width", "3076"}});
+  ASSERT_TRUE(set_switch(config, "gelu.kernel=in_matmuls"));
+  EXPECT_EQ(validate(config, 0).error(), "--set gelu.kernel=in_matmuls needs rows of a multiple of 16 bytes, so --ffn-width over --tp must divide by 8, and 3076 / 1 does not: change the width, or leave GELU apart");
+  config.precision = Precision::fp32;
+  EXPECT_TRUE(validate(config, 0));
+  config.device = DeviceKind::host;
+  config.precision = Precision::bf16;
+  EXPECT_TRUE(validate(config, 0));
+  EXPECT_NE(error_of({{"device", "host"}, {"matmuls", "m.json"}}, 0).find("--device host has none: leave it out"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::path(validate(asking({{"device", "meta"}, {"matmuls", "m.json"}}), 0).value().matmuls).is_absolute());
 }
 
 TEST(Validate, TakesAllGpusForAnOpenLayout) {

@@ -223,25 +223,28 @@ kernels::MatmulPlan measured(std::int64_t m, std::int64_t n, std::int64_t k) {
   Gpu::get().run(kernels::MeasureMatmulArgs{g, &plan}, +[](const kernels::MeasureMatmulArgs&) {}, &kernels::cuda::measure_matmul);
   return plan;
 }
+// Plans of this process, until it goes.
+struct Planned {
+  explicit Planned(const kernels::MatmulPlan& plan) { kernels::use_matmul_plans({plan}); }
+  ~Planned() { kernels::use_matmul_plans({}); }
+};
 TEST_F(Gemm, ByAMeasuredAlgorithmEqualsTheHostsProduct) {
   const kernels::MatmulPlan plan = measured(264, 776, 1032);
   EXPECT_GT(plan.first_ns, 0);
   EXPECT_LE(plan.ns, plan.first_ns);
-  kernels::use_matmul_plans({plan});
+  const Planned planned(plan);
   expect_product({264, 776, 1032, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false);
-  kernels::use_matmul_plans({});
 }
 TEST_F(Gemm, RefusesAnAlgorithmThatCannotMultiplyIt) {
   kernels::MatmulPlan plan = measured(280, 792, 1048);
   plan.algorithm.fill(0x7fffffffffffffff);
-  kernels::use_matmul_plans({plan});
+  const Planned planned(plan);
   try {
     expect_product({280, 792, 1048, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false);
     ADD_FAILURE() << "an algorithm that there is not was taken";
   } catch (const base::Failure& failure) {
     EXPECT_NE(std::string(failure.what()).find("measure anew with ./shardbook tune"), std::string::npos) << failure.what();
   }
-  kernels::use_matmul_plans({});
 }
 TEST_F(Gemm, RefusesToAddToBf16) {
   EXPECT_THROW(expect_product({64, 96, 128, 1, false, false, false, 1, 1, DType::bf16, DType::bf16}, true), base::Failure);

@@ -125,17 +125,23 @@ Algorithms likely_algorithms(Plan& plan, const GemmArgs& args, const device::Cud
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, queue.blas_workspace_bytes);
   // Where a long sum is cut among blocks, its parts are added in f32, never in bf16.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(args.b));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(args.a));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(d_of(args)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(d_of(args)));
+  // What is measured is for every address that is a multiple of 16
+  const auto alignment = [&](const void* pointer) { return most == 1 ? alignment_of(pointer) : std::min(16u, alignment_of(pointer)); };
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment(args.b));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment(args.a));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment(d_of(args)));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment(d_of(args)));
 
   Algorithms likely;
   CHECK_BLAS(cublasLtMatmulAlgoGetHeuristic(static_cast<cublasLtHandle_t>(queue.blas), &plan.product, &plan.left,
                                             &plan.right, &plan.result, &plan.result, &preference, most, likely.of,
                                             &likely.count));
   check_blas(likely.count == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : likely.of[0].state, "cublasLtMatmulAlgoGetHeuristic's answer", args);
-  while (likely.of[likely.count - 1].state != CUBLAS_STATUS_SUCCESS) --likely.count;
+  int good = 0;
+  for (int i = 0; i < likely.count; ++i) {
+    if (likely.of[i].state == CUBLAS_STATUS_SUCCESS) likely.of[good++] = likely.of[i];
+  }
+  likely.count = good;
   return likely;
 }
 
@@ -247,9 +253,17 @@ void measure_matmul(const MeasureMatmulArgs& args, const device::CudaQueue& queu
     return time_of(plan, args.gemm, queue, std::clamp(static_cast<int>(for_ns / std::max(1.0, once)), 3, 100000));
   };
   std::array<std::pair<double, int>, most_algorithms> seem;
-  for (int i = 1; i < likely.count; ++i) seem[static_cast<std::size_t>(i - 1)] = {time(i, 5e6), i};
-  std::sort(seem.begin(), seem.begin() + (likely.count - 1));
-  const int those = std::min(4, likely.count);
+  int tried = 0;
+  for (int i = 1; i < likely.count; ++i) {
+    try {
+      const double seems = time(i, 5e6);
+      seem[static_cast<std::size_t>(tried++)] = {seems, i};
+    } catch (const base::Failure&) {
+      // One that the heuristic names and the library then refuses is none to choose
+    }
+  }
+  std::sort(seem.begin(), seem.begin() + tried);
+  const int those = std::min(4, tried + 1);
   const auto which = [&](int place) { return place == 0 ? 0 : seem[static_cast<std::size_t>(place - 1)].second; };
   // A GPU at its limit of power computes as fast as that lets it, and so by the power that the last tenths of a second took. In
   // short turns all would share one clock, and the one that wastes power would not pay for it: so each alone, until it settles.
