@@ -44,7 +44,7 @@ std::vector<MatmulPlan> measure(const std::vector<AskedMatmul>& asked, Console& 
   };
   std::vector<MatmulPlan> plans;
   for (const AskedMatmul& one : asked) {
-    if (console.err_is_terminal) console.err << "\r\x1b[Kmeasuring " << plans.size() + 1 << " of " << asked.size() << ": " << to_string(one.form) << std::flush;
+    console.err << (console.err_is_terminal ? "\r\x1b[K" : "") << "measuring " << plans.size() + 1 << " of " << asked.size() << ": " << to_string(one.form) << (console.err_is_terminal ? "" : "\n") << std::flush;
     fill(kernels::memory_of(one.form) / 2);
     plans.push_back(kernels::measure_matmul(device, stream, one.form, memory.data));
   }

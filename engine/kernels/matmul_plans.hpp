@@ -1,8 +1,9 @@
 // kernels/matmul_plans: which of cuBLASLt's algorithms multiplies?
 //
 // cuBLASLt has many kernels for a product and a heuristic that puts the likely ones first. The first is not always the
-// fastest (experiments/speed, "algorithms"). Measuring in a run would make what is chosen, and so the last bits of sums, a matter of chance. So they
-// are measured once (`shardbook tune`) and kept in a file; a run that is given the file multiplies as it says, each time alike.
+// fastest (experiments/speed, "algorithms"). Measuring in a run would make what is chosen, and so the last bits of sums, a
+// matter of chance. So they are measured once (`shardbook tune`) and kept in a file; a run that is given the file multiplies as
+// it says, each time alike.
 //
 // Sources: cuBLAS documentation, cublasLtMatmulAlgo_t (64 bytes that may be stored, and used with the same version of the
 // library); NVIDIA/Megatron-LM and PyTorch leave it to the heuristic, unless PyTorch's TunableOp is asked for

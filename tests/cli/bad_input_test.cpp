@@ -98,6 +98,9 @@ TEST(BadInput, CommandsOfTheLauncherAndTheViewerSayWhoDoesThem) {
 TEST(BadInput, CalibrateNeedsAGpu) {
   if (launch::gpus_available() > 0) GTEST_SKIP() << "there are GPUs";
   expect_refused({"calibrate"}, "there is none");
+  expect_refused({"tune"}, "tune measures a GPU, and there is none");
+  expect_refused({"tune", "--device", "host"}, "leave --device host out");
+  expect_refused({"tune", "--matmuls", "m.json"}, "there is no option --matmuls");
 }
 
 }  // namespace
