@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <initializer_list>
@@ -17,6 +14,7 @@
 #include <utility>
 
 #include "engine/launch/rank.hpp"
+#include "engine/timeline/output.hpp"
 
 namespace shardbook::launch {
 
@@ -181,23 +179,15 @@ base::Result<MatmulFile> read_matmul_file(const std::string& path) {
 }
 
 base::Status write_matmul_file(const MatmulFile& file, const std::string& path) {
-  const std::string beside = path + ".tmp";
-  errno = 0;
-  {
-    std::ofstream out(beside, std::ios::binary);
-    out << to_json(file);
-    out.close();
-    if (out && std::rename(beside.c_str(), path.c_str()) == 0) return base::Done{};
-  }
-  const int why = errno;
-  std::remove(beside.c_str());
-  return base::Error{text("cannot write the measured matmuls to ", path, ": ", std::strerror(why))};
+  timeline::Output out(path);
+  out << to_json(file);
+  return out.commit();
 }
 
 base::Status check_measured_here(const MatmulFile& file, const std::string& gpu, std::int64_t library, const std::string& path) {
   if (file.gpu == gpu && file.library == library) return base::Done{};
   return base::Error{text("the matmuls of ", path, " were measured on ", file.gpu, " with cuBLASLt ", library_text(file.library), ", and here is ", gpu, " with ", library_text(library),
-                          ": measure them here with ./shardbook tune, or leave --matmuls out")};
+                          ": measure them here with ./shardbook tune")};
 }
 
 std::string library_text(std::int64_t version) { return text(version / 10000, ".", version / 100 % 100, ".", version % 100); }

@@ -182,7 +182,7 @@ std::string connections_problem(int connections) {
 void use_measured_matmuls(const std::string& path, int gpu) {
   const base::Result<MatmulFile> file = read_matmul_file(path);
   if (!file) throw base::Failure(file.error());
-  if (const base::Status here = check_measured_here(file.value(), device::cuda_device_name(gpu), kernels::matmul_library(), path); !here) throw base::Failure(here.error());
+  if (const base::Status here = check_measured_here(file.value(), device::cuda_device_name(gpu), kernels::matmul_library(), path); !here) throw base::Failure(here.error() + ", or leave --matmuls out");
   kernels::use_matmul_plans(file.value().plans);
 }
 

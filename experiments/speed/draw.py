@@ -75,7 +75,7 @@ def role_of(span):
     if is_collective(span):
         return op.replace("_", "-")
     if op.startswith("linear"):
-        return part + {"linear_forward": "", "linear_input_gradient": ", input", "linear_weight_gradient": ", weight"}[op]
+        return part + {"linear_forward": "", "linear_input_gradient": ", input", "linear_weight_gradient": ", weight"}[op.removesuffix("_gelu")] + (" + GELU" if op.endswith("_gelu") else "")
     return {"cudnn_attention_forward": "attention", "cudnn_attention_backward": "attention"}.get(op, op.replace("_", " "))
 
 

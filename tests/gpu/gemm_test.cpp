@@ -111,11 +111,11 @@ TEST_F(Gemm, OfLargeShapesEqualsTheHostsProduct) {
 }
 // ---- GELU in the matmuls on both sides of it ----------------------------------------------------
 
-// How far cuBLASLt's GELU may lie from the exact one at z, beside what z itself errs by. It names no bound. Were its tanh the
-// hardware's (tanh.approx.f32: a relative error of 2^-11 in PTX's own table), gelu = ½z(1 + tanh u) would err by ½|z|·2^-11, and
-// its slope, ½(1 + t) + ½z(1 − t²)u′, by (½ + |z u′|)·2^-11; the slope was once found 1.1 times that off. Twice is allowed, as much
-// as half of bf16's last place. The slope itself is at most 1.13.
-constexpr double tanh_error = 0x1p-10, steepest = 1.13;
+// How far cuBLASLt's GELU may lie from the exact one at z, beside what z itself errs by. It names no bound. With the hardware's
+// tanh (tanh.approx.f32: a relative error of 2^-11 in PTX's own table) gelu = ½z(1 + tanh u) errs by ½|z|·2^-11, and its slope,
+// ½(1 + t) + ½z(1 − t²)u′, by (½ + |z u′|)·2^-11. That does not explain all of the product with the slope in bf16, but a product
+// that is rounded to bf16 before it is multiplied does: by half of its last place. The slope itself is at most 1.13.
+constexpr double tanh_error = 0x1p-11, steepest = 1.13;
 constexpr double root_two_over_pi = 0.7978845608028654;
 double du(double z) { return root_two_over_pi * (1 + 3 * 0.044715 * z * z); }
 double slope_error(double z) { return (0.5 + std::abs(z * du(z))) * tanh_error; }
@@ -124,16 +124,22 @@ double gelu_slope(double z) {
   return 0.5 * (1 + t) + 0.5 * z * (1 - t * t) * du(z);
 }
 
+// A product of whole rows: B is stored [n, k] where it is transposed, else [k, n].
+kernels::GemmArgs product_of(std::int64_t m, std::int64_t n, std::int64_t k, bool b_transposed, DType dtype) {
+  kernels::GemmArgs g{};
+  g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = b_transposed ? k : n; g.ldc = n; g.batch = 1;
+  g.b_transposed = b_transposed; g.alpha = 1; g.dtype = g.c_dtype = dtype;
+  return g;
+}
+
 // y = x wᵀ + b and out = gelu(y), of numbers so small that y is near 1.
 void expect_gelu(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, bool with_bias) {
   SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << " " << base::name_of(dtype) << (with_bias ? " bias" : ""));
   Gpu::get().reset();
   Numbers x(normal(m * k, 1 / std::sqrt(static_cast<double>(k))), dtype), w(normal(n * k), dtype), bias(normal(n), dtype), y(unwritten(m * n), dtype), out(unwritten(m * n), dtype);
   run_both([&](bool gpu) {
-    kernels::GemmArgs g{};
+    kernels::GemmArgs g = product_of(m, n, k, true, gpu ? dtype : DType::f64);
     g.a = x.at(gpu); g.b = w.at(gpu); g.c = y.at(gpu); g.bias_n = with_bias ? bias.at(gpu) : nullptr;
-    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
-    g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = gpu ? dtype : DType::f64;
     g.beside = kernels::Beside::gelu; g.other = out.at(gpu);
     return g;
   }, &kernels::host::gemm, &kernels::cuda::gemm);
@@ -155,10 +161,8 @@ void expect_gelu_slope(std::int64_t m, std::int64_t n, std::int64_t k, DType dty
   Gpu::get().reset();
   Numbers dy(normal(m * k), dtype), w(normal(k * n, 1 / std::sqrt(static_cast<double>(k))), dtype), pre(normal(m * n, 1.5), dtype), dx(unwritten(m * n), dtype);
   run_both([&](bool gpu) {
-    kernels::GemmArgs g{};
+    kernels::GemmArgs g = product_of(m, n, k, false, gpu ? dtype : DType::f64);
     g.a = dy.at(gpu); g.b = w.at(gpu); g.c = dx.at(gpu);
-    g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = n; g.ldc = n; g.batch = 1;
-    g.alpha = 1; g.dtype = g.c_dtype = gpu ? dtype : DType::f64;
     g.beside = kernels::Beside::gelu_slope; g.other = pre.at(gpu);
     return g;
   }, &kernels::host::gemm, &kernels::cuda::gemm);
@@ -170,7 +174,7 @@ void expect_gelu_slope(std::int64_t m, std::int64_t n, std::int64_t k, DType dty
   }
   expect_within(dx, [&](std::size_t i) {
     const double product = static_cast<double>(k + 2) * 0x1p-22 * sizes[i];
-    return std::abs(gelu_slope(pre[i])) * product + sizes[i] * (slope_error(pre[i]) + 16 * unit_f32);
+    return std::abs(gelu_slope(pre[i])) * product + sizes[i] * (slope_error(pre[i]) + 16 * unit_f32) + (dtype == DType::bf16 ? 0x1p-9 * std::abs(dx[i]) : 0);
   });
 }
 
@@ -192,10 +196,9 @@ TEST_F(Gemm, WithGeluRepeatsBitForBit) {
         other(normal(m * n), DType::bf16);
     Numbers copy_of_other(std::vector<double>(other.from_gpu()), DType::bf16);
     for (const auto& [c, with] : {std::pair{&first, &other}, std::pair{&second, &copy_of_other}}) {
-      kernels::GemmArgs g{};
+      kernels::GemmArgs g = product_of(m, n, k, true, DType::bf16);
       g.a = a.at(true); g.b = b.at(true); g.c = c->at(true); g.other = with->at(true);
-      g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
-      g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = DType::bf16; g.beside = beside;
+      g.beside = beside;
       Gpu::get().run(g, &kernels::host::gemm, &kernels::cuda::gemm);
     }
     EXPECT_EQ(first.from_gpu(), second.from_gpu());
@@ -214,10 +217,8 @@ TEST_F(Gemm, RefusesGeluOfRowsThatAreNotAMultipleOf16Bytes) {
 kernels::MatmulPlan measured(std::int64_t m, std::int64_t n, std::int64_t k) {
   Gpu::get().reset();
   Numbers a(normal(m * k), DType::bf16), b(normal(n * k), DType::bf16), c(unwritten(m * n), DType::bf16), bias(normal(n), DType::bf16);
-  kernels::GemmArgs g{};
+  kernels::GemmArgs g = product_of(m, n, k, true, DType::bf16);
   g.a = a.at(true); g.b = b.at(true); g.c = c.at(true); g.bias_n = bias.at(true);
-  g.m = m; g.n = n; g.k = k; g.lda = k; g.ldb = k; g.ldc = n; g.batch = 1;
-  g.b_transposed = true; g.alpha = 1; g.dtype = g.c_dtype = DType::bf16;
   kernels::MatmulPlan plan;
   plan.form = kernels::form_of(g, true);
   Gpu::get().run(kernels::MeasureMatmulArgs{g, &plan}, +[](const kernels::MeasureMatmulArgs&) {}, &kernels::cuda::measure_matmul);
@@ -230,8 +231,7 @@ struct Planned {
 };
 TEST_F(Gemm, ByAMeasuredAlgorithmEqualsTheHostsProduct) {
   const kernels::MatmulPlan plan = measured(264, 776, 1032);
-  EXPECT_GT(plan.first_ns, 0);
-  EXPECT_LE(plan.ns, plan.first_ns);
+  EXPECT_GT(plan.ns, 0);
   const Planned planned(plan);
   expect_product({264, 776, 1032, 1, false, true, true, 1, 0, DType::bf16, DType::bf16}, false);
 }
