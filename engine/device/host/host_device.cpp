@@ -26,7 +26,7 @@ void* HostDevice::pinned(base::Bytes bytes) { return allocate_storage(bytes); }
 
 void HostDevice::stream_created(program::StreamId id, Priority) {
   queues_.resize(id + 1u);
-  queues_[id].ring.resize(1024);
+  queues_[id].ring.resize(32);
 }
 
 void HostDevice::event_created(program::EventId id) { events_.resize(id + 1u); }
