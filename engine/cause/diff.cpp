@@ -84,10 +84,11 @@ std::vector<Changed> changed_options(const Recorded& before, const Recorded& aft
   }
   for (const auto& [key, value] : after_switches.items()) {
     if (!with_switches || !before_switches.contains(key) || before_switches[key] == value) continue;
-    const bool is_option = std::any_of(options.begin(), options.end(), [&, &key = key, &value = value](const Changed& one) {
-      return timeline::may_be_another_name(key, one.option) && one.before == before_switches[key] && one.after == value;
+    const std::string was = before_switches[key], is = value;
+    const bool is_option = std::any_of(options.begin(), options.end(), [&, &key = key](const Changed& one) {
+      return timeline::may_be_another_name(key, one.option) && one.before == was && one.after == is;
     });
-    if (!is_option) changed.push_back({key, before_switches[key], value});
+    if (!is_option) changed.push_back({key, was, is});
   }
   changed.insert(changed.end(), options.begin(), options.end());
   return changed;

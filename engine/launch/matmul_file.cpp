@@ -49,7 +49,7 @@ struct Malformed {
   std::string what;
 };
 
-const Json& of(const Json& json, const char* key, const std::string& where) {
+const Json& of(const Json& json, const char* key, std::string_view where) {
   const auto found = json.find(key);
   if (found == json.end()) throw Malformed{text(where, " has no ", key)};
   return *found;

@@ -85,11 +85,11 @@ class Grading : public ::testing::Test {
   }
   static void TearDownTestSuite() { delete grades_; }
 
-  static const Grade& of(const std::string& name, const std::string& part = "00b") {
+  static const Grade& of(std::string_view name, std::string_view part = "00b") {
     for (const Grade& one : *grades_) {
       if (one.name == name && one.part == part) return one;
     }
-    throw std::out_of_range(name);
+    throw std::out_of_range(std::string(name));
   }
   static bool remarks(const std::string& name, const std::string& words) {
     for (const std::string& one : of(name).remarks) {
