@@ -22,6 +22,7 @@
 #include "engine/world/processes.hpp"
 #include "engine/world/wire.hpp"
 #include "tests/support/host_ranks.hpp"
+#include "tests/support/run_id.hpp"
 
 namespace shardbook::tests {
 
@@ -55,6 +56,7 @@ inline ProcessEnds on_process_ranks(int ranks, const std::function<void(HostRank
   const Clock::time_point begin = Clock::now();
   base::Result<world::Listener> listener = world::listen_on(0, 1);
   SHARDBOOK_CHECK(listener.ok(), listener.ok() ? "" : listener.error());
+  const std::string run_id = own_run_id();   // before there are other processes
   std::vector<pid_t> children;
   std::vector<std::string> files;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -65,7 +67,7 @@ inline ProcessEnds on_process_ranks(int ranks, const std::function<void(HostRank
     launch.launcher = world::Launcher::torchrun;   // anybody's but ours: there is no parent of ours to report to
     launch.place = {rank, ranks, rank, ranks, 0};
     launch.port = listener.value().port;
-    launch.run_id = "test";
+    launch.run_id = run_id;
     launch.secret = "the tests' own secret";
     if (rank == 0) launch.listen_fd = listener.value().fd;
     else ::close(listener.value().fd);

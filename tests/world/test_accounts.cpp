@@ -8,6 +8,7 @@
 #include "engine/world/processes.hpp"
 #include "engine/world/threads.hpp"
 #include "engine/world/wire.hpp"
+#include "tests/support/run_id.hpp"
 
 namespace shardbook::world::test {
 
@@ -31,7 +32,7 @@ std::vector<std::string> run_all(bool connected, int size, const RankMain& main)
       launch.launcher = Launcher::torchrun;
       launch.place = Place{rank, size, rank, size, 0};
       launch.port = listener.value().port;
-      launch.run_id = "test";
+      launch.run_id = tests::own_run_id();
       launch.secret = "the tests' own secret";
       if (rank == 0) launch.listen_fd = listener.value().fd;
       const auto status = run_process(launch, main);

@@ -11,6 +11,7 @@
 
 #include "engine/world/processes.hpp"
 #include "engine/world/wire.hpp"
+#include "tests/support/run_id.hpp"
 #include "tests/world/roles.hpp"
 
 namespace shardbook::world::test {
@@ -20,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Rank `rank` of a run whose ports begin at one that was free a moment ago.
-Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id = "test") {
+Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id = tests::own_run_id()) {
   Launch launch;
   launch.launcher = Launcher::shardbook;
   launch.place = Place{rank, size, rank, size, 0};
@@ -34,7 +35,7 @@ Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id 
 struct TestRun {
   int size = 3;
   int port = free_port();
-  std::string run_id = "test";
+  std::string run_id = tests::own_run_id();
   ProcessOptions options;
   std::vector<base::Rank> absent;
 };
@@ -146,7 +147,7 @@ TEST(Processes, SayWhereTheyLookedWhenRankZeroDidNotArrive) {
 TEST(Processes, TwoRunsThatShareTheirPortsFindTheirOwnRanks) {
   TestRun first, second;
   second.port = first.port;
-  second.run_id = "another";
+  second.run_id += ", another";
   std::vector<std::string> said_first, said_second;
   const auto same_run = [](const std::string& id) {
     return [id](World& world) {

@@ -17,6 +17,7 @@
 #include "engine/world/rendezvous.hpp"
 #include "engine/world/secret.hpp"
 #include "engine/world/wire.hpp"
+#include "tests/support/run_id.hpp"
 #include "tests/world/roles.hpp"
 
 namespace shardbook::world::test {
@@ -33,7 +34,7 @@ Launch secret_launch_of(base::Rank rank, int size, int port) {
   launch.place = Place{rank, size, rank, size, 0};
   launch.port = port;
   launch.port_candidates = 16;
-  launch.run_id = "run";
+  launch.run_id = tests::own_run_id();
   launch.secret = secret;
   return launch;
 }
@@ -76,7 +77,7 @@ std::optional<Frame> next(Channel& channel) {
 }
 
 std::string hello_of_rank_one() {
-  return encode(Hello{"run", 1, 2, 1, 2, 0, 666, "evil", random_bytes32(), "clock"});
+  return encode(Hello{tests::own_run_id(), 1, 2, 1, 2, 0, 666, "evil", random_bytes32(), "clock"});
 }
 
 }  // namespace
