@@ -173,26 +173,39 @@ std::size_t middle_rank(const std::vector<std::size_t>& members, const SumOf& su
   return sums[(sums.size() - 1) / 2].second;
 }
 
-// Every rank with an equal program gets the durations of the rank in the middle, and the calls of the one whose host is. Whole
-// ranks: the middle of each op by itself would be the luckier of two every time, and so a faster rank than any.
-std::vector<RankSteps> made_alike(const std::vector<RankSteps>& ranks) {
+// Whose durations a rank has, and whose calls: places among the ranks.
+struct Source {
+  std::size_t device = 0, host = 0;
+};
+
+// With `alike`, of the ranks with an equal program: the one in the middle, by what its device took and by what its host did. Whole
+// ranks: the middle of each op by itself would be the luckier of two every time, and so a faster rank than any. Else its own.
+std::vector<Source> sources_of(const std::vector<RankSteps>& ranks, bool alike) {
+  std::vector<Source> sources(ranks.size());
   std::map<std::uint64_t, std::vector<std::size_t>> equal;
   for (std::size_t at = 0; at < ranks.size(); ++at) {
-    equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
+    sources[at] = {at, at};
+    if (alike) equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
   }
-  const auto costs_of = [&](std::size_t rank) -> const Costs& { return *ranks[rank].steps.back().costs; };
   const auto sum = [](const std::vector<Nanoseconds>& values) { return std::accumulate(values.begin(), values.end(), Nanoseconds{0}); };
-  std::vector<RankSteps> out = ranks;
   for (const auto& [hash, members] : equal) {
-    const std::size_t device = middle_rank(members, [&](std::size_t rank) { return sum(costs_of(rank).op_ns); });
-    const std::size_t host = middle_rank(members, [&](std::size_t rank) { return sum(costs_of(rank).issue_ns); });
-    auto costs = std::make_shared<Costs>(costs_of(device));
-    costs->issue_ns = costs_of(host).issue_ns;
-    costs->step_ns = costs_of(host).step_ns;
-    for (std::size_t member : members) {
-      out[member].start_ns = ranks[host].start_ns;
-      for (Step& step : out[member].steps) step.costs = costs;
-    }
+    const Source middle = {middle_rank(members, [&](std::size_t rank) { return sum(ranks[rank].steps.back().costs->op_ns); }),
+                           middle_rank(members, [&](std::size_t rank) { return sum(ranks[rank].steps.back().costs->issue_ns); })};
+    for (std::size_t member : members) sources[member] = middle;
+  }
+  return sources;
+}
+
+std::vector<RankSteps> taken_from(const std::vector<RankSteps>& ranks, const std::vector<Source>& sources) {
+  std::vector<RankSteps> out = ranks;
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    const auto& [device, host] = sources[at];
+    if (device == at && host == at) continue;
+    auto costs = std::make_shared<Costs>(*ranks[device].steps.back().costs);
+    costs->issue_ns = ranks[host].steps.back().costs->issue_ns;
+    costs->step_ns = ranks[host].steps.back().costs->step_ns;
+    out[at].start_ns = ranks[host].start_ns;
+    for (Step& step : out[at].steps) step.costs = costs;
   }
   return out;
 }
@@ -294,7 +307,7 @@ base::Status Replay::find_durations_alone(const std::vector<std::shared_ptr<Cost
 }
 
 std::vector<RankSteps> Replay::changed(const Change& change, Reorderings& reorderings) const {
-  std::vector<RankSteps> ranks = change.alike ? made_alike(steps_) : steps_;
+  std::vector<RankSteps> ranks = taken_from(steps_, sources_of(steps_, change.alike));
   for (RankSteps& rank : ranks) {
     const Step& step = rank.steps.back();
     Costs costs = scaled(*step.costs, *step.program, change.scale);
@@ -349,13 +362,9 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
 
 base::Result<Resolved> Replay::at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
                                             bool alike, Resolved first) const {
+  // The speed at which these durations were measured: that of the rank that they are taken from
   std::vector<double> speeds;
-  for (const RankSteps& rank : ranks) speeds.push_back(speed_.at(rank.rank));
-  if (alike) {
-    std::vector<double> sorted = speeds;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-    speeds.assign(speeds.size(), sorted[sorted.size() / 2]);
-  }
+  for (const Source& source : sources_of(steps_, alike)) speeds.push_back(speed_.at(steps_[source.device].rank));
   // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
   constexpr int rounds = 8;
   constexpr double settled = 1e-3;

@@ -1,106 +1,185 @@
 #!/usr/bin/env python3
-"""Is the step as much shorter without its cause as `why` says? Two GPUs, each fault beside the same run without it.
+"""Is the step as much shorter without its cause as `why` says, and as `whatif` says? Two GPUs, each fault beside the same run without it.
 
-    experiments/causes/causes.py OUT [--program build/gpu/shardbook] [--turns 2]      (OUT is relative to here)
+    experiments/causes/causes.py OUT [--program build/gpu/shardbook] [--turns 2] [--minutes 9] [--only ROW ...]      (OUT is relative to here)
 
-Prints a table, and leaves under OUT the runs, packs of the first runs of each row, and causes.json. Turns are made in turn:
-with the fault, without, with, without.
+Each run is made once a turn, whatever rows it stands in, in the order of the rows; the next begins while the last is read. *Said* is
+what `why` gives its first cause, of each traced step; *foretold* what `whatif` makes of the traced step with the row's switch set;
+*gained* is with the cause less without, of untraced steps and of traced ones. Without a network each rank goes on by itself, so of
+such a run rank 0's own step is taken, and a traced step is that of rank 0. Prints two tables, and leaves under OUT the runs, packs
+of the first of each row, and causes.json. Ends with 1 where a run failed or no time was left for it.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
+import re
 import statistics
 import subprocess
 import sys
+import time
 
 # A GPU at its power limit takes two to three seconds to find its clock: the traced steps come after that.
-STEPS = "--steps 60 --warmup-steps 2 --trace-steps 50:52 --progress 0 --data synthetic"
-GPT = "--model gpt-1.3b --tp 1 --fsdp 2 --sequences"
-# name: the layout, what is planted, and what takes the cause away again
+STEPS = "--steps 60 --warmup-steps 2 --trace-steps 50:52 --progress 0"
+TRACED = (50, 51)
+FSDP, TP = "--model gpt-1.3b --tp 1 --fsdp 2 --sequences", "--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8"
+SMALL_TP, SMALL_FSDP = "--model gpt-124m --tp 2 --fsdp 1 --sequences 8", "--model gpt-124m --tp 1 --fsdp 2 --sequences 4"
+IDEAL = "network=ideal"
+# name: the layout, what is planted, and what takes the cause away again; a row without a cause has neither
 ROWS = {
-    "no-problem": (f"{GPT} 16", "", None),
-    "no-prefetch": (f"{GPT} 8", "--prefetch 0", ""),
-    "sums": ("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "", "--set network=ideal"),
-    "sums-small": ("--model gpt-124m --tp 2 --fsdp 1 --sequences 8", "", "--set network=ideal"),
-    "slow-rank": (f"{GPT} 8", "--set rank.slow=1:20", ""),
-    "slow-rank-tp": ("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "--set rank.slow=1:20", ""),
-    "copies": (f"{GPT} 16", "--set fsdp.offload=optimizer", ""),
-    "no-prefetch-16": (f"{GPT} 16", "--prefetch 0", ""),
-    "synchronized": ("--model gpt-124m --tp 1 --fsdp 2 --sequences 2", "--set host.synchronize=layer", ""),
-    "naive": ("--model gpt-124m --tp 1 --fsdp 1 --dp 2 --sequences 4", "--set data_parallel.reduce=naive", ""),
-    "host": ("--model grammar-tutor --tp 2 --fsdp 1", "", "--set network=ideal"),
+    "no-problem": (f"{FSDP} 16", "", ""),
+    "no-prefetch": (f"{FSDP} 8", "fsdp.prefetch=0", "fsdp.prefetch=1"),
+    "sums": (TP, "", IDEAL),
+    "slow-rank": (f"{FSDP} 8", "rank.slow=1:20", "rank.slow=none"),
+    "slow-rank-tp": (TP, "rank.slow=1:20", "rank.slow=none"),
+    "fsdp": (f"{FSDP} 8", "", IDEAL),
+    "sums-small": (SMALL_TP, "", IDEAL),
+    "fsdp-small": (SMALL_FSDP, "", IDEAL),
+    "no-prefetch-16": (f"{FSDP} 16", "fsdp.prefetch=0", "fsdp.prefetch=1"),
+    "no-backward-prefetch": (f"{FSDP} 8", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=pre"),
+    "each-micro-batch": (f"{FSDP} 16 --micro-batches 4", "", "accumulate.reduce=last"),
+    "host": ("--model grammar-tutor --tp 2 --fsdp 1", "", "host.graph=on"),
+    "naive": ("--model gpt-124m --tp 1 --fsdp 1 --dp 2 --sequences 4", "data_parallel.reduce=naive", "data_parallel.reduce=bucketed"),
+    "synchronized": ("--model gpt-124m --tp 1 --fsdp 2 --sequences 2", "host.synchronize=layer", "host.synchronize=never"),
+    "copies": (f"{FSDP} 16", "fsdp.offload=optimizer", "fsdp.offload=none"),
 }
+# A switch set to what it is: the step must come back.
+UNCHANGED = "host.delay=0"
+
+
+def options_of(layout, switch):
+    """What a run is asked for. A value that is the default is not named: so the same run has the same options in all rows."""
+    at_default = switch in {"fsdp.prefetch=1", "rank.slow=none", "data_parallel.reduce=bucketed", "host.synchronize=never", "fsdp.offload=none", "fsdp.backward_prefetch=pre"}
+    data = "" if "grammar-tutor" in layout else " --data synthetic"
+    return layout + data + (f" --set {switch}" if switch and not at_default else "")
 
 
 class Program:
-    def __init__(self, words):
-        self.words = words
+    def __init__(self, path):
+        self.path = path
 
     def figures(self, *words):
-        ended = subprocess.run([self.words, *words, "--json"], capture_output=True, text=True)
-        if ended.returncode not in (0, 1):
-            raise RuntimeError(f"{' '.join(words)}: {ended.stderr.strip()}")
+        ended = subprocess.run([self.path, *words, "--json"], capture_output=True, text=True)
+        if ended.returncode not in (0, 1) or not ended.stdout.startswith("{"):
+            raise RuntimeError(f"{' '.join(words)}: {(ended.stderr.strip().splitlines() or ['no word'])[-1]}")
         return json.loads(ended.stdout)
 
-    def trained(self, folder, options):
-        steps = STEPS.replace(" --data synthetic", "") if "grammar-tutor" in options else STEPS
-        self.figures("train", "--device", "cuda", *options.split(), *steps.split(), "--out", str(folder))
-        results = json.loads((folder / "run.json").read_text())["results"]
-        # Of an ideal network's run there is no step of all ranks: only its own untraced steps say anything.
-        said = [] if "network=ideal" in options else [self.figures("why", str(folder), "--step", str(step)) for step in (50, 51)]
+    def train(self, device, folder, options):
+        self.figures("train", "--device", device, *options.split(), *STEPS.split(), "--out", str(folder))
+        return json.loads((folder / "run.json").read_text())["results"]
+
+    def read(self, folder, options, results, switches):
+        """All that is asked of a run: its steps, and what why and whatif say of it."""
+        ideal = IDEAL in options
+        said = [] if ideal else [self.figures("why", str(folder), "--step", str(step)) for step in TRACED]
+        unchanged = self.figures("whatif", str(folder), "--set", UNCHANGED)
         return {
-            "step_ms": results["step_ns"] / 1e6,
-            "traced_ms": [one["step_ns"] / 1e6 for one in said],
-            "gain_ms": [one["causes"][0]["gain_ns"] / 1e6 if one["causes"] else 0 for one in said],
+            "options": options, "step_ms": results["step_ns"] / 1e6,
+            "traced_ms": [one["step_ns"] / 1e6 for one in said] or [unchanged["step_ns"] / 1e6],
+            "said_ms": [one["causes"][0]["gain_ns"] / 1e6 for one in said if one["causes"] and "no problem" not in one["sentence"]],
             "sentence": said[0]["sentence"] if said else "",
+            "unchanged": [unchanged["step_ns"] / 1e6, unchanged["would_be_ns"] / 1e6],
+            "foretold": {switch: self.foretold(folder, switch) for switch in switches},
         }
 
+    def foretold(self, folder, switch):
+        """The traced step and what it would be, in ms; None where whatif refuses."""
+        try:
+            figures = self.figures("whatif", str(folder), "--set", switch)
+        except RuntimeError:
+            return None
+        return [figures["step_ns"] / 1e6, figures["would_be_ns"] / 1e6]
 
-def row_of(program, out, name, turns):
+
+def pairs(name):
+    """Of a row, the options of its run with the cause, and of the one without (None: nothing is taken away)."""
     layout, planted, removed = ROWS[name]
-    runs = {"with": [], "without": []}
-    for turn in range(turns):
-        runs["with"].append(program.trained(out / f"{name}-{turn}", f"{layout} {planted}"))
-        if removed is not None:
-            runs["without"].append(program.trained(out / f"{name}-{turn}-removed", f"{layout} {removed}"))
-    for suffix in ("", "-removed") if removed is not None else ("",):
-        subprocess.run([program.words, "pack", str(out / f"{name}-0{suffix}"), "--out", str(out / f"{name}{suffix}.tar.gz")], check=True, capture_output=True)
-    return {"name": name, "layout": layout, "planted": planted, "removed": removed, **runs}
+    return options_of(layout, planted), options_of(layout, removed) if removed else None
 
 
-def printed(row):
-    mean = lambda runs, key: statistics.mean(value for run in runs for value in (run[key] if isinstance(run[key], list) else [run[key]]))
-    steps, traced, said = (mean(row["with"], key) for key in ("step_ms", "traced_ms", "gain_ms"))
-    if row["without"]:
-        gained = [steps - mean(row["without"], "step_ms")]
-        if row["without"][0]["traced_ms"]:
-            gained.append(traced - mean(row["without"], "traced_ms"))
-        beside = [f"{one:.2f} ({100 * (said / one - 1):+.0f} %)" for one in gained] + [""]
-        print(f"| {row['name']} | {steps:.2f} | {traced:.2f} | {said:.2f} | {beside[0]} | {beside[1]} |", flush=True)
-    else:
-        print(f"| {row['name']} | {steps:.2f} | {traced:.2f} | {said:.2f} | | |", flush=True)
-    print(f"    {row['with'][0]['sentence']}", flush=True)
+def measure(program, asked, names):
+    """Per options, a list over turns of what was read of the run; and what failed."""
+    asked_of, begun = {}, time.monotonic()
+    for name in names:
+        with_cause, _ = pairs(name)
+        asked_of.setdefault(with_cause, set()).update({ROWS[name][2]} - {""})
+    ordered = list(dict.fromkeys(options for name in names for options in pairs(name) if options))
+    runs, failed = {options: [] for options in ordered}, []
+    with concurrent.futures.ThreadPoolExecutor(4) as readers:
+        reading = []
+        for turn in range(asked.turns):
+            for at, options in enumerate(ordered):
+                if time.monotonic() - begun > 60 * asked.minutes:
+                    failed.append(f"turn {turn}: {options}: no time was left")
+                    continue
+                folder = asked.out / f"{at:02}-{turn}-{re.sub(r'[^a-z0-9.]+', '-', options.lower()).strip('-')}"
+                try:
+                    results = program.train(asked.device, folder, options)
+                except (RuntimeError, KeyError) as problem:
+                    failed.append(str(problem))
+                    continue
+                reading.append((options, folder, readers.submit(program.read, folder, options, results, sorted(asked_of.get(options, ())))))
+        for options, folder, read in reading:
+            try:
+                runs[options].append({"folder": str(folder), **read.result()})
+            except (RuntimeError, KeyError, json.JSONDecodeError) as problem:
+                failed.append(str(problem))
+    return runs, failed
+
+
+def mean(runs, key):
+    values = [value for run in runs for value in (run[key] if isinstance(run[key], list) else [run[key]])]
+    return statistics.mean(values) if values else 0
+
+
+def off(said, found):
+    return f"{said:.2f} ({100 * (said / found - 1):+.0f} %)"
+
+
+def print_tables(names, runs):
+    print("| run | untraced, ms | traced, ms | gained, untraced | gained, traced | `why` said | of the traced | `whatif` foretold | of the step |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    for name in names:
+        (with_cause, without), switch = pairs(name), ROWS[name][2]
+        ones, others = runs[with_cause], runs.get(without, [])
+        if not ones or (without and not others):
+            continue
+        step, traced, said = (mean(ones, key) for key in ("step_ms", "traced_ms", "said_ms"))
+        cells = [name, f"{step:.2f}", f"{traced:.2f}", *[""] * 6]
+        if without:
+            gained, of_traced = step - mean(others, "step_ms"), traced - mean(others, "traced_ms")
+            cells[3:5] = f"{gained:.2f}", f"{of_traced:.2f}"
+            if said:
+                cells[5:7] = off(said, gained), off(said, of_traced)
+            if all(run["foretold"][switch] for run in ones):
+                foretold = statistics.mean(would_be / of * run["step_ms"] for run in ones for of, would_be in [run["foretold"][switch]])
+                cells[7:9] = f"{foretold:.2f} for {mean(others, 'step_ms'):.2f}", f"{100 * (foretold / mean(others, 'step_ms') - 1):+.1f} %"
+        print("| " + " | ".join(cells) + " |\n    " + ones[0]["sentence"], flush=True)
+    worst = max((abs(would_be / of - 1) for all_turns in runs.values() for run in all_turns for of, would_be in [run["unchanged"]]), default=0)
+    print(f"\nWith nothing changed `whatif` gives each traced step back within {100 * worst:.2f} %.")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--program", default="./shardbook")
+    parser.add_argument("--device", default="cuda", help="meta: what the model says of all this, without a GPU")
     parser.add_argument("--turns", type=int, default=2)
-    parser.add_argument("--only", choices=sorted(ROWS), action="append")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="then no further run begins")
+    parser.add_argument("--only", choices=sorted(ROWS), nargs="+")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True)
-    rows, failed = [], 0
-    print("| run | untraced, ms | traced, ms | said to gain | gained, untraced | gained, traced |\n|---|--:|--:|--:|--:|--:|")
-    for name in asked.only or ROWS:
-        try:
-            rows.append(row_of(Program(asked.program), asked.out, name, asked.turns))
-            printed(rows[-1])
-        except (RuntimeError, ZeroDivisionError, KeyError) as problem:
-            failed += 1
-            print(f"{name}: {problem}", flush=True)
-        (asked.out / "causes.json").write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
-    return failed
+    names = [name for name in ROWS if not asked.only or name in asked.only]
+    program = Program(asked.program)
+    runs, failed = measure(program, asked, names)
+    (asked.out / "causes.json").write_text(json.dumps({"runs": runs, "failed": failed}, indent=1, ensure_ascii=False) + "\n")
+    print_tables(names, runs)
+    for problem in failed:
+        print(problem, file=sys.stderr)
+    for name in names:
+        for suffix, options in zip(("", "-removed"), pairs(name)):
+            if options and runs[options]:
+                subprocess.run([asked.program, "pack", runs[options][0]["folder"], "--out", str(asked.out / f"{name}{suffix}.tar.gz")], capture_output=True)
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -239,7 +239,11 @@ def judge(samples, marks, twins, folder, on_host):
         row("journal", f"{each:.0f} bytes a step", each <= LIMIT_JOURNAL)
     record = os.path.join(folder, "rank0.program")
     row("record", f"{os.path.getsize(record) / 1e6:.2f} MB at the end" if os.path.exists(record) else "is missing: the run did not end whole", os.path.exists(record))
-    return rows, holds, {"by_window": found, "steps": marks[-1][1]}
+    saves = None
+    if os.path.exists(os.path.join(folder, "run.json")):
+        with open(os.path.join(folder, "run.json")) as file:
+            saves = json.load(file)["results"].get("saves")
+    return rows, holds, {"by_window": found, "steps": marks[-1][1], "saves": saves, "marks": [[round(at, 3), step] for at, step, _ in marks]}
 
 
 def main():
@@ -268,7 +272,7 @@ def main():
         print("verdict: " + ("it stays as it was" if holds else "it does not stay as it was"))
         if args.json:
             with open(args.json, "w") as file:
-                json.dump({"options": args.options, "device": args.device, "minutes": args.minutes, "rows": rows, "by_window": measured["by_window"], "steps": measured["steps"]}, file, indent=1)
+                json.dump({"options": args.options, "device": args.device, "minutes": args.minutes, "rows": rows, **measured}, file)
         return 0 if holds else 1
     finally:
         shutil.rmtree(work, ignore_errors=True)

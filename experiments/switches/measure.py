@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Does each switch do to a measured step what the model says? Every row of the table that these GPUs can hold, in its own configurations.
 
-    experiments/switches/measure.py OUT.json [--gpus 2] [--turns 2] [--minutes 9] [--only KEY ...] [--program ./shardbook]
+    experiments/switches/measure.py OUT.json [--gpus 2] [--turns 2] [--minutes 9] [--only KEY ...] [--trials] [--modelled] [--program ./shardbook]
 
 Rows, values and configurations are the table's (`shardbook switches --json`). A configuration of more GPUs than there are is cut
 down along its largest axis, a GPU's sequences left as they are. Each runs as it is and with each value, in turns. A figure is the
 median of a run's untraced steps, and over turns their median; exposed is of one traced step. Beside it stands what the same
-options give with --device meta, which also says beforehand whether the run fits. OUT.json is written after each turn, and what
-it has is not measured again, so a table may be made in several goes. Prints Markdown; ends with 1 where a run failed.
+options give with --device meta, which also says beforehand whether the run fits: with --modelled that is all that is done, so that
+GPUs need not wait for it. OUT.json is written after each run, and what it has is not made again, so a table may be made in several
+goes. --trials leaves out the values that a row has beside those of its two configurations. Prints Markdown; ends with 1 where a run failed.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -60,7 +62,7 @@ def missed(needs, sizes):
 
 class Program:
     def __init__(self, path, folder):
-        self.path, self.folder, self.models = path, pathlib.Path(folder), {}
+        self.path, self.folder, self.runs = path, pathlib.Path(folder), 0
 
     def figures(self, *words):
         ended = subprocess.run([self.path, *words, "--json"], cwd=ROOT, capture_output=True, text=True)
@@ -68,31 +70,36 @@ class Program:
             raise Cannot((ended.stderr.strip().splitlines() or ["no word"])[-1])
         return json.loads(ended.stdout[ended.stdout.index("{" if words[0] != "switches" else "["):])
 
-    def run(self, device, options):
-        """Step in ms, its exposed share in per cent, and GiB allocated; of a run that is measured, steps after the clock was found."""
-        # Of a measured run one step is traced, near its end: a GPU has found its clock by then. A modelled step is like any other.
-        how, which = "", []
-        if device != "meta":
-            steps = 24 if self.modelled(options)["step_ms"] < 400 else 12
-            how, which = f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 2}:{steps - 1} --progress 0", ["--step", str(steps - 2)]
-        out = self.folder / "run"
-        shutil.rmtree(out, ignore_errors=True)
+    def train(self, device, options, how=""):
+        """The folder of a run."""
+        self.runs += 1
+        out = self.folder / f"run{self.runs}"
         data = "" if "grammar-tutor" in options else "--data synthetic"
         self.figures("train", "--device", device, *options.split(), *data.split(), *how.split(), "--out", str(out))
+        return out
+
+    def read(self, out, which=()):
+        """Of a run: step in ms (median, least, most), its exposed share in per cent, GiB allocated. The folder goes."""
         results = json.loads((out / "run.json").read_text())["results"]
         ranks = self.figures("metrics", str(out), *which)["tables"][0]["ranks"]
         exposed = statistics.mean(100 * one["exposed_communication_ns"] / one["window_ns"] for one in ranks)
-        return {"step_ms": results["step_ns"] / 1e6, "exposed": exposed, "gib": results["allocated_bytes"] / 2**30}
+        shutil.rmtree(out, ignore_errors=True)
+        return {"step_ms": results["step_ns"] / 1e6, "least_ms": results["step_min_ns"] / 1e6, "most_ms": results["step_max_ns"] / 1e6,
+                "exposed": exposed, "gib": results["allocated_bytes"] / 2**30}
 
     def modelled(self, options):
-        if options not in self.models:
-            # What only a device has is not asked of the model.
-            plain = re.sub(r" --set (?:host\.connections|matmul\.sms_beside|nccl\.\w+)=\S+", "", options)
-            self.models[options] = self.run("meta", plain)
-        return self.models[options]
+        # What only a device has is not asked of the model.
+        return self.read(self.train("meta", re.sub(r" --set (?:host\.connections|matmul\.sms_beside|nccl\.\w+)=\S+", "", options)))
+
+    def measured(self, options, modelled, reader):
+        """What becomes the figures of a run: it is read beside the next one."""
+        # One step is traced, near the end: a GPU has found its clock by then, after two to three seconds.
+        steps = max(8, min(24, round(4000 / modelled["step_ms"])))
+        out = self.train("cuda", options, f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 2}:{steps - 1} --progress 0")
+        return reader.submit(self.read, out, ["--step", str(steps - 2)])
 
 
-def tries(rows, gpus, say=lambda text: None):
+def tries(rows, gpus, say=lambda text: None, trials=False):
     """(options, key, value), the default's value None, each once and in the table's order."""
     seen = set()
     for row in rows:
@@ -103,7 +110,7 @@ def tries(rows, gpus, say=lambda text: None):
             if not trial:
                 continue
             values = [trial["value"]]
-            if which == "moves":
+            if which == "moves" and not trials:
                 values += [value for value in [*row["values"], *MORE_VALUES.get(row["key"], [])] if value not in (row["default"], trial["value"])]
             try:
                 options, sizes = cut(trial["options"], gpus)
@@ -124,38 +131,64 @@ def with_value(options, key, value):
 
 
 def measure(program, asked, rows, known, save):
-    """Fills known[options with the switch] with turns; True if nothing failed."""
+    """Fills known[options with the switch] with what the model says, and with turns; True if nothing failed."""
     whole, begun = True, time.monotonic()
     # What is compared is run one after the other.
-    ordered = list(tries(rows, asked.gpus, lambda text: print(text, file=sys.stderr)))
+    ordered = list(tries(rows, asked.gpus, lambda text: print(text, file=sys.stderr), asked.trials))
     first = {}
     for at, one in enumerate(ordered):
         first.setdefault(one[0], at)
-    ordered.sort(key=lambda one: first[one[0]])
-    for turn in range(asked.turns):
-        for one in ordered:
-            options = with_value(*one)
-            entry = known.setdefault(options, {"turns": []})
-            if len(entry["turns"]) > turn or "left_out" in entry:   # what failed is tried again
-                continue
-            if time.monotonic() - begun > 60 * asked.minutes:
-                print("time is up: the same command goes on", file=sys.stderr)
-                return whole
+    ordered = list(dict.fromkeys(with_value(*one) for one in sorted(ordered, key=lambda one: first[one[0]])))
+
+    def model_of(options):
+        entry = known.setdefault(options, {"turns": []})
+        if "modelled" not in entry and "left_out" not in entry:
             try:
                 entry["modelled"] = program.modelled(options)
                 if entry["modelled"]["gib"] * 2**30 > LARGEST:
                     entry["left_out"] = f"{entry['modelled']['gib']:.0f} GiB"
-                    continue
-                entry["turns"].append(program.run("cuda", options))
             except Cannot as why:
-                print(f"{options}: {why}", file=sys.stderr)
                 # Where no model can be made, or a need is not there, nothing failed that was promised.
-                if "modelled" in entry:
-                    whole = False
-                else:
-                    entry["left_out"] = str(why)
+                entry["left_out"] = str(why)
+                print(f"{options}: {why}", file=sys.stderr)
             save()
+        return entry
+
+    if asked.modelled:
+        for options in ordered:
+            model_of(options)
+        return True
+    for turn in range(asked.turns):
+        reading = []
+        with concurrent.futures.ThreadPoolExecutor(2) as reader:
+            for options in ordered:
+                if len(known.get(options, {"turns": []})["turns"]) > turn:   # what failed is tried again
+                    continue
+                if time.monotonic() - begun > 60 * asked.minutes:
+                    print("time is up: the same command goes on", file=sys.stderr)
+                    break
+                entry = model_of(options)
+                if "left_out" in entry:
+                    continue
+                try:
+                    reading.append((entry, program.measured(options, entry["modelled"], reader)))
+                except Cannot as why:
+                    print(f"{options}: {why}", file=sys.stderr)
+                    whole = False
+        for entry, figures in reading:
+            try:
+                entry["turns"].append(figures.result())
+            except Cannot as why:
+                print(why, file=sys.stderr)
+                whole = False
+        save()
     return whole
+
+
+def spread(entry):
+    """The least and the most of the runs' steps."""
+    least, most = (of(turn.get(what, turn["step_ms"]) for turn in entry["turns"]) for of, what in ((min, "least_ms"), (max, "most_ms")))
+    return f"{least:.2f} to {most:.2f}"
 
 
 def middle(entry, what):
@@ -163,9 +196,9 @@ def middle(entry, what):
 
 
 def table(asked, rows, known):
-    print("| switch | configuration | measured, ms | | turns apart | modelled, ms | | exposed, % | allocated, GiB |\n|---|---|--:|--:|--:|--:|--:|--:|--:|")
+    print("| switch | configuration | measured, ms | | steps of a run | turns apart | modelled, ms | | exposed, % | allocated, GiB |\n|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
     right = moved = 0
-    for options, key, value in tries(rows, asked.gpus):
+    for options, key, value in tries(rows, asked.gpus, trials=asked.trials):
         entry, base = known.get(with_value(options, key, value), {}), known.get(options, {})
         if not key or not entry.get("turns") or not base.get("turns"):
             continue
@@ -177,7 +210,7 @@ def table(asked, rows, known):
         if has_model and max(abs(change), abs(said)) > 1:
             moved += 1
             right += change * said > 0
-        print(f"| `{key}={value}` | {options.replace('--', '')} | {before:.2f} → {after:.2f} | {change:+.1f} % | {apart:.1f} % "
+        print(f"| `{key}={value}` | {options.replace('--', '')} | {before:.2f} → {after:.2f} | {change:+.1f} % | {spread(entry)} | {apart:.1f} % "
               + (f"| {modelled[0]:.2f} → {modelled[1]:.2f} | {said:+.1f} % " if has_model else "| no model | ")
               + f"| {middle(base, 'exposed'):.1f} → {middle(entry, 'exposed'):.1f} | {middle(base, 'gib'):.1f} → {middle(entry, 'gib'):.1f} |")
     if moved:
@@ -191,6 +224,8 @@ def main():
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=9, help="then it stops, and the same command goes on")
     parser.add_argument("--only", nargs="+", metavar="KEY")
+    parser.add_argument("--trials", action="store_true", help="the values of the two configurations alone")
+    parser.add_argument("--modelled", action="store_true", help="what the model says, and no more")
     parser.add_argument("--program", default=str(ROOT / "shardbook"))
     asked = parser.parse_args()
     known = json.loads(asked.out.read_text()) if asked.out.exists() else {}
@@ -198,7 +233,8 @@ def main():
         program = Program(asked.program, folder)
         rows = [row for row in program.figures("switches") if not asked.only or row["key"] in asked.only]
         whole = measure(program, asked, rows, known, lambda: asked.out.write_text(json.dumps(known, indent=1) + "\n"))
-    table(asked, rows, known)
+    if not asked.modelled:
+        table(asked, rows, known)
     return 0 if whole else 1
 
 

@@ -2,13 +2,15 @@
 """Every switch that promises the same bits: ten steps as they are, ten with each of its values; are losses and gradient norms
 equal to the last digit? Made from the table itself (`shardbook switches --json`): rows, values, what they need and exclude.
 
-    experiments/switches/same_bits.py [--device cuda|host] [--ranks 2] [--only KEY] [--out FILE.json]
+    experiments/switches/same_bits.py [--device cuda|host] [--ranks 2] [--only KEY] [--at-once 4] [--out FILE.json]
 
 A loss is what forward made, a norm what backward made; ten steps of both hold the updates between them, too. Rows that promise
 a bound because they sum the norm in another order are compared without clipping, by their losses alone: then nothing else may
-change. What recomputes is tried with dropout as well. Prints a table; ends with 1 where a promise does not hold.
+change. What recomputes is tried with dropout as well. Runs may share the GPUs (--at-once): nothing here is timed. Prints a table;
+ends with 1 where a promise does not hold.
 """
 import argparse
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -91,27 +93,41 @@ def main():
     parser.add_argument("--model", default="--model grammar-tutor")
     parser.add_argument("--program", default=str(ROOT / "shardbook"))
     parser.add_argument("--only", metavar="KEY", help="this switch alone")
+    parser.add_argument("--at-once", type=int, default=1, help="runs at the same time")
     parser.add_argument("--out")
     asked = parser.parse_args()
     rows = json.loads(subprocess.run([asked.program, "switches", "--json"], cwd=ROOT, capture_output=True, text=True).stdout)
     if asked.only:
         rows = [row for row in rows if row["key"] == asked.only]
-    base, found, broken = {}, [], 0
-    print("| switch | layout | values beside the default | losses and norms of ten steps |\n|---|---|---|---|")
-    for row, name, options, values, norms in tries(rows, asked.ranks):
-        if options not in base:
-            base[options], problem = trained(asked.program, asked.device, asked.model, options)
-            if base[options] is None:
+    found, broken = [], 0
+    listed = list(tries(rows, asked.ranks))
+    with concurrent.futures.ThreadPoolExecutor(asked.at_once) as pool:
+        # Each once: what several rows are compared with is one run
+        runs = {}
+
+        def begun(options):
+            if options not in runs:
+                runs[options] = pool.submit(trained, asked.program, asked.device, asked.model, options)
+            return runs[options]
+
+        for row, _, options, values, _ in listed:
+            for words in (options, *(f"{options} --set {row['key']}={value}" for value in values)):
+                begun(words)
+        print("| switch | layout | values beside the default | losses and norms of ten steps |\n|---|---|---|---|")
+        for row, name, options, values, norms in listed:
+            base, problem = begun(options).result()
+            if base is None:
+                pool.shutdown(cancel_futures=True)
                 sys.exit(f"{name}: {problem}")
-        said = []
-        for value in values:
-            run, problem = trained(asked.program, asked.device, asked.model, f"{options} --set {row['key']}={value}")
-            same = run is not None and run[: 1 + norms] == base[options][: 1 + norms]
-            verdict = problem if run is None else "equal" if same else "DIFFERENT"
-            broken += verdict != "equal"
-            said.append(verdict)
-            found.append({"key": row["key"], "value": value, "layout": name, "verdict": verdict})
-        print(f"| `{row['key']}` | {name} | {', '.join(values)} | {'equal' if set(said) == {'equal'} else '; '.join(said)} |", flush=True)
+            said = []
+            for value in values:
+                run, problem = begun(f"{options} --set {row['key']}={value}").result()
+                same = run is not None and run[: 1 + norms] == base[: 1 + norms]
+                verdict = problem if run is None else "equal" if same else "DIFFERENT"
+                broken += verdict != "equal"
+                said.append(verdict)
+                found.append({"key": row["key"], "value": value, "layout": name, "verdict": verdict})
+            print(f"| `{row['key']}` | {name} | {', '.join(values)} | {'equal' if set(said) == {'equal'} else '; '.join(said)} |", flush=True)
     left = sorted({row["key"] for row in rows if row["promise"] == "same bits"} - {one["key"] for one in found})
     if left:
         print(f"\nNot tried with {asked.ranks} ranks: {', '.join(left)}")
