@@ -24,8 +24,10 @@ Original in_megatron(std::string path, int first, int last, std::string what) {
 
 // A trial by what a rank sets aside.
 Trial of_memory(std::string options, std::string value, double percent) { return {.options = std::move(options), .value = std::move(value), .percent = percent, .memory = true}; }
-// One that nobody could measure yet.
-Trial to_be_measured(std::string options, std::string value) { return {.options = std::move(options), .value = std::move(value), .open = true}; }
+// One that hardly moved the step that it was made for (experiments/switches).
+Trial moved_little(std::string options, std::string value, double percent) {
+  return {.options = std::move(options), .value = std::move(value), .percent = percent, .measured = true, .little = true};
+}
 
 std::vector<Switch> make_switches() {
   std::vector<Switch> table;
@@ -259,8 +261,7 @@ std::vector<Switch> make_switches() {
        .originals = {in_megatron("tensor_parallel/layers.py", 842, 849, "CUDA_DEVICE_MAX_CONNECTIONS: 1, in the order in which they are called"),
                      in_megatron("distributed/distributed_data_parallel.py", 333, 339, "... and what then must not be issued back to back")},
        .megatron = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment, which it asks for under tensor parallelism", .pytorch = "CUDA_DEVICE_MAX_CONNECTIONS=1 in the environment", .note = "03_tensor_parallel#behind",
-       // No second GPU was to be had since it was made
-       .moves = to_be_measured("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "1"),
+       .moves = moved_little("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "1", -0.8),
        .still = {}});
 
   row({.key = "host.delay", .least = 0, .most = 10000, .default_value = "0",
@@ -324,8 +325,7 @@ std::vector<Switch> make_switches() {
        .originals = {{"NVIDIA/TransformerEngine", "d0067d0da6cb01811b8072a7d304f0e00344ce2b", "transformer_engine/common/comm_gemm_overlap/comm_gemm_overlap.cpp", 141, 144, "_math_sms: what a matmul that is cut up with its collective leaves, and NVTE_EXT_MARGIN_SM"},
                      {"NVIDIA/TransformerEngine", "d0067d0da6cb01811b8072a7d304f0e00344ce2b", "transformer_engine/common/gemm/cublaslt_gemm.cu", 464, 469, "CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET"}},
        .megatron = "NVTE_EXT_MARGIN_SM=16 in the environment, of TransformerEngine: all of its matmuls", .pytorch = "torch._C._set_sm_carveout_experimental(16): all matmuls, until it is set otherwise", .note = "07_speed#room",
-       // No second GPU was to be had since it was made
-       .moves = to_be_measured("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "24"),
+       .moves = moved_little("--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8", "24", -0.8),
        .still = {}});
 
   row({.key = "nccl.buffers", .values = {"plain", "registered", "windows"}, .default_value = "plain",
@@ -337,7 +337,7 @@ std::vector<Switch> make_switches() {
                      {"NVIDIA/nccl", "f1308997d0420148b1be1c24d63f19d902ae589b", "src/register/coll_reg.cc", 182, 187, "ncclRegisterCollBuffers: which collectives gain nothing"},
                      {"NVIDIA/nccl", "f1308997d0420148b1be1c24d63f19d902ae589b", "src/enqueue.cc", 2556, 2564, "taskAppend: when copy engines do it"}},
        .megatron = "--use-nccl-ub (with --use-megatron-fsdp); --disable-symmetric-registration", .pytorch = "pool = torch.cuda.MemPool(backend.mem_allocator); backend.register_mem_pool(pool); options.config.cta_policy = ProcessGroupNCCL.NCCL_CTA_POLICY_ZERO, over windows (symm=True)", .note = "07_speed#buffers",
-       .moves = to_be_measured("--model gpt-1.3b --fsdp 2 --sequences 16", "windows"),
+       .moves = moved_little("--model gpt-1.3b --fsdp 2 --sequences 16", "windows", -2.0),
        .still = {}});
 
   row({.key = "nccl.max_ctas", .least = 0, .most = 64, .default_value = "0",

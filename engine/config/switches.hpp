@@ -55,7 +55,7 @@ struct Trial {
   std::string value;
   double percent = 0;      // the step changes by at least (moves) or by less than (still) so many percent
   bool measured = false;   // with `train --device cuda`, on 2 H200s (experiments/switches): no model has it
-  bool open = false;       // nobody has measured it yet: the command would, on two GPUs or more, and says nothing on no device
+  bool little = false;     // measured, and below what a row moves by: percent is by how much it changed, with its sign
   bool memory = false;     // not the step changes, but what a rank sets aside on its device
 };
 
@@ -80,7 +80,7 @@ struct Switch {
   Trial moves, still;
 
   // No model has it: GPUs alone show what it does.
-  bool of_gpus_alone() const { return moves.measured || moves.open; }
+  bool of_gpus_alone() const { return moves.measured; }
   // "pre, post, none" or "0 to 8".
   std::string values_text() const;
 };

@@ -206,11 +206,13 @@ def table(asked, rows, known):
         modelled = [one["modelled"]["step_ms"] for one in (base, entry)]
         change, said = 100 * (after / before - 1), 100 * (modelled[1] / modelled[0] - 1)
         has_model = not re.match(r"host\.connections|matmul\.sms|nccl\.", key)
+        several = len(base["turns"]) > 1 and len(entry["turns"]) > 1
         apart = max(100 * (max(t["step_ms"] for t in one["turns"]) / min(t["step_ms"] for t in one["turns"]) - 1) for one in (base, entry))
         if has_model and max(abs(change), abs(said)) > 1:
             moved += 1
             right += change * said > 0
-        print(f"| `{key}={value}` | {options.replace('--', '')} | {before:.2f} → {after:.2f} | {change:+.1f} % | {spread(entry)} | {apart:.1f} % "
+        where = re.sub(r" (?:tp|fsdp|dp) 1\b", "", options.replace("--", "")).removeprefix("model ")
+        print(f"| `{key}={value}` | {where} | {before:.2f} → {after:.2f} | {change:+.1f} % | {spread(entry)} | {f'{apart:.1f} %' if several else ''} "
               + (f"| {modelled[0]:.2f} → {modelled[1]:.2f} | {said:+.1f} % " if has_model else "| no model | ")
               + f"| {middle(base, 'exposed'):.1f} → {middle(entry, 'exposed'):.1f} | {middle(base, 'gib'):.1f} → {middle(entry, 'gib'):.1f} |")
     if moved:

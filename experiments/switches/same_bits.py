@@ -22,8 +22,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Of whole numbers, and of what has a form of its own, a few
 VALUES = {"data_parallel.bucket_mib": ["1", "4096"], "fsdp.blocks_a_unit": ["2", "4"], "fsdp.limit_all_gathers": ["1", "2"],
-          "fsdp.min_num_params": ["1"], "fsdp.prefetch": ["0", "2", "3"], "fsdp.reshard_group": ["2"], "host.delay": ["10"],
-          "rank.slow": ["1:20"]}
+          "fsdp.min_num_params": ["1"], "fsdp.prefetch": ["0", "2", "3"], "fsdp.reshard_group": ["2"], "host.connections": ["1"],
+          "host.delay": ["10"], "rank.slow": ["1:20"]}
 NORM_ALONE = {"fsdp.blocks_a_unit", "fsdp.min_num_params", "fsdp.sharding"}
 DROPOUT = " --hidden-dropout 0.1 --attention-dropout 0.1"
 UNDER_DROPOUT = {"activations.recompute", "fsdp.offload"}
@@ -34,8 +34,9 @@ def layouts(ranks):
     return {f"{axis} {ranks}": {"tp": 1, "fsdp": 1, "dp": 1, axis: ranks} for axis in ("tp", "fsdp", "dp")}
 
 
-def options_of(sizes):
-    return " ".join(f"--{axis} {size}" for axis, size in sizes.items()) + (" --micro-batches 2" if sizes["fsdp"] > 1 else "")
+def options_of(sizes, row):
+    several = sizes["fsdp"] > 1 and "micro-batches = 1" not in row["needs"]
+    return " ".join(f"--{axis} {size}" for axis, size in sizes.items()) + (" --micro-batches 2" if several else "")
 
 
 def holds(condition, sizes):
@@ -47,7 +48,9 @@ def holds(condition, sizes):
     return {**sizes, "ranks": ranks}[found[1]] > int(found[2])
 
 
-def may(row, value, sizes):
+def may(row, value, sizes, device):
+    if "device = cuda" in row["needs"] and device != "cuda":
+        return False
     if any(holds(need, sizes) is False for need in row["needs"]):
         return False
     excluded = [(of or value, what) for of, what in (re.fullmatch(r"(?:(.*): )?(.*)", one).groups() for one in row["excludes"])]
@@ -68,22 +71,22 @@ def trained(program, device, model, options):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def tries(rows, ranks):
+def tries(rows, ranks, device):
     """Row, layout, options of both runs, values, and whether norms count."""
     for row in rows:
         if row["promise"] != "same bits" and row["key"] not in NORM_ALONE:
             continue
         all_values = VALUES.get(row["key"]) or [value for value in row["values"] if value != row["default"]]
         for name, sizes in layouts(ranks).items():
-            values = [value for value in all_values if may(row, value, sizes)]
+            values = [value for value in all_values if may(row, value, sizes, device)]
             if not values:
                 continue
             if row["key"] in NORM_ALONE:
-                yield row, name + ", no clipping", options_of(sizes) + " --clip 0", values, False
+                yield row, name + ", no clipping", options_of(sizes, row) + " --clip 0", values, False
                 continue
-            yield row, name, options_of(sizes), values, True
+            yield row, name, options_of(sizes, row), values, True
             if row["key"] in UNDER_DROPOUT:
-                yield row, name + ", dropout", options_of(sizes) + DROPOUT, values, True
+                yield row, name + ", dropout", options_of(sizes, row) + DROPOUT, values, True
 
 
 def main():
@@ -100,7 +103,7 @@ def main():
     if asked.only:
         rows = [row for row in rows if row["key"] == asked.only]
     found, broken = [], 0
-    listed = list(tries(rows, asked.ranks))
+    listed = list(tries(rows, asked.ranks, asked.device))
     with concurrent.futures.ThreadPoolExecutor(asked.at_once) as pool:
         # Each once: what several rows are compared with is one run
         runs = {}

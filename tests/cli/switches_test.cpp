@@ -191,7 +191,7 @@ TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {
       if (!trial->measured) continue;
       EXPECT_NE(page.find("`" + row.key + "=" + trial->value + "`"), std::string::npos) << row.key << "=" << trial->value;
     }
-    const char* said = row.moves.open ? "not measured yet; on two GPUs" : "changes the measured step (on 2 H200s) by at least";
+    const char* said = row.moves.little ? "little; the measured step (on 2 H200s) changed by" : "changes the measured step (on 2 H200s) by at least";
     EXPECT_NE(shardbook({"switches", row.key}).out.find(said), std::string::npos) << row.key;
     const Spoken refused = shardbook({"train", "--device", "meta", "--fsdp", "2", "--set", row.key + "=" + row.moves.value});
     EXPECT_EQ(refused.code, 2);
