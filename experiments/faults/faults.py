@@ -2,10 +2,12 @@
 """A fault between two ranks: after how many seconds is it named, and as what? Ours beside PyTorch's.
 
     python3 experiments/faults/faults.py [--timeout 4] [--budget 230] [--device cuda|cuda-shared|host] [--only ours|train|torch] [--set host.graph=on] [--faults killed,stopped,...] [--out measured.json]
+    python3 experiments/faults/faults.py --each-collective [--at-once 3] [--timeout 4] [--device cuda|cuda-shared|host]
 
-cuda-shared is two ranks on one GPU, as share_gpu.py says. Both sides step through an all-gather, a reduce-scatter and an all-reduce over two ranks, twenty times; then rank 1 goes
-wrong. Ours is tests/gpu/faulty_ranks.cpp (cmake --build ... --target test_gpu_nccl), PyTorch's is torch_ranks.py under torchrun,
-with its watchdog, its flight recorder and its analyser. The time limit of a collective is the same on both sides.
+cuda-shared is two ranks on one GPU, as share_gpu.py says. Both sides step through an all-gather, a reduce-scatter and an all-reduce
+over two ranks, twenty times; then rank 1 goes wrong. Ours is tests/faults/faulty_ranks.cpp (cmake --build ... --target faulty_ranks),
+PyTorch's is torch_ranks.py under torchrun, with its watchdog, its flight recorder and its analyser. The time limit of a collective is
+the same on both sides. --each-collective is of ours alone: five faults in each of six collectives, several runs at once.
 
 Two rows more are of training (shardbook train), whose rank 1 gets the signal from here: the run that is left must open.
 
@@ -17,6 +19,7 @@ A row that fails, hangs (killed after 30 s beyond the time limit) or no longer f
 Needs python3 and, for that side, torch with NCCL. Exit code 0 if ours named every fault that is one and no other.
 """
 import argparse
+import concurrent.futures
 import glob
 import json
 import os
@@ -33,8 +36,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 FAULTS = ["killed", "stopped", "missing", "left_out", "size", "swapped", "behind", "slow"]
 # What the word for each must hold on our side: who, and what was done
-OURS = {"killed": r"rank 1 .*(killed|without a word)", "stopped": r"rank 1 .*(is stopped|silent)", "missing": r"rank 1 .*has not called it", "left_out": r"rank 1 .*leaves out|rank 1 .*calls",
-        "size": r"(another size|ranks disagree)", "swapped": r"(another order|another kind|ranks disagree)", "behind": r"though all its ranks have called it|has not ended", "slow": None}
+OURS = {"none": None, "killed": r"rank 1 .*(killed|without a word)", "stopped": r"rank 1 .*(is stopped|silent)", "missing": r"rank 1 .*has not called it", "left_out": r"rank 1 .*leaves out|rank 1 .*calls",
+        "size": r"(another size|ranks disagree)", "dtype": r"another type", "swapped": r"(another order|another kind|ranks disagree)", "behind": r"though all its ranks have called it|has not ended", "slow": None}
+COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send"]
+IN_EACH = ["missing", "left_out", "size", "dtype", "swapped"]
+# Of a send that is left out or in another place: on the host that is found as a deadlock, of which all calls are named
+OURS_OF_PAIRS = {name: f"{OURS[name]}|a deadlock.*rank 0 in .*rank 1 in " for name in ("left_out", "swapped")}
 # What PyTorch says first of a collective that hangs, or of a process that ends
 TORCH_WORD = re.compile(r"Watchdog caught collective operation timeout|failed \(exitcode|Signal \d+|timed out|Timeout at NCCL work|collective operation mismatch|Terminating|RuntimeError|DistBackendError|desync")
 
@@ -47,7 +54,7 @@ def built(name):
 def program(asked):
     if asked:
         return asked
-    return built("test_gpu_nccl")
+    return built("faulty_ranks")
 
 
 def descendants(pid):
@@ -131,14 +138,14 @@ def run(words, limit, word, env=None, sent=None):
             "lines": [line for _, line in lines]}
 
 
-def ours(args, name):
+def ours(args, name, collective="all_reduce"):
     path = program(args.program)
     if path is None:
-        return {"error": "there is no test_gpu_nccl: cmake --build build/test --target test_gpu_nccl"}
-    got = run([path, "faulty_ranks", args.device, name, str(args.timeout)], args.timeout + 30, re.compile(r"^CAUSE |Where each rank is"))
+        return {"error": "there is no faulty_ranks: cmake --build build/test --target faulty_ranks"}
+    got = run([path, args.device, name, str(args.timeout), collective], args.timeout + 30, re.compile(r"^CAUSE |Where each rank is"))
     cause = next((line[6:] for line in got["lines"] if line.startswith("CAUSE ")), "")
     got["named"] = cause
-    expected = OURS[name]
+    expected = OURS_OF_PAIRS.get(name, OURS[name]) if collective == "send" else OURS[name]
     got["right"] = not got["hung"] and got["left"] == 0 and (bool(re.search(expected, cause)) and got["code"] != 0 if expected else cause == "" and got["code"] == 0)
     return got
 
@@ -199,6 +206,20 @@ def torch(args, name):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def each_collective(args):
+    """Every fault in every collective, and none: the rows, in order, as they come."""
+    asked = [(name, collective) for collective in COLLECTIVES for name in ["none", *IN_EACH]]
+    rows = []
+    with concurrent.futures.ThreadPoolExecutor(args.at_once) as pool:
+        for (name, collective), got in zip(asked, pool.map(lambda one: ours(args, *one), asked)):
+            if "error" in got:
+                sys.exit(got["error"])
+            rows.append({"side": "ours", "fault_made": name, "collective": collective, **got})
+            to_word, to_end = ("-" if got[key] is None else f"{got[key]:.1f} s" for key in ("to_word", "to_end"))
+            print(f"{collective:14} {name:9} to word {to_word:>7}, to end {to_end:>7}, exit code {got['code']}{'' if got['right'] else ' NOT AS IT SHOULD'}\n      {got['named'] or 'nothing was named'}", flush=True)
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--timeout", type=float, default=4)
@@ -207,13 +228,18 @@ def main():
     parser.add_argument("--only", choices=("ours", "train", "torch"))
     parser.add_argument("--faults", default=",".join(FAULTS))
     parser.add_argument("--set", help="a switch of the runs of training: host.graph=on for steps that are one launch each")
-    parser.add_argument("--program", help="test_gpu_nccl; else the one below build/")
+    parser.add_argument("--program", help="faulty_ranks; else the one below build/")
+    parser.add_argument("--each-collective", action="store_true", help="ours alone: five faults in each of six collectives, and none in each")
+    parser.add_argument("--at-once", type=int, default=1, help="runs of --each-collective at the same time")
     parser.add_argument("--out", help="keeps all that was said there")
     args = parser.parse_args()
     begin, rows, all_right = time.monotonic(), [], True
+    if args.each_collective:
+        rows = each_collective(args)
+        all_right = all(row["right"] for row in rows)
     seconds = lambda value: "-" if value is None else f"{value:.1f} s"
     sides = {"ours": ours, "train": trained, "torch": torch}
-    for side, measure in sides.items():
+    for side, measure in ({} if args.each_collective else sides).items():
         if args.only is not None and side not in {"ours": ("ours", "train"), "train": ("train",), "torch": ("torch",)}[args.only]:
             continue
         for name in args.faults.split(","):

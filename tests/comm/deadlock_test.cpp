@@ -30,6 +30,21 @@ void expect_deadlock(const std::string& error, const std::vector<std::string>& w
   for (const std::string& one : words) EXPECT_NE(error.find(one), std::string::npos) << one << " in: " << error;
 }
 
+// Each collective has a place by its number, and the next round there waits for this one. Until 2026-11-25 sends took numbers of
+// collectives, whose places nobody came to: such ranks waited from the sixteenth call on, and were told of a deadlock of nobody.
+TEST(Deadlock, IsNoneWhereAGroupSendsBetweenItsCollectives) {
+  EXPECT_EQ(error_of(3, [](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const tensor::Tensor sum = make(rank, "sum"), pair = make(rank, "pair");
+    for (int step = 0; step < 40; ++step) {
+      group.all_reduce(stream, sum, sum);
+      if (rank.world.rank() == 0) group.send(stream, pair, 1);
+      if (rank.world.rank() == 1) group.receive(stream, pair, 0);
+      group.all_reduce(stream, sum, sum);
+      rank.device.synchronize();
+    }
+  }), "");
+}
+
 TEST(Deadlock, OfTwoSendsThatAwaitTheirReceivesIsNamed) {
   expect_deadlock(error_of(2, [](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
     const tensor::Tensor in = make(rank, "in"), out = make(rank, "out");

@@ -23,7 +23,7 @@ struct Visit {
   std::int16_t layer = -1, micro_batch = -1;
   std::int32_t peer = -1;                // root of a broadcast, partner of send and receive, distance of a shift
   std::uint32_t line = 0;                // of the source, that issued it
-  std::uint64_t ticket = 0;              // counts the calls of a communicator, or of a sender and its receiver
+  std::uint64_t ticket = 0;              // counts the collectives of a communicator, or what goes from a sender to its receiver
   std::int64_t elements = 0;             // see Communicator::Call
   std::int64_t in_elements = 0, out_elements = 0;
   std::uint64_t in = 0, out = 0;

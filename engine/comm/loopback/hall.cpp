@@ -13,7 +13,7 @@ namespace {
 class HostCommunicator final : public Communicator {
  public:
   HostCommunicator(Meetings& meetings, const mesh::Group& group, program::GroupId id)
-      : Communicator(group, id), meetings_(meetings), pair_tickets_(2 * group.ranks.size()) {}
+      : Communicator(group, id), meetings_(meetings), pairs_(2 * group.ranks.size()) {}
 
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
@@ -50,24 +50,29 @@ class HostCommunicator final : public Communicator {
     visit.micro_batch = key.micro_batch;
     visit.peer = call.peer;
     visit.line = lane.where.line;
-    visit.ticket = call.ticket;
     visit.elements = visit.in_elements = visit.out_elements = call.elements;
     visit.in = reinterpret_cast<std::uint64_t>(call.in);
     visit.out = reinterpret_cast<std::uint64_t>(call.out);
     switch (call.kind) {
-      // Sends and receives are numbered by pair: the other ranks know nothing of them.
-      case program::OpKind::send: visit.ticket = pair_tickets_[2 * static_cast<std::size_t>(call.peer)]++; break;
-      case program::OpKind::recv: visit.ticket = pair_tickets_[2 * static_cast<std::size_t>(call.peer) + 1]++; break;
       case program::OpKind::all_gather: visit.out_elements *= size(); break;
       case program::OpKind::reduce_scatter: visit.in_elements *= size(); break;
       case program::OpKind::all_to_all: visit.out_elements = std::accumulate(call.receive_elements, call.receive_elements + size(), std::int64_t{0}); break;
       default: break;
     }
+    visit.ticket = number_of(call)++;
     return visit;
   }
 
+  // The number of this call among its like. Sends and receives are numbered by pair, for the other ranks know nothing of them;
+  // collectives without them, for each number has a place at which all meet, and the next round waits for this one.
+  std::uint64_t& number_of(const Call& call) {
+    if (!program::is_pair(call.kind)) return collectives_;
+    return pairs_[2 * static_cast<std::size_t>(call.peer) + (call.kind == program::OpKind::recv ? 1 : 0)];
+  }
+
   Meetings& meetings_;
-  std::vector<std::uint64_t> pair_tickets_;
+  std::uint64_t collectives_ = 0;
+  std::vector<std::uint64_t> pairs_;
 };
 
 std::string seconds_text(std::chrono::nanoseconds time) {

@@ -1,10 +1,12 @@
 // Ranks that step through collectives under watch, one of which goes wrong: what experiments/faults times.
 //
-//   test_gpu_nccl faulty_ranks DEVICE FAULT TIMEOUT_S [RANKS]
+//   faulty_ranks DEVICE FAULT TIMEOUT_S [COLLECTIVE]
 //
-// DEVICE is cuda (a GPU a rank), cuda-shared (all on one GPU; gpu_ranks.hpp says how) or host. After 20 good steps rank 1 makes the fault and says so on stderr, as "FAULT" and the
-// clock CLOCK_MONOTONIC in seconds; all go on for 20 steps more, if they can. The first cause comes on stdout behind
-// "CAUSE". Exit code 0 where no rank failed.
+// DEVICE is cuda (a GPU a rank), cuda-shared (all on one GPU; gpu_ranks.hpp says how) or host. A step is an all-gather, a
+// reduce-scatter, and the collective in which the fault is: all_reduce if none is named (where reduce_scatter is, the one before
+// it is an all-reduce); of send, rank 0 sends and rank 1 receives. After 20 good steps rank 1 makes the fault and says so on
+// stderr, as "FAULT" and the clock CLOCK_MONOTONIC in seconds; all go on for 20 steps more, if they can. The first cause comes
+// on stdout behind "CAUSE". Exit code 0 where no rank failed.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -21,14 +23,14 @@
 #include "engine/world/launchers.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/spawn.hpp"
-#include "tests/gpu/faulty_ranks.hpp"
 #include "tests/gpu/one_gpu.hpp"
 
-namespace shardbook::gpu_test {
+namespace shardbook::tests {
 namespace {
 
 using base::DType;
 using program::MemoryKind;
+using program::OpKind;
 using program::Phase;
 using program::Scope;
 
@@ -38,6 +40,7 @@ struct Asked {
   bool on_gpus, shared;
   std::string fault;
   double timeout_s;
+  OpKind collective;
   bool is(const char* name) const { return fault == name; }
 };
 
@@ -53,7 +56,7 @@ Rank equip(world::World& world, const Asked& asked) {
     auto backend = comm::make_process_backend(world, *device, {});
     return {world, std::move(device), std::move(backend)};
   }
-  if (asked.shared) share_one_gpu(world.rank());
+  if (asked.shared) gpu_test::share_one_gpu(world.rank());
   auto device = device::make_cuda_device(asked.shared ? 0 : world.local_rank(), {DType::bf16, DType::f32}, world.rank());
   if (!device) throw base::Failure(device.error());
   auto backend = comm::make_nccl_backend(world, *device.value());
@@ -83,6 +86,29 @@ void hold_up(device::Stream& stream, world::World& world) {
                        });
 }
 
+// A group, and memory for any call of it.
+struct Desk {
+  comm::Communicator& group;
+  device::Stream& stream;
+  tensor::Tensor part, whole, other_whole, integers, all_integers;
+
+  void call(OpKind kind, std::int64_t elements, DType type) const {
+    const tensor::Tensor one = (type == DType::f32 ? part : integers).slice(0, {elements});
+    const tensor::Tensor all = (type == DType::f32 ? whole : all_integers).slice(0, {elements * group.size()});
+    const std::vector<std::int64_t> each(static_cast<std::size_t>(group.size()), elements);
+    switch (kind) {
+      case OpKind::all_reduce: return group.all_reduce(stream, one, one);
+      case OpKind::all_gather: return group.all_gather(stream, one, all);
+      case OpKind::reduce_scatter: return group.reduce_scatter(stream, all, one);
+      case OpKind::broadcast: return group.broadcast(stream, one, one, 0);
+      case OpKind::all_to_all: return group.all_to_all(stream, all, type == DType::f32 ? other_whole : all_integers, each, each);
+      default:
+        if (group.index() == 0) group.send(stream, one, 1);
+        if (group.index() == 1) group.receive(stream, one, 0);
+    }
+  }
+};
+
 void train(world::World& world, const Asked& asked) {
   const Rank rank = equip(world, asked);
   const world::FailureHook stop = world.on_failure([&] { rank.backend->abort(); });
@@ -94,8 +120,10 @@ void train(world::World& world, const Asked& asked) {
   const auto group = rank.backend->communicator(device, everyone);
   device::Stream& stream = device.create_stream("comm");
   const std::int64_t shard = 1 << 18;
-  const auto make = [&](std::int64_t elements, const char* name) { return tensor::allocate(device, {elements}, DType::f32, MemoryKind::workspace, name); };
-  const tensor::Tensor part = make(shard, "part"), whole = make(shard * world.size(), "whole"), norm = make(shard, "norm");
+  const auto make = [&](std::int64_t elements, DType type, const char* name) { return tensor::allocate(device, {elements}, type, MemoryKind::workspace, name); };
+  const Desk desk{*group, stream, make(shard, DType::f32, "part"), make(shard * world.size(), DType::f32, "whole"), make(shard * world.size(), DType::f32, "other_whole"),
+                  make(shard, DType::i32, "integers"), make(shard * world.size(), DType::i32, "all_integers")};
+  const OpKind before = asked.collective == OpKind::reduce_scatter ? OpKind::all_reduce : OpKind::reduce_scatter;
   device.seal();
   world.barrier();
 
@@ -104,7 +132,7 @@ void train(world::World& world, const Asked& asked) {
     device.begin_step(step, false);
     {
       const Scope forward(device.recorder(), Phase::forward, 0);
-      group->all_gather(stream, part, whole);
+      desk.call(OpKind::all_gather, shard, DType::f32);
     }
     if (now) {
       say_fault();
@@ -112,23 +140,22 @@ void train(world::World& world, const Asked& asked) {
       if (asked.is("stopped")) ::raise(SIGSTOP);
       if (asked.is("slow")) sleep_unless_failed(world, 0.6 * asked.timeout_s);
     }
-    const auto reduce = [&] {
+    const auto first = [&] {
       const Scope reduction(device.recorder(), Phase::reduce, 0);
-      group->reduce_scatter(stream, whole, part);
+      desk.call(before, shard, DType::f32);
     };
-    const auto sum = [&] {
+    const auto second = [&] {
       const Scope update(device.recorder(), Phase::update);
       if (now && asked.is("missing")) {
         device.synchronize();   // what it has called ends
         sleep_unless_failed(world, 30);
       }
       if (now && asked.is("left_out")) return;
-      const tensor::Tensor all = now && asked.is("size") ? norm.slice(0, {shard / 2}) : norm;
-      group->all_reduce(stream, all, all);
+      desk.call(asked.collective, now && asked.is("size") ? shard / 2 : shard, now && asked.is("dtype") ? DType::i32 : DType::f32);
     };
     if (now && asked.is("behind")) hold_up(stream, world);
-    if (now && asked.is("swapped")) sum(), reduce();
-    else reduce(), sum();
+    if (now && asked.is("swapped")) second(), first();
+    else first(), second();
     device.end_step();
     rank.backend->flight().step_issued(step);
     device.synchronize();
@@ -136,11 +163,18 @@ void train(world::World& world, const Asked& asked) {
   comm::compare_flights(world, rank.backend->flight());
 }
 
-}  // namespace
-
-int faulty_ranks(int argc, char** argv) {
-  if (argc < 5) return std::fprintf(stderr, "faulty_ranks cuda|cuda-shared|host none|killed|stopped|missing|left_out|size|swapped|behind|slow TIMEOUT_S [RANKS]\n"), 2;
-  const Asked asked{std::strncmp(argv[2], "cuda", 4) == 0, std::strcmp(argv[2], "cuda-shared") == 0, argv[3], std::atof(argv[4])};
+// The exit code.
+int start(int argc, char** argv) {
+  if (argc < 4) {
+    return std::fprintf(stderr, "faulty_ranks cuda|cuda-shared|host none|killed|stopped|missing|left_out|size|dtype|swapped|behind|slow TIMEOUT_S "
+                                "[all_reduce|all_gather|reduce_scatter|broadcast|all_to_all|send]\n"), 2;
+  }
+  const std::string named = argc > 4 ? argv[4] : "all_reduce";
+  Asked asked{std::strncmp(argv[1], "cuda", 4) == 0, std::strcmp(argv[1], "cuda-shared") == 0, argv[2], std::atof(argv[3]), OpKind::fill};
+  for (OpKind kind : {OpKind::all_reduce, OpKind::all_gather, OpKind::reduce_scatter, OpKind::broadcast, OpKind::all_to_all, OpKind::send}) {
+    if (named == program::name_of(kind)) asked.collective = kind;
+  }
+  if (asked.collective == OpKind::fill) return std::fprintf(stderr, "faulty_ranks knows no collective %s\n", named.c_str()), 2;
   const base::Result<world::Launch> launch = world::from_environment(world::process_environment());
   if (!launch) return std::fprintf(stderr, "%s\n", launch.error().c_str()), 2;
   if (launch.value().launcher == world::Launcher::shardbook) {
@@ -148,10 +182,13 @@ int faulty_ranks(int argc, char** argv) {
     std::fflush(stdout);
     std::_Exit(ran.ok() ? 0 : 1);
   }
-  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), {argv[1], argv[2], argv[3], argv[4]}, argc > 5 ? std::atoi(argv[5]) : 2);
+  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), {argv[1], argv[2], argv[3], named}, 2);
   if (!ended) return std::fprintf(stderr, "%s\n", ended.error().c_str()), 2;
   if (!ended.value().first_cause.empty()) std::printf("CAUSE %s\n", ended.value().first_cause.c_str());
   return ended.value().exit_code;
 }
 
-}  // namespace shardbook::gpu_test
+}  // namespace
+}  // namespace shardbook::tests
+
+int main(int argc, char** argv) { return shardbook::tests::start(argc, argv); }
