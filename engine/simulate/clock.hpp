@@ -7,8 +7,9 @@
 // The model: what a device draws, as part of its limit, is `idle` while nothing runs, `communication` while a collective's
 // kernel is there (it polls while it waits for other ranks, and the profile's figures were fitted with whole spans), `memory`
 // while a kernel runs that is no matmul, and speed^exponent while a matmul runs that leaves no multiprocessor idle; less in
-// the proportion of its rate if it does. The clock is one for the whole step: the fastest with
-// which the step's mean stays at the limit. Speed 1 is that of large matmuls without a pause.
+// the proportion of its rate if it does. The clock is the fastest with which the mean stays at the limit: of a
+// step's forward, of its backward, and of the rest, each by itself (replay), since each lasts for milliseconds.
+// Speed 1 is that of large matmuls without a pause.
 //
 // Sources: that the limit holds for a mean over milliseconds, and that its reason is told as "SW power cap": NVIDIA, NVML API
 // reference, nvmlClocksEventReasons. Clocks and power above: nvidia-smi beside the runs of experiments/contention.
@@ -28,9 +29,9 @@ struct PowerCosts {
   bool operator==(const PowerCosts&) const = default;
 };
 
-// What one device did in a step. ns.
+// What one device did in a part of a step. ns.
 struct Load {
-  double window_ns = 0;         // how long the step was
+  double window_ns = 0;         // how long it was
   double matmul_ns = 0;         // matmuls, alone
   double matmul_power_ns = 0;   // the same, each times the part of the limit that it draws at speed 1
   double memory_ns = 0;         // kernels that are no matmuls, alone
@@ -40,7 +41,7 @@ struct Load {
 // The speed at which the device ran, where matmuls took as long as `load` has them; at most power.fastest.
 double speed_of(const PowerCosts& power, const Load& load);
 
-// The speed at which it would run a step of that window, where matmuls take as long as `load` has them at `speed`.
+// The speed at which it would run a part of that window, where matmuls take as long as `load` has them at `speed`.
 double speed_at_limit(const PowerCosts& power, const Load& load, double speed);
 
 }  // namespace shardbook::simulate

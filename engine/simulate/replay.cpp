@@ -1,6 +1,7 @@
 #include "engine/simulate/replay.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -17,6 +18,7 @@ using program::CommandKind;
 
 namespace {
 
+constexpr std::size_t stretches = 3;   // forward, backward, the rest
 constexpr int steady_steps = 3;   // of steps that follow each other, the last one of so many has become regular
 
 bool communicates(const program::Op& op) { return program::class_of(op.desc.kind) == program::OpClass::communication; }
@@ -132,24 +134,40 @@ void add_delays(const MeasuredRank& rank, Delays& delays) {
 
 bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
 
-// What a rank's device did in a step of `window_ns`: what runs alone as `costs` has it, collectives from start to end, waits included.
-Load load_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds window_ns) {
-  Load load;
-  load.window_ns = static_cast<double>(window_ns);
+// The part of a step that an op belongs to, for the clock: forward, backward, and what comes before, between and after.
+std::size_t stretch_of(const program::Op& op) {
+  return op.key.phase == program::Phase::forward ? 0 : op.key.phase == program::Phase::backward ? 1 : 2;
+}
+
+// What a rank's device did in each part of a step that begins at `begin` and takes `window_ns`: what runs alone as `costs` has it,
+// collectives from start to end, waits included. A moment belongs to the part of the op that was the last to start, collectives aside.
+std::array<Load, stretches> loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds begin, Nanoseconds window_ns) {
+  std::array<Load, stretches> loads;
+  std::vector<std::pair<Nanoseconds, std::size_t>> starts;
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpDesc& desc = program.ops[at].desc;
+    const program::TimeSpan& ran = times.steps.back().ran[at];
     const double alone_ns = static_cast<double>(costs.op_ns[at]);
+    Load& load = loads[stretch_of(program.ops[at])];
     if (communicates(program.ops[at])) {
-      const program::TimeSpan& ran = times.steps.back().ran[at];
       load.communication_ns += static_cast<double>(ran.end - ran.start);
-    } else if (is_matmul(desc)) {
+      continue;
+    }
+    starts.emplace_back(ran.start, stretch_of(program.ops[at]));
+    if (is_matmul(desc)) {
       load.matmul_ns += alone_ns;
       load.matmul_power_ns += alone_ns * costs.power[at];
     } else if (!crosses_to_host(desc)) {
       load.memory_ns += alone_ns;
     }
   }
-  return load;
+  std::sort(starts.begin(), starts.end());
+  for (std::size_t at = 0; at < starts.size(); ++at) {
+    const Nanoseconds from = at == 0 ? begin : starts[at].first;
+    const Nanoseconds to = at + 1 < starts.size() ? starts[at + 1].first : begin + window_ns;
+    loads[starts[at].second].window_ns += static_cast<double>(std::max<Nanoseconds>(0, to - from));
+  }
+  return loads;
 }
 
 Replayed reported(Resolved resolved, bool measured) {
@@ -280,7 +298,8 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   if (!unchanged) return unchanged.as_error();
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     const Costs& costs = *replay.steps_[at].steps.back().costs;
-    replay.speed_[ranks[at].rank] = speed_of(replay.machine_.power, load_of(costs, *ranks[at].program, unchanged.value().ranks[at], unchanged.value().step_ns()));
+    const std::array<Load, stretches> loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], unchanged.value().begin, unchanged.value().step_ns());
+    for (std::size_t stretch = 0; stretch < stretches; ++stretch) replay.speed_[ranks[at].rank][stretch] = speed_of(replay.machine_.power, loads[stretch]);
   }
   return replay;
 }
@@ -362,27 +381,30 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
 
 base::Result<Resolved> Replay::at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
                                             bool alike, Resolved first) const {
-  // The speed at which these durations were measured: that of the rank that they are taken from
-  std::vector<double> speeds;
+  // The speeds at which these durations were measured: those of the rank that they are taken from
+  std::vector<Speeds> speeds;
   for (const Source& source : sources_of(steps_, alike)) speeds.push_back(speed_.at(steps_[source.device].rank));
   // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
   constexpr int rounds = 8;
   constexpr double settled = 1e-3;
   base::Result<Resolved> resolved = std::move(first);
-  std::vector<double> longer(ranks.size(), 1);
+  std::vector<Speeds> longer(ranks.size(), {1, 1, 1});
   for (int round = 0; round < rounds && resolved; ++round) {
-    const Nanoseconds window_ns = reported(resolved.value(), measured_).step_ns();
+    const Replayed now = reported(resolved.value(), measured_);
     bool moves = false;
     std::vector<RankSteps> clocked = ranks;
     for (std::size_t at = 0; at < ranks.size(); ++at) {
       const Step& step = ranks[at].steps.back();
-      const Load load = load_of(*step.costs, *step.program, resolved.value().ranks[at], window_ns);
-      const double wanted = speeds[at] / speed_at_limit(machine.power, load, speeds[at]);
-      moves = moves || std::abs(wanted - longer[at]) > settled;
-      longer[at] = std::sqrt(longer[at] * wanted);
+      const std::array<Load, stretches> loads = loads_of(*step.costs, *step.program, now.ranks[at], now.begin, now.step_ns());
+      for (std::size_t stretch = 0; stretch < stretches; ++stretch) {
+        const double wanted = speeds[at][stretch] / speed_at_limit(machine.power, loads[stretch], speeds[at][stretch]);
+        moves = moves || std::abs(wanted - longer[at][stretch]) > settled;
+        longer[at][stretch] = std::sqrt(longer[at][stretch] * wanted);
+      }
       auto costs = std::make_shared<Costs>(*step.costs);
       for (program::OpIndex op = 0; op < costs->op_ns.size(); ++op) {
-        if (is_matmul(step.program->ops[op].desc)) costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * longer[at]);
+        const program::Op& one = step.program->ops[op];
+        if (is_matmul(one.desc)) costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * longer[at][stretch_of(one)]);
       }
       clocked[at].steps.assign(ranks[at].steps.size(), {step.program, std::move(costs)});
     }

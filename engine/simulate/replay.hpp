@@ -20,6 +20,7 @@
 // of a measured one, step_ns() beside it says how far the model is off.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -108,7 +109,8 @@ class Replay {
   bool measured_ = false;
   std::vector<RankSteps> steps_;
   Machine machine_;
-  std::map<base::Rank, double> speed_;   // of matmuls in the measured step; empty: power is not known
+  using Speeds = std::array<double, 3>;  // of matmuls: in forward, in backward, in the rest of a step
+  std::map<base::Rank, Speeds> speed_;   // in the measured step; empty: power is not known
   base::Nanoseconds step_ns_ = 0;
 };
 
