@@ -82,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, Captured,
 
 // The same run without its cause took so long, in the same sitting: medians of untraced steps (tests/data/cause/measured).
 struct Planted {
+  const std::string* folder;
   const char* name;
   Regime regime;
   const char* part;      // of what the first cause is
@@ -91,7 +92,7 @@ struct Planted {
 class Measured : public ::testing::TestWithParam<Planted> {};
 
 TEST_P(Measured, RunsNameWhatWasPlantedAndWhatItsAbsenceGains) {
-  const PlantedRun run = captured_run(GetParam().name, measured);
+  const PlantedRun run = captured_run(GetParam().name, *GetParam().folder);
   double said = 0;
   for (int step : {50, 51}) {
     const Why why = why_or_fail(run, {step, {}});
@@ -105,9 +106,9 @@ TEST_P(Measured, RunsNameWhatWasPlantedAndWhatItsAbsenceGains) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Runs, Measured,
-                         ::testing::Values(Planted{"gpt-1.3b-tp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 72.21},
-                                           Planted{"gpt-124m-tp2", Regime::bandwidth, "52 all-reduces of tp stand between kernels", 12.22},
-                                           Planted{"gpt-1.3b-fsdp2-slow-rank", Regime::rank, "all wait for rank 1", 82.68}));
+                         ::testing::Values(Planted{&captured, "gpt-1.3b-tp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 72.21},
+                                           Planted{&measured, "gpt-124m-tp2", Regime::bandwidth, "52 all-reduces of tp stand between kernels", 12.22},
+                                           Planted{&measured, "gpt-1.3b-fsdp2-slow-rank", Regime::rank, "all wait for rank 1", 82.68}));
 
 // A step that is made as its middle rank goes through it runs at the clock at which that rank did, not at another's: until
 // 2026-11-25 it was the faster of both, and of these two steps, which took the same, one gained 9.9 and one 13.7 ms.
