@@ -16,6 +16,7 @@
 #include "engine/cause/why.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/simulate/profile.hpp"
+#include "engine/timeline/reader.hpp"
 #include "tests/support/small_run.hpp"
 
 namespace shardbook::cause {
@@ -38,6 +39,20 @@ inline PlantedRun run_of(const Options& options) {
   run.timeline = std::move(outcome.value().timeline);
   run.recorded.records = std::move(outcome.value().records);
   run.recorded.info = std::move(outcome.value().info);
+  return run;
+}
+
+inline const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/";
+inline const std::string measured = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/data/cause/measured/";
+
+// A pack of a run that was measured.
+inline PlantedRun captured_run(const std::string& name, const std::string& folder = captured) {
+  PlantedRun run;
+  base::Result<Timeline> timeline = timeline::read(folder + name + ".tar.gz");
+  base::Result<Recorded> recorded = read_recorded({folder + name + ".tar.gz"});
+  EXPECT_TRUE(timeline.ok() && recorded.ok()) << name;
+  run.timeline = std::move(timeline).value();
+  run.recorded = std::move(recorded).value();
   return run;
 }
 

@@ -13,20 +13,7 @@
 namespace shardbook::cause {
 namespace {
 
-const std::string captured = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/";
 const std::string traces = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/metrics/data/";
-
-const std::string measured = std::string(SHARDBOOK_SOURCE_DIR) + "/tests/data/cause/measured/";
-
-PlantedRun captured_run(const std::string& name, const std::string& folder = captured) {
-  PlantedRun run;
-  base::Result<Timeline> timeline = timeline::read(folder + name + ".tar.gz");
-  base::Result<Recorded> recorded = read_recorded({folder + name + ".tar.gz"});
-  EXPECT_TRUE(timeline.ok() && recorded.ok()) << name;
-  run.timeline = std::move(timeline).value();
-  run.recorded = std::move(recorded).value();
-  return run;
-}
 
 void expect_fits(const std::string& text) {
   std::istringstream lines(text);
@@ -79,53 +66,6 @@ INSTANTIATE_TEST_SUITE_P(Runs, Captured,
                                            Known{"gpt-1.3b-tp4", Regime::bandwidth, "all-reduces of tp stand between kernels"},
                                            Known{"gpt-1.3b-tp2-fsdp2", Regime::bandwidth, "all-reduces of tp stand between kernels"},
                                            Known{"grammar-tutor-tp2-fsdp2", Regime::host, "the host"}));
-
-// The same run without its cause took so long, in the same sitting: medians of untraced steps (tests/data/cause/measured).
-struct Planted {
-  const std::string* folder;
-  const char* name;
-  Regime regime;
-  const char* part;      // of what the first cause is
-  double without_ms;
-};
-
-class Measured : public ::testing::TestWithParam<Planted> {};
-
-TEST_P(Measured, RunsNameWhatWasPlantedAndWhatItsAbsenceGains) {
-  const PlantedRun run = captured_run(GetParam().name, *GetParam().folder);
-  double said = 0;
-  for (int step : {50, 51}) {
-    const Why why = why_or_fail(run, {step, {}});
-    EXPECT_EQ(why.regime, GetParam().regime) << headline(why);
-    EXPECT_NE(why.causes.front().what.find(GetParam().part), std::string::npos) << headline(why);
-    EXPECT_NE(headline(why).find(GetParam().part), std::string::npos) << headline(why);
-    said += static_cast<double>(why.causes.front().gain_ns) / 2;
-  }
-  const double really = run.recorded.info->results.at("step_ns").get<double>() - 1e6 * GetParam().without_ms;
-  EXPECT_NEAR(said, really, 0.15 * really);
-}
-
-INSTANTIATE_TEST_SUITE_P(Runs, Measured,
-                         ::testing::Values(Planted{&captured, "gpt-1.3b-tp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 72.21},
-                                           Planted{&measured, "gpt-124m-tp2", Regime::bandwidth, "52 all-reduces of tp stand between kernels", 12.22},
-                                           Planted{&measured, "gpt-1.3b-fsdp2-slow-rank", Regime::rank, "all wait for rank 1", 82.68}));
-
-// A step that is made as its middle rank goes through it runs at the clock at which that rank did, not at another's: until
-// 2026-11-25 it was the faster of both, and of these two steps, which took the same, one gained 9.9 and one 13.7 ms.
-TEST(MeasuredRuns, OfRanksMadeAlikeHaveTheClockOfTheRankInTheMiddle) {
-  const PlantedRun run = captured_run("gpt-1.3b-fsdp2-slow-rank", measured);
-  for (int step : {50, 51}) {
-    const base::Result<Study> study = study_of(run.recorded, step);
-    ASSERT_TRUE(study.ok()) << study.error();
-    simulate::Change alike, at_the_same_clock;
-    alike.alike = at_the_same_clock.alike = true;
-    at_the_same_clock.same_clock = true;
-    const double step_ns = static_cast<double>(study.value().replay.resolve(alike).value().step_ns());
-    // That rank waited for the late one with its collectives' kernels running, so its clock hardly moves without the wait.
-    const double same_ns = static_cast<double>(study.value().replay.resolve(at_the_same_clock).value().step_ns());
-    EXPECT_NEAR(step_ns, same_ns, 0.01 * same_ns);
-  }
-}
 
 // Another run measured the same layout without the neighbour.
 TEST(CapturedRuns, TheBusyNeighbourCostsWhatItsAbsenceGains) {
