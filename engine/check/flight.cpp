@@ -67,7 +67,7 @@ class Court {
 
   Verdict judge() const {
     Verdict verdict;
-    for (auto of : {&Court::absent, &Court::differs, &Court::missing, &Court::stuck}) {
+    for (auto of : {&Court::absent, &Court::differs, &Court::missing, &Court::in_order, &Court::stuck}) {
       if (verdict.blame == Blame::nobody) verdict = (this->*of)();
     }
     for (const FlightAccount& account : accounts_) verdict.side_by_side += line_of(account) + "\n";
@@ -93,6 +93,7 @@ class Court {
   Verdict absent() const;
   Verdict differs() const;
   Verdict missing() const;
+  Verdict in_order() const;
   Verdict stuck() const;
 
   const std::vector<FlightAccount>& accounts_;
@@ -177,9 +178,9 @@ Verdict Court::absent() const {
 // The calls of one group as programs, from the first on that all pages still have, for the ledger to compare.
 struct Books {
   std::vector<program::Catalogue> catalogues;
-  std::vector<program::Program> programs;
+  std::vector<std::vector<program::Program>> programs; // by rank: one for each step of which it has calls
   std::vector<RankSteps> ranks;
-  std::vector<std::vector<const FlightCall*>> calls;   // by rank, then as op
+  std::vector<std::vector<std::vector<const FlightCall*>>> calls;   // the same, then as op
 };
 
 // A book of a page: its collectives, or its sends to or receives from one peer; the first number that is kept.
@@ -200,7 +201,9 @@ std::size_t index_of(const FlightPage& page, Rank rank) {
   return static_cast<std::size_t>(std::find(page.ranks.begin(), page.ranks.end(), rank) - page.ranks.begin());
 }
 
-Books books_of(const std::vector<std::pair<const FlightAccount*, const FlightPage*>>& pages) {
+using Pages = std::vector<std::pair<const FlightAccount*, const FlightPage*>>;
+
+Books books_of(const Pages& pages) {
   std::map<std::pair<int, int>, std::uint64_t> begin;
   for (const auto& [account, page] : pages) {
     for (const auto& [book, first] : first_kept(*page, static_cast<int>(index_of(*page, account->rank)))) begin[book] = std::max(begin[book], first);
@@ -212,16 +215,23 @@ Books books_of(const std::vector<std::pair<const FlightAccount*, const FlightPag
   for (std::size_t at = 0; at < pages.size(); ++at) {
     const auto& [account, page] = pages[at];
     books.catalogues[at].groups.push_back({page->axis, page->ranks});
+    std::vector<std::int64_t> numbers;
     const int me = static_cast<int>(index_of(*page, account->rank));
     for (const FlightCall& call : page->calls) {
       const auto book = !is_pair(call.kind) ? std::pair(-1, -1) : call.kind == OpKind::send ? std::pair(me, call.peer) : std::pair(call.peer, me);
       if (call.number < begin[book]) continue;
       program::Op op{{}, program::OpDesc(call.name.c_str(), call.kind, call.dtype), 0, {call.file.c_str(), call.line}};
       op.desc.collective_of({0, 0, call.bytes, call.peer});
-      books.programs[at].ops.push_back(op);
-      books.calls[at].push_back(&call);
+      if (numbers.empty() || numbers.back() != call.step) {
+        numbers.push_back(call.step);
+        books.programs[at].emplace_back();
+        books.calls[at].emplace_back();
+      }
+      books.programs[at].back().ops.push_back(op);
+      books.calls[at].back().push_back(&call);
     }
-    books.ranks.push_back({account->rank, &books.catalogues[at], {&books.programs[at]}});
+    books.ranks.push_back({account->rank, &books.catalogues[at], {}, numbers});
+    for (const program::Program& program : books.programs[at]) books.ranks.back().steps.push_back(&program);
   }
   return books;
 }
@@ -240,25 +250,64 @@ std::string did_text(Difference difference, OpKind kind) {
   return "differs where";
 }
 
+// The collective of this number, where the page still has it.
+const FlightCall* collective(const FlightPage& page, std::uint64_t number) {
+  const auto found = std::find_if(page.calls.begin(), page.calls.end(), [&](const FlightCall& call) { return !is_pair(call.kind) && call.number == number; });
+  return found == page.calls.end() ? nullptr : &*found;
+}
+
 // Where pages that are alike otherwise ask for another reduction.
-Verdict other_reduction(const FlightPage& page, const Books& books) {
-  for (std::size_t at = 1; at < books.calls.size(); ++at) {
-    const auto &usual = books.calls[0], &odd = books.calls[at];
-    for (std::size_t i = 0, k = 0; i < usual.size() && k < odd.size();) {
-      if (is_pair(usual[i]->kind)) { ++i; continue; }
-      if (is_pair(odd[k]->kind)) { ++k; continue; }
-      if (usual[i]->reduction != odd[k]->reduction) {
-        return {Blame::differs, {books.ranks[at].rank}, {}, text("over ", members_text(page), ", call ", odd[k]->number + 1, ": rank ", books.ranks[at].rank,
-                " calls it with another reduction where rank ", books.ranks[0].rank, " calls ", call_text(*usual[i]), ": rank ", books.ranks[at].rank, " calls ", call_text(*odd[k])), ""};
-      }
-      ++i, ++k;
+Verdict other_reduction(const Pages& pages) {
+  const auto& [usual_account, usual_page] = pages.front();
+  for (std::size_t at = 1; at < pages.size(); ++at) {
+    const auto& [account, page] = pages[at];
+    for (const FlightCall& usual : usual_page->calls) {
+      const FlightCall* odd = is_pair(usual.kind) ? nullptr : collective(*page, usual.number);
+      if (odd == nullptr || odd->reduction == usual.reduction) continue;
+      return {Blame::differs, {account->rank}, {}, text("over ", members_text(*page), ", call ", odd->number + 1, ": rank ", account->rank,
+              " calls it with another reduction where rank ", usual_account->rank, " calls ", call_text(usual), ": rank ", account->rank, " calls ", call_text(*odd)), ""};
+    }
+  }
+  return {};
+}
+
+// The first all-to-all of which one rank expects of another what that does not send. Of two, the one that fits fewer of the
+// others is odd, or the later one.
+Verdict other_splits(const Pages& pages) {
+  for (const FlightCall& first : pages.front().second->calls) {
+    if (first.kind != OpKind::all_to_all) continue;
+    std::vector<const FlightCall*> calls;
+    for (const auto& [account, page] : pages) calls.push_back(collective(*page, first.number));
+    const auto fits = [&](std::size_t from, std::size_t to) {
+      const std::size_t sender = index_of(*pages[from].second, pages[from].first->rank), receiver = index_of(*pages[to].second, pages[to].first->rank);
+      return calls[from] == nullptr || calls[to] == nullptr || receiver >= calls[from]->sends.size() || sender >= calls[to]->receives.size() ||
+             calls[from]->sends[receiver] == calls[to]->receives[sender];
+    };
+    const auto misfits = [&](std::size_t one) {
+      std::size_t count = 0;
+      for (std::size_t other = 0; other < pages.size(); ++other) count += !fits(one, other) + !fits(other, one);
+      return count;
+    };
+    std::size_t odd = 0, most = 0;
+    for (std::size_t one = 0; one < pages.size(); ++one) {
+      if (const std::size_t count = misfits(one); count > 0 && count >= most) odd = one, most = count;
+    }
+    for (std::size_t usual = 0; most > 0 && usual < pages.size(); ++usual) {
+      if (fits(usual, odd) && fits(odd, usual)) continue;
+      const auto rank_of = [&](std::size_t at) { return pages[at].first->rank; };
+      const std::size_t from = fits(usual, odd) ? odd : usual, to = from == odd ? usual : odd;
+      const std::size_t sender = index_of(*pages[from].second, rank_of(from)), receiver = index_of(*pages[to].second, rank_of(to));
+      return {Blame::differs, {rank_of(odd)}, Difference::bytes,
+              text("over ", members_text(*pages[odd].second), ", call ", first.number + 1, ": ", pages[odd].first->name, " calls it with another size where rank ", rank_of(usual), " calls ",
+                   call_text(*calls[usual]), ": rank ", rank_of(odd), " calls ", call_text(*calls[odd]), "; rank ", rank_of(from), " sends ", calls[from]->sends[receiver], " bytes to rank ",
+                   rank_of(to), ", which expects ", calls[to]->receives[sender]), ""};
     }
   }
   return {};
 }
 
 Verdict Court::differs() const {
-  std::map<std::pair<std::string, std::vector<Rank>>, std::vector<std::pair<const FlightAccount*, const FlightPage*>>> groups;
+  std::map<std::pair<std::string, std::vector<Rank>>, Pages> groups;
   for (const FlightAccount& account : accounts_) {
     for (const FlightPage& page : account.pages) groups[{page.axis, page.ranks}].push_back({&account, &page});
   }
@@ -270,7 +319,7 @@ Verdict Court::differs() const {
     const auto call_at = [&](Rank rank, Place place) -> const FlightCall& {
       std::size_t at = 0;
       while (books.ranks[at].rank != rank) ++at;
-      return *books.calls[at][place.op];
+      return *books.calls[at][place.step][place.op];
     };
     for (const Divergence& found : divergences(books.ranks)) {
       // Who is only behind has not done anything else.
@@ -282,7 +331,8 @@ Verdict Court::differs() const {
                text("over ", members_text(*pages[0].second), ", call ", odd.number + 1, ": ", name(found.odd), " ", did_text(found.difference, usual.kind), " rank ", found.usual,
                     " calls ", call_text(usual), ": rank ", found.odd, " calls ", call_text(odd)), ""};
     }
-    if (first.blame == Blame::nobody) first = other_reduction(*pages[0].second, books);
+    if (first.blame == Blame::nobody) first = other_reduction(pages);
+    if (first.blame == Blame::nobody) first = other_splits(pages);
   }
   return first;
 }
@@ -339,6 +389,52 @@ Verdict Court::missing() const {
     const std::vector<const Wait*> held = waits_of(path.back());
     return {Blame::stuck, {path.back()}, {}, text(waiting_text(*start.second.first), ": ", name(path.back()), " has not called it, for it waits in ", call_text(*held.front()->call), ", ",
                                                 where_text(*held.front()), ", which all have called"), ""};
+  }
+  return {};
+}
+
+// All have called all, but in another order: the call at which a rank stands others have behind that at which they stand.
+Verdict Court::in_order() const {
+  const auto standing = [](const FlightPage& page) {
+    const auto first = std::find_if(page.calls.begin(), page.calls.end(), [](const FlightCall& call) { return call.state != CallState::ended; });
+    return first == page.calls.end() ? nullptr : &*first;
+  };
+  // Does the call that `one` stands at need `other`, which stands at something else and has that one behind it?
+  const auto waits_behind = [&](const Wait& one, Rank other) {
+    const FlightPage* page = page_of(other, *one.page);
+    const FlightCall* at = page == nullptr ? nullptr : standing(*page);
+    if (at == nullptr || other == one.account->rank) return false;
+    const int me = static_cast<int>(index_of(*one.page, one.account->rank)), them = static_cast<int>(index_of(*one.page, other));
+    if (is_pair(one.call->kind) && one.call->peer != them) return false;
+    const auto is_the_same = [&](const FlightCall& call) {
+      if (call.number != one.call->number || is_pair(call.kind) != is_pair(one.call->kind)) return false;
+      return !is_pair(call.kind) || (call.peer == me && (call.kind == OpKind::send) != (one.call->kind == OpKind::send));
+    };
+    if (is_the_same(*at)) return false;
+    return std::any_of(page->calls.begin() + (at - page->calls.data()) + 1, page->calls.end(), is_the_same);
+  };
+  for (const Wait& start : waits_) {
+    std::vector<Wait> path;
+    const FlightAccount* account = start.account;
+    while (true) {
+      const FlightPage* page = page_of(account->rank, *start.page);
+      const Wait here{account, page, standing(*page)};
+      const auto again = std::find_if(path.begin(), path.end(), [&](const Wait& wait) { return wait.account == account; });
+      if (again != path.end()) {
+        Verdict verdict{Blame::circle, {}, {}, text("a deadlock, for ranks call in another order over ", members_text(*page), ": "), ""};
+        for (auto wait = again; wait != path.end(); ++wait) {
+          const Wait& next = wait + 1 == path.end() ? *again : *(wait + 1);
+          verdict.ranks.push_back(wait->account->rank);
+          verdict.sentence += text(wait == again ? "" : "; ", "rank ", wait->account->rank, " in ", call_text(*wait->call), ", call ", wait->call->number + 1, ", which rank ",
+                                   next.account->rank, " has called behind ", call_text(*next.call));
+        }
+        return verdict;
+      }
+      path.push_back(here);
+      const auto next = std::find_if(page->ranks.begin(), page->ranks.end(), [&](Rank rank) { return waits_behind(here, rank); });
+      if (next == page->ranks.end()) break;
+      account = by_rank_.at(*next);
+    }
   }
   return {};
 }

@@ -5,8 +5,10 @@
 //   1. a rank says nothing: it is stopped, or gone;
 //   2. ranks of a group have called different things, which the group's book shows (ledger.hpp): where they part is told
 //      with both ranks and both lines, and what explains most of what follows: left out, one too many, swapped, ...;
+//      or one rank of an all-to-all expects of another what that does not send;
 //   3. a rank has not called what others wait in, and waits in no collective itself: it does something else;
-//   4. ranks wait for each other in a circle, each in a call that the next has not come to;
+//   4. ranks wait for each other in a circle, each in a call that the next has not come to, or has called behind the one
+//      in which it waits: the calls of a communicator run in the order in which they were called;
 //   5. all have called it, and it does not end: a stream is behind something else, or the device or network has stopped.
 // Who waits because another waits is not blamed.
 //
@@ -46,6 +48,8 @@ struct FlightCall {
   base::Nanoseconds waited = 0; // since it was called, or since the one before it ended; 0 where it has ended
   // Called by the launch of a graph: as which of the calls of this communicator that the graph holds, and of how many. 0: by the host.
   std::uint32_t in_graph = 0, graph_calls = 0;
+  // Of an all-to-all, by index in the group: bytes for each rank, and bytes from each. Empty where they are no longer known.
+  std::vector<base::Bytes> sends, receives;
 };
 
 // How many sends and receives one rank has called with another of the group.

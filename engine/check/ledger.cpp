@@ -27,6 +27,7 @@ namespace {
 struct Call {
   const Op* op;
   Place place;
+  std::int64_t step;   // its number
 };
 struct Page {
   Rank rank;
@@ -37,16 +38,18 @@ struct Book {
   std::vector<Page> pages;  // by rank, upwards
 };
 
-// In what two calls that should be one differ.
-std::optional<Difference> difference_of(const Op& a, const Op& b) {
-  const bool pair = is_pair(a.desc.kind) && is_pair(b.desc.kind);
-  if (!pair && a.desc.kind != b.desc.kind) return Difference::kind;
-  if (a.desc.dtype != b.desc.dtype) return Difference::dtype;
-  if (a.desc.kind != OpKind::all_to_all && a.desc.collective.bytes != b.desc.collective.bytes) return Difference::bytes;
-  if (!pair && a.desc.collective.peer != b.desc.collective.peer) return Difference::root;
+// In what `odd` differs from the call that it should be one with.
+std::optional<Difference> difference_of(const Call& usual, const Call& odd) {
+  const program::OpDesc &a = usual.op->desc, &b = odd.op->desc;
+  const bool pair = is_pair(a.kind) && is_pair(b.kind);
+  if (!pair && a.kind != b.kind) return Difference::kind;
+  if (a.dtype != b.dtype) return Difference::dtype;
+  if (a.kind != OpKind::all_to_all && a.collective.bytes != b.collective.bytes) return Difference::bytes;
+  if (!pair && a.collective.peer != b.collective.peer) return Difference::root;
+  if (usual.step != odd.step) return odd.step > usual.step ? Difference::missing : Difference::extra;
   return std::nullopt;
 }
-bool alike(const Call& a, const Call& b) { return !difference_of(*a.op, *b.op); }
+bool alike(const Call& a, const Call& b) { return !difference_of(a, b); }
 
 // How many calls are alike from there on; a few hundred tell enough. Two pages that end together are alike for ever.
 std::size_t alike_from(const std::vector<Call>& a, std::size_t at_a, const std::vector<Call>& b, std::size_t at_b) {
@@ -60,7 +63,7 @@ std::size_t alike_from(const std::vector<Call>& a, std::size_t at_a, const std::
 Difference explain(const std::vector<Call>& usual, const std::vector<Call>& odd, std::size_t at) {
   if (at == odd.size()) return Difference::stops;
   if (at == usual.size()) return Difference::extra;
-  Difference best = *difference_of(*usual[at].op, *odd[at].op);
+  Difference best = *difference_of(usual[at], odd[at]);
   std::size_t most = alike_from(usual, at + 1, odd, at + 1);
   auto weigh = [&](Difference difference, std::size_t explains) {
     if (explains > most) most = explains, best = difference;
@@ -180,7 +183,7 @@ std::vector<Divergence> divergences(const std::vector<RankSteps>& ranks) {
         if (use.group == program::no_group) continue;
         const GroupInfo& group = rank.catalogue->groups[use.group];
         const GroupKey key{group.axis, group.ranks};
-        const Call call{&ops[at], {step, at}};
+        const Call call{&ops[at], {step, at}, rank.numbers.empty() ? step : rank.numbers[step]};
         if (!is_pair(ops[at].desc.kind)) {
           collectives[key][rank.rank].push_back(call);
           continue;

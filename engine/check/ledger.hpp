@@ -7,7 +7,8 @@
 // a call that is missing, one too many, two in another order, one that is of another kind or size, a rank that stops.
 //
 // Of an all-to-all the bytes may differ, since each rank sends as much as it has. A send has its page at the sender
-// and at the receiver: the n-th send to a rank meets its n-th receive from there, in bytes and type.
+// and at the receiver: the n-th send to a rank meets its n-th receive from there, in bytes, type and step. A call of
+// another step is another call, so who leaves one out is not taken for who makes the next one too early.
 //
 // Sources: pytorch/pytorch @883a873e, tools/flight_recorder/components/builder.py, build_collectives (all ranks' calls matched by group and sequence,
 // states compared field by field, the first mismatch told); NCCL's user guide, "Collective Operations": same order,
@@ -27,6 +28,7 @@ struct RankSteps {
   base::Rank rank = 0;
   const program::Catalogue* catalogue = nullptr;
   Steps steps;
+  std::vector<std::int64_t> numbers = {};   // of the steps, which ranks have in common; empty: 0, 1, 2, ...
 };
 
 enum class Difference : std::uint8_t {
@@ -35,7 +37,7 @@ enum class Difference : std::uint8_t {
   extra,     // `odd` has one more
   swapped,   // `odd` has two in the other order
   kind, bytes, dtype, root,
-};
+};  // a call of another step is `missing` where that step is a later one, else `extra`
 const char* name_of(Difference difference);
 
 // The first difference in one group's book (or between one sender and its receiver).

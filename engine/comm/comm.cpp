@@ -25,7 +25,7 @@ void Communicator::communicate(Lane lane, const program::OpDesc& desc, Call call
   call.ticket = tickets_;
   if (moves_ || !lane.recorder().in_step() || lane.recorder().step() == 0) {
     ++tickets_;
-    if (log_ != nullptr) log_->called(call.ticket, lane, desc, static_cast<std::uint8_t>(call.reduction));
+    if (log_ != nullptr) log_->called(call.ticket, lane, desc, static_cast<std::uint8_t>(call.reduction), {call.send_elements, call.receive_elements});
     return issue(lane, desc, call);
   }
   lane.device().launch(lane, desc, Nothing{}, &nothing_on_host, &nothing_on_cuda);

@@ -29,8 +29,11 @@ std::uint64_t name_of_group(const std::string& axis, const std::vector<base::Ran
 
 }  // namespace
 
-FlightLog::FlightLog(std::string axis, std::vector<base::Rank> ranks)
-    : axis_(std::move(axis)), ranks_(std::move(ranks)), what_(name_of_group(axis_, ranks_)), pairs_(ranks_.size()), ring_(kept), claims_(claims_kept) {}
+FlightLog::FlightLog(std::string axis, std::vector<base::Rank> ranks, int index_of_me)
+    : axis_(std::move(axis)), ranks_(std::move(ranks)), what_(name_of_group(axis_, ranks_)), parts_now_(2 * ranks_.size()), me_(static_cast<std::size_t>(index_of_me)),
+      pairs_(ranks_.size()), ring_(kept), parts_of_(parts_kept), parts_(parts_kept * 2 * ranks_.size()), claimed_steps_(claims_kept), claimed_values_(claims_kept * claimed_places()) {
+  for (auto& step : claimed_steps_) step.store(-1, std::memory_order_relaxed);
+}
 
 void FlightLog::write(std::uint64_t ticket, const What& what) {
   Entry& to = entry(ticket);
@@ -41,6 +44,7 @@ void FlightLog::write(std::uint64_t ticket, const What& what) {
                     static_cast<std::uint64_t>(what.phase) << 24 | static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.layer)) << 32 |
                     static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.micro_batch)) << 48);
   set(to.graph, static_cast<std::uint64_t>(what.in_graph) << 32 | what.graph_calls);
+  set(to.parts, what.parts);
   set(to.peer, what.peer);
   set(to.line, what.line);
   set(to.bytes, what.bytes);
@@ -59,18 +63,52 @@ std::optional<FlightLog::What> FlightLog::read(std::uint64_t ticket) const {
   const std::uint64_t small = get(from.small), graph = get(from.graph);
   What what{get(from.number), static_cast<OpKind>(small & 255), static_cast<base::DType>(small >> 8 & 255), static_cast<std::uint8_t>(small >> 16),
             static_cast<program::Phase>(small >> 24 & 255), static_cast<std::int16_t>(small >> 32 & 65535), static_cast<std::int16_t>(small >> 48), get(from.peer), get(from.bytes),
-            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at), static_cast<std::uint32_t>(graph >> 32), static_cast<std::uint32_t>(graph)};
+            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at), static_cast<std::uint32_t>(graph >> 32), static_cast<std::uint32_t>(graph), get(from.parts)};
   if (from.ticket.load(std::memory_order_relaxed) != ticket) return std::nullopt;
   return what;
 }
 
-void FlightLog::called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction) {
+void FlightLog::called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction, Parts parts) {
   const program::Recorder& recorder = lane.recorder();
   const program::OpKey& key = recorder.key();
-  const What mine{0, desc.kind, desc.dtype, reduction, key.phase, static_cast<std::int16_t>(key.layer), static_cast<std::int16_t>(key.micro_batch), desc.collective.peer,
-                  desc.collective.bytes, recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now(), 0, 0};
+  What mine{0, desc.kind, desc.dtype, reduction, key.phase, static_cast<std::int16_t>(key.layer), static_cast<std::int16_t>(key.micro_batch), desc.collective.peer,
+                  desc.collective.bytes, recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now(), 0, 0, 0};
   if (capturing_) captured_.push_back(mine);
+  if (parts.send != nullptr) {
+    const std::size_t size = ranks_.size();
+    for (std::size_t index = 0; index < size; ++index) {
+      parts_now_[index] = parts.send[index] * base::size_of(desc.dtype);
+      parts_now_[size + index] = parts.receive[index] * base::size_of(desc.dtype);
+    }
+    if (capturing_) captured_parts_.push_back(parts_now_);
+    mine.parts = keep(parts_now_.data(), desc.dtype);
+  }
   call(ticket, mine);
+}
+
+std::uint64_t FlightLog::keep(const base::Bytes* parts, base::DType dtype) {
+  const std::uint64_t which = ++all_to_alls_;
+  const std::size_t size = ranks_.size(), place = which % parts_kept;
+  // As entries are: spoiled, written, set
+  parts_of_[place].store(0, std::memory_order_relaxed);
+  for (std::size_t at = 0; at < 2 * size; ++at) {
+    parts_[place * 2 * size + at].store(parts[at], std::memory_order_release);
+    const std::size_t peer = at % size;
+    if (peer == me_ || parts[at] == 0) continue;   // a rank's own part is a copy, and of nothing nothing is sent
+    std::uint64_t& hash = at < size ? pairs_[peer].sent_hash : pairs_[peer].received_hash;
+    hash = mixed(hash, static_cast<std::uint64_t>(dtype) << 56 | static_cast<std::uint64_t>(parts[at]));
+  }
+  parts_of_[place].store(which, std::memory_order_release);
+  return which;
+}
+
+bool FlightLog::read_parts(std::uint64_t which, std::vector<base::Bytes>& sends, std::vector<base::Bytes>& receives) const {
+  const std::size_t size = ranks_.size(), place = which % parts_kept;
+  if (which == 0 || parts_of_[place].load(std::memory_order_acquire) != which) return false;
+  for (std::size_t at = 0; at < 2 * size; ++at) (at < size ? sends : receives).push_back(parts_[place * 2 * size + at].load(std::memory_order_acquire));
+  if (parts_of_[place].load(std::memory_order_relaxed) == which) return true;
+  sends.clear(), receives.clear();
+  return false;
 }
 
 void FlightLog::call(std::uint64_t ticket, What mine) {
@@ -83,7 +121,10 @@ void FlightLog::call(std::uint64_t ticket, What mine) {
   };
   if (is_pair(mine.kind)) {
     Pair& pair = pairs_[static_cast<std::size_t>(mine.peer)];
-    mine.number = next(mine.kind == OpKind::send ? pair.sent : pair.received);
+    const bool sends = mine.kind == OpKind::send;
+    mine.number = next(sends ? pair.sent : pair.received);
+    std::uint64_t& hash = sends ? pair.sent_hash : pair.received_hash;
+    hash = mixed(mixed(hash, 1), static_cast<std::uint64_t>(mine.dtype) << 56 | static_cast<std::uint64_t>(mine.bytes));
   } else {
     mine.number = next(collectives_);
     hash_ = mixed(hash_, static_cast<std::uint64_t>(mine.kind) << 32 | static_cast<std::uint64_t>(mine.dtype) << 16 | mine.reduction);
@@ -98,6 +139,7 @@ void FlightLog::call(std::uint64_t ticket, What mine) {
 
 void FlightLog::capture_begins() {
   captured_.clear();
+  captured_parts_.clear();
   capturing_ = true;
 }
 
@@ -105,6 +147,7 @@ FlightLog::Captured FlightLog::capture_ends() {
   capturing_ = false;
   Captured all;
   all.calls_ = std::move(captured_);
+  all.parts_ = std::move(captured_parts_);
   const auto count = static_cast<std::uint32_t>(all.calls_.size());
   const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
   for (std::uint32_t at = 0; at < count; ++at) {
@@ -115,6 +158,7 @@ FlightLog::Captured FlightLog::capture_ends() {
     const std::uint64_t ticket = calls - count + at;
     if (ticket < first_kept(calls)) continue;
     what.number = entry(ticket).number.load(std::memory_order_relaxed);
+    what.parts = entry(ticket).parts.load(std::memory_order_relaxed);
     write(ticket, what);
   }
   return all;
@@ -123,9 +167,11 @@ FlightLog::Captured FlightLog::capture_ends() {
 //@ comm.flight.graph: A launch calls what the graph holds: numbered and written down as if its host had called each.
 void FlightLog::called_again(std::uint64_t ticket, const Captured& captured, std::int64_t step) {
   const base::Nanoseconds now = program::host_now();
+  auto parts = captured.parts_.begin();
   for (What what : captured.calls_) {
     what.step = step;
     what.at = now;
+    if (what.kind == OpKind::all_to_all) what.parts = keep((parts++)->data(), what.dtype);
     call(ticket++, what);
   }
 }
@@ -135,21 +181,47 @@ void FlightLog::issued(std::uint64_t ticket) { issued_.store(ticket + 1, std::me
 
 // As entries are: spoiled, written, set.
 void FlightLog::step_issued(std::int64_t step) {
-  Claimed& to = claims_[static_cast<std::size_t>(step / Flight::claimed_every) % claims_kept];
-  to.step.store(-1, std::memory_order_relaxed);
-  to.value.store(mixed(hash_, collectives_.load(std::memory_order_relaxed)), std::memory_order_release);
-  to.step.store(step, std::memory_order_release);
+  const std::size_t row = static_cast<std::size_t>(step / Flight::claimed_every) % claims_kept;
+  claimed_steps_[row].store(-1, std::memory_order_relaxed);
+  for (std::size_t place = 0; place < claimed_places(); ++place) claimed_values_[row * claimed_places() + place].store(value_now(place), std::memory_order_release);
+  claimed_steps_[row].store(step, std::memory_order_release);
 }
 
-std::optional<world::Claim> FlightLog::claim(std::int64_t step) const {
-  const Claimed& from = claims_[static_cast<std::size_t>(step / Flight::claimed_every) % claims_kept];
-  if (from.step.load(std::memory_order_acquire) != step) return std::nullopt;
-  const std::uint64_t value = from.value.load(std::memory_order_acquire);
-  if (from.step.load(std::memory_order_relaxed) != step) return std::nullopt;
-  return world::Claim{what_, static_cast<int>(ranks_.size()), value};
+std::uint64_t FlightLog::value_now(std::size_t place) const {
+  if (place == 0) return mixed(hash_, collectives_.load(std::memory_order_relaxed));
+  const std::size_t index = place - 1, size = ranks_.size();
+  return index < size ? pairs_[index].sent_hash : pairs_[index - size].received_hash;
 }
 
-world::Claim FlightLog::claim_now() const { return {what_, static_cast<int>(ranks_.size()), mixed(hash_, collectives_.load(std::memory_order_relaxed))}; }
+// Sender and receiver call what went between them the same.
+world::Claim FlightLog::claim_of(std::size_t place, std::uint64_t value) const {
+  const std::size_t size = ranks_.size();
+  if (place == 0) return {what_, static_cast<int>(size), value};
+  const bool sent = place - 1 < size;
+  const std::size_t peer = sent ? place - 1 : place - 1 - size;
+  return {mixed(mixed(what_, sent ? me_ : peer), sent ? peer : me_), 2, value};
+}
+
+std::vector<world::Claim> FlightLog::claims(std::int64_t step) const {
+  const std::size_t row = static_cast<std::size_t>(step / Flight::claimed_every) % claims_kept;
+  if (claimed_steps_[row].load(std::memory_order_acquire) != step) return {};
+  std::vector<world::Claim> all;
+  for (std::size_t place = 0; place < claimed_places(); ++place) {
+    const std::uint64_t value = claimed_values_[row * claimed_places() + place].load(std::memory_order_acquire);
+    if (place == 0 || value != 0) all.push_back(claim_of(place, value));
+  }
+  if (claimed_steps_[row].load(std::memory_order_relaxed) != step) return {};
+  return all;
+}
+
+std::vector<world::Claim> FlightLog::claims_now() const {
+  std::vector<world::Claim> all;
+  for (std::size_t place = 0; place < claimed_places(); ++place) {
+    const std::size_t peer = place == 0 ? me_ + 1 : (place - 1) % ranks_.size();
+    if (place == 0 || peer != me_) all.push_back(claim_of(place, value_now(place)));
+  }
+  return all;
+}
 
 void FlightLog::mark_ended(std::uint64_t ticket) {
   std::atomic<std::uint64_t>& mark = entry(ticket).ended;
@@ -218,7 +290,8 @@ check::FlightPage FlightLog::page(base::Nanoseconds now, std::size_t most) const
     const bool is_over = ticket < ended || has_ended(ticket);
     const CallState state = is_over ? CallState::ended : ticket < issued ? CallState::issued : CallState::called;
     page.calls.push_back({one->number, one->kind, one->dtype, one->reduction, one->bytes, one->peer, one->phase, one->layer, one->micro_batch, one->step, one->name, one->part,
-                          one->file, one->line, state, is_over ? 0 : now - std::max(one->at, ended_at), one->in_graph, one->graph_calls});
+                          one->file, one->line, state, is_over ? 0 : now - std::max(one->at, ended_at), one->in_graph, one->graph_calls, {}, {}});
+    read_parts(one->parts, page.calls.back().sends, page.calls.back().receives);
   }
   // Read last: a rank that goes on meanwhile has called more than is listed, and never less.
   page.collectives = collectives_.load(std::memory_order_acquire);
@@ -234,7 +307,7 @@ check::FlightPage FlightLog::page(base::Nanoseconds now, std::size_t most) const
 FlightLog& Flight::add(const mesh::Group& group) {
   std::lock_guard lock(mutex_);
   const auto before = std::count_if(logs_.begin(), logs_.end(), [&](const auto& log) { return log->is_of(group.axis, group.ranks); });
-  return *logs_.emplace_back(std::make_unique<FlightLog>(before == 0 ? group.axis : base::text(group.axis, " ", before + 1), group.ranks));
+  return *logs_.emplace_back(std::make_unique<FlightLog>(before == 0 ? group.axis : base::text(group.axis, " ", before + 1), group.ranks, group.index_of_me));
 }
 
 std::vector<FlightLog*> Flight::logs() const {
@@ -253,7 +326,9 @@ void Flight::step_issued(std::int64_t step) {
 
 std::vector<world::Claim> Flight::claims_now() const {
   std::vector<world::Claim> claims;
-  for (const FlightLog* log : logs()) claims.push_back(log->claim_now());
+  for (const FlightLog* log : logs()) {
+    for (const world::Claim& claim : log->claims_now()) claims.push_back(claim);
+  }
   return claims;
 }
 
@@ -265,7 +340,7 @@ std::vector<Flight::Claims> Flight::claims_after(std::int64_t step) const {
   for (std::int64_t one = first; one <= last; one += claimed_every) {
     Claims claims{one, {}};
     for (const FlightLog* log : of) {
-      if (const auto claim = log->claim(one)) claims.claims.push_back(*claim);
+      for (const world::Claim& claim : log->claims(one)) claims.claims.push_back(claim);
     }
     if (!claims.claims.empty()) all.push_back(std::move(claims));
   }
@@ -303,7 +378,8 @@ std::string Flight::account(int world_size) const {
       pages.integer(static_cast<std::int64_t>(call.number)).integer(static_cast<int>(call.kind)).integer(static_cast<int>(call.dtype)).integer(call.reduction);
       pages.integer(call.bytes).integer(call.peer).integer(static_cast<int>(call.phase)).integer(call.layer).integer(call.micro_batch).integer(call.step);
       pages.string(call.name).string(call.part).string(call.file).integer(call.line).integer(static_cast<int>(call.state)).integer(call.waited);
-      pages.integer(call.in_graph).integer(call.graph_calls);
+      pages.integer(call.in_graph).integer(call.graph_calls).integer(static_cast<std::int64_t>(call.sends.size()));
+      for (std::size_t peer = 0; peer < call.sends.size(); ++peer) pages.integer(call.sends[peer]).integer(call.receives[peer]);
     }
   }
   return world::Writer().integer(step).integer(last == 0 ? 0 : now - last).integer(static_cast<std::int64_t>(all.size())).bytes() + pages.bytes();
@@ -341,6 +417,12 @@ check::FlightCall read_call(world::Reader& reader, int members, bool& sound) {
   call.waited = reader.integer();
   call.in_graph = static_cast<std::uint32_t>(reader.integer());
   call.graph_calls = static_cast<std::uint32_t>(reader.integer());
+  const std::size_t parts = reader.count(2 * 8);
+  sound &= parts == 0 || parts == static_cast<std::size_t>(members);
+  for (std::size_t peer = 0; peer < parts; ++peer) {
+    call.sends.push_back(reader.integer());
+    call.receives.push_back(reader.integer());
+  }
   return call;
 }
 
@@ -364,7 +446,7 @@ std::optional<check::FlightAccount> read_account(std::string_view bytes) {
       pair.sent = static_cast<std::uint64_t>(reader.integer());
       pair.received = static_cast<std::uint64_t>(reader.integer());
     }
-    page.calls.resize(reader.count(17 * 8));
+    page.calls.resize(reader.count(18 * 8));
     for (check::FlightCall& call : page.calls) call = read_call(reader, static_cast<int>(page.ranks.size()), sound);
     for (const check::FlightPage* other = account.pages.data(); other != &page; ++other) sound &= other->axis != page.axis || other->ranks != page.ranks;
   }

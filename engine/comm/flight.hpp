@@ -1,9 +1,9 @@
 // comm/flight: what has this rank called, and how far has it come?
 //
 // Each communicator keeps its last calls in a ring: what, how much, by which line, and whether it was issued and has
-// ended. It is read on any thread when ranks compare (check/flight.hpp judges, watch.hpp asks). Beside it runs a hash of
-// all collectives so far, which ranks of a group compare every few steps (world::Claim), so that a difference is named
-// though nothing hangs.
+// ended. It is read on any thread when ranks compare (check/flight.hpp judges, watch.hpp asks). Beside it run hashes of
+// all collectives so far, and of what went from one rank to another (sends beside receives, and the parts of all-to-alls),
+// which ranks of a group compare every few steps (world::Claim), so that a difference is named though nothing hangs.
 //
 // Whoever knows says that a call has ended: on the host the call itself, on GPUs an event that a thread looks at.
 //
@@ -47,10 +47,18 @@ class FlightLog {
   // second and steps take a fifth of a millisecond.
   static constexpr int claims_kept = 64;
 
-  FlightLog(std::string axis, std::vector<base::Rank> ranks);
+  FlightLog(std::string axis, std::vector<base::Rank> ranks, int index_of_me);
 
+  // All-to-alls whose parts are kept.
+  static constexpr std::uint64_t parts_kept = 64;
+
+  // Of an all-to-all, by index in the group: elements for each rank, and from each. Read before the call returns.
+  struct Parts {
+    const std::int64_t* send = nullptr;
+    const std::int64_t* receive = nullptr;
+  };
   // On the rank's own thread: it calls, as ticket 0, 1, 2, ...; its host has come out of the call; a step was issued.
-  void called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction);
+  void called(std::uint64_t ticket, const device::Lane& lane, const program::OpDesc& desc, std::uint8_t reduction, Parts parts);
   void issued(std::uint64_t ticket);
   void step_issued(std::int64_t step);
   // The same thread. What is called from capture_begins() to capture_ends() goes into a graph, whose first launch it is called
@@ -75,11 +83,11 @@ class FlightLog {
 
   // The last calls, at most so many, and in any case around the oldest that has not ended.
   check::FlightPage page(base::Nanoseconds now, std::size_t most) const;
-  // Of all collectives up to the end of this step; sends and receives are of two ranks and left out. Nothing where the
+  // Of all collectives up to the end of this step, and of each rank to or from which anything went. Nothing where the
   // step is not one that is claimed, has not been issued, or was too long ago. Any thread.
-  std::optional<world::Claim> claim(std::int64_t step) const;
-  // Of all so far. On the rank's own thread.
-  world::Claim claim_now() const;
+  std::vector<world::Claim> claims(std::int64_t step) const;
+  // Of all so far, and of all ranks. On the rank's own thread.
+  std::vector<world::Claim> claims_now() const;
   const std::string& axis() const { return axis_; }
   // Whether it is one of this group's.
   bool is_of(const std::string& axis, const std::vector<base::Rank>& ranks) const {
@@ -104,12 +112,13 @@ class FlightLog {
     std::uint32_t line = 0;
     base::Nanoseconds at = 0;
     std::uint32_t in_graph = 0, graph_calls = 0;   // which of how many calls of a graph, from 1 on; 0: of none
+    std::uint64_t parts = 0;                       // which all-to-all's, from 1 on; 0: of none
   };
   struct Entry {
     std::atomic<std::uint64_t> ticket = no_ticket;
     std::atomic<std::uint64_t> ended = 0;           // one more than the last ticket of this place that has; it only grows
     std::atomic<std::uint64_t> number, small;       // small: kind, dtype, reduction, phase, layer, micro-batch
-    std::atomic<std::uint64_t> graph;               // which call of a graph, and of how many
+    std::atomic<std::uint64_t> graph, parts;        // graph: which call of one, and of how many
     std::atomic<int> peer;
     std::atomic<std::uint32_t> line;
     std::atomic<base::Bytes> bytes;
@@ -119,10 +128,7 @@ class FlightLog {
   };
   struct Pair {
     std::atomic<std::uint64_t> sent = 0, received = 0;
-  };
-  struct Claimed {
-    std::atomic<std::int64_t> step = -1;
-    std::atomic<std::uint64_t> value = 0;
+    std::uint64_t sent_hash = 0, received_hash = 0;   // the calling thread's own; 0: nothing went
   };
   static constexpr std::uint64_t no_ticket = ~std::uint64_t{0};
 
@@ -131,6 +137,15 @@ class FlightLog {
   void write(std::uint64_t ticket, const What& what);
   // Gives it its number, and puts it into the hash, the ring and the counts.
   void call(std::uint64_t ticket, What what);
+  // Writes down and mixes into the hashes the parts of an all-to-all, in bytes: those for each rank, then those from each.
+  // Which all-to-all's they are, from 1 on.
+  std::uint64_t keep(const base::Bytes* parts, base::DType dtype);
+  // The same, where they are still kept.
+  bool read_parts(std::uint64_t which, std::vector<base::Bytes>& sends, std::vector<base::Bytes>& receives) const;
+  // What is claimed has a place: first all collectives, then what went to each rank, then what came from each.
+  std::size_t claimed_places() const { return 1 + 2 * ranks_.size(); }
+  world::Claim claim_of(std::size_t place, std::uint64_t value) const;
+  std::uint64_t value_now(std::size_t place) const;
   // Nothing where it is no longer there, or just being written over.
   std::optional<What> read(std::uint64_t ticket) const;
   static std::uint64_t first_kept(std::uint64_t calls) { return calls > kept ? calls - kept : 0; }
@@ -147,11 +162,18 @@ class FlightLog {
   std::atomic<std::uint64_t> collectives_ = 0;
   std::uint64_t hash_ = 0;                             // the calling thread's own, as are:
   std::vector<What> captured_;
+  std::vector<std::vector<base::Bytes>> captured_parts_;   // of the all-to-alls among these, in order
   bool capturing_ = false;
+  std::vector<base::Bytes> parts_now_;
+  std::uint64_t all_to_alls_ = 0;
+  std::size_t me_ = 0;                                 // index in the group
   std::vector<Pair> pairs_;                            // by index in the group
   std::atomic<base::Nanoseconds> called_at_ = 0, ended_at_ = 0;
   std::vector<Entry> ring_;
-  std::vector<Claimed> claims_;
+  std::vector<std::atomic<std::uint64_t>> parts_of_;   // which all-to-all's lie there
+  std::vector<std::atomic<base::Bytes>> parts_;        // a row each
+  std::vector<std::atomic<std::int64_t>> claimed_steps_;
+  std::vector<std::atomic<std::uint64_t>> claimed_values_;   // a row each
 };
 
 // What one communicator calls whenever a graph is launched.
@@ -162,6 +184,7 @@ class FlightLog::Captured {
  private:
   friend class FlightLog;
   std::vector<What> calls_;
+  std::vector<std::vector<base::Bytes>> parts_;   // of the all-to-alls among these, in order
 };
 
 // All of one rank. Logs stay until it goes.

@@ -201,8 +201,65 @@ TEST(Flight, NamesAReductionThatDiffers) {
 
 TEST(Flight, AllToAllsMayDifferInSize) {
   Ranks ranks(2);
-  ranks.call(0, OpKind::all_to_all, 64), ranks.call(1, OpKind::all_to_all, 32);
+  FlightCall& one = ranks.call(0, OpKind::all_to_all, 64);
+  FlightCall& other = ranks.call(1, OpKind::all_to_all, 32);
   EXPECT_EQ(ranks.verdict().blame, Blame::nobody);
+  one.sends = {16, 48}, one.receives = {16, 8};
+  other.sends = {8, 24}, other.receives = {48, 24};
+  EXPECT_EQ(ranks.verdict().blame, Blame::nobody);
+}
+
+TEST(Flight, NamesAnAllToAllWhosePartsDoNotFit) {
+  for (const CallState state : {waits, CallState::ended}) {
+    for (const base::Rank odd : {1, 2}) {
+      Ranks ranks(3);
+      ranks.all(OpKind::all_to_all, 48);
+      for (int rank = 0; rank < 3; ++rank) {
+        const base::Bytes each = rank == odd ? 8 : 16;
+        FlightCall& call = ranks.call(rank, OpKind::all_to_all, 3 * each, state);
+        call.sends = call.receives = {each, each, each};
+      }
+      const Verdict verdict = ranks.verdict();
+      EXPECT_EQ(verdict.blame, Blame::differs) << verdict.sentence;
+      EXPECT_EQ(verdict.ranks, std::vector<base::Rank>{odd});
+      EXPECT_EQ(verdict.difference, Difference::bytes);
+      expect_words(verdict.sentence, {base::text("call 2: rank ", odd, " (pid"), "with another size where rank 0 calls all_to_all of 48 bytes", base::text("rank ", odd, " calls all_to_all of 24 bytes"),
+                                      base::text("rank 0 sends 16 bytes to rank ", odd, ", which expects 8")});
+    }
+  }
+}
+
+// The half of an all-gather goes through though the other rank waits for the rest: what comes then is of the next step, and
+// no call too many.
+TEST(Flight, TakesNoCallOfTheNextStepForTheOneThatDiffers) {
+  Ranks ranks(2);
+  ranks.all(OpKind::reduce_scatter);
+  ranks.call(0, OpKind::all_gather, 64, waits);
+  ranks.call(1, OpKind::all_gather, 32), ranks.call(1, OpKind::all_gather, 64, waits).step = 4;
+  const Verdict verdict = ranks.verdict();
+  EXPECT_EQ(verdict.difference, Difference::bytes) << verdict.sentence;
+  expect_words(verdict.sentence, {"call 2: rank 1", "another size where rank 0 calls all_gather of 64 bytes", "rank 1 calls all_gather of 32 bytes"});
+}
+
+TEST(Flight, NamesACallThatWasLeftOutBeforeOneThatIsAlike) {
+  Ranks ranks(2);
+  ranks.all(OpKind::reduce_scatter);
+  ranks.call(0, OpKind::all_gather, 64), ranks.call(0, OpKind::all_gather, 64, waits).step = 4;
+  ranks.call(1, OpKind::all_gather, 64).step = 4, ranks.call(1, OpKind::reduce_scatter, 64, waits).step = 4;
+  const Verdict verdict = ranks.verdict();
+  EXPECT_EQ(verdict.difference, Difference::missing) << verdict.sentence;
+  expect_words(verdict.sentence, {"call 2: rank 1", "leaves out what rank 0 calls all_gather of 64 bytes f32 (step 3", "rank 1 calls all_gather of 64 bytes f32 (step 4"});
+}
+
+TEST(Flight, NamesAReceiveThatWasLeftOut) {
+  Ranks ranks(2);
+  for (const int step : {3, 4, 5}) {
+    ranks.call(0, OpKind::send, 64, CallState::ended, "tp", 1).step = step;
+    if (step != 4) ranks.call(1, OpKind::recv, 64, CallState::ended, "tp", 0).step = step;
+  }
+  const Verdict verdict = ranks.verdict();
+  EXPECT_EQ(verdict.difference, Difference::missing) << verdict.sentence;
+  expect_words(verdict.sentence, {"call 2: rank 1", "leaves out what rank 0 calls send of 64 bytes f32 (step 4"});
 }
 
 TEST(Flight, WhoIsOnlyBehindHasDoneNothingElse) {
@@ -306,6 +363,33 @@ TEST(Flight, NamesAPairThatDiffersInSize) {
   Ranks ranks(2);
   ranks.call(0, OpKind::send, 64, waits, "tp", 1), ranks.call(1, OpKind::recv, 32, waits, "tp", 0);
   EXPECT_EQ(ranks.verdict().difference, Difference::bytes);
+}
+
+// A communicator runs its calls in the order in which they were called.
+TEST(Flight, NamesACallThatIsBehindOneThatWaits) {
+  Ranks ranks(2);
+  ranks.all(OpKind::all_gather);
+  ranks.call(0, OpKind::reduce_scatter, 64, waits), ranks.call(0, OpKind::send, 8, waits, "tp", 1);
+  ranks.call(1, OpKind::recv, 8, waits, "tp", 0), ranks.call(1, OpKind::reduce_scatter, 64, waits);
+  const Verdict verdict = ranks.verdict();
+  EXPECT_EQ(verdict.blame, Blame::circle) << verdict.sentence;
+  EXPECT_EQ(verdict.ranks, (std::vector<base::Rank>{0, 1}));
+  expect_words(verdict.sentence, {"a deadlock, for ranks call in another order over tp (ranks 0, 1): rank 0 in reduce_scatter of 64 bytes", "call 2, which rank 1 has called behind recv of 8 bytes",
+                                  "rank 1 in recv of 8 bytes", "which rank 0 has called behind reduce_scatter of 64 bytes"});
+}
+
+// Three ranks pass something on, each before it takes anything: who only waits is not in the circle.
+TEST(Flight, NamesACircleOfPairsAndNotWhoWaitsForIt) {
+  Ranks ranks(4);
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks.call(rank, OpKind::send, 8, waits, "tp", (rank + 1) % 3), ranks.call(rank, OpKind::recv, 8, waits, "tp", (rank + 2) % 3);
+    ranks.call(rank, OpKind::all_reduce, 64, waits);
+  }
+  ranks.call(3, OpKind::all_reduce, 64, waits);
+  const Verdict verdict = ranks.verdict();
+  EXPECT_EQ(verdict.blame, Blame::circle) << verdict.sentence;
+  EXPECT_EQ(verdict.ranks.size(), 3u);
+  EXPECT_EQ(verdict.sentence.find("rank 3 in"), std::string::npos);
 }
 
 TEST(Flight, NamesTwoSendsThatAwaitTheirReceives) {

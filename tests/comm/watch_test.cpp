@@ -20,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using base::DType;
 using program::MemoryKind;
+using program::OpKind;
 
 constexpr double soon_seen_s = 6;
 
@@ -100,7 +101,7 @@ void differ_and_go_on(HostRank& rank) {
     rank.device.synchronize();
     if (step == 3 && rank.world.rank() == 1) {
       program::OpDesc desc("broadcast", program::OpKind::broadcast, DType::f32);
-      rank.backend.flight().logs()[0]->called(4, one.stream, desc.collective_of({0, 0, 32, 0}), 0);
+      rank.backend.flight().logs()[0]->called(4, one.stream, desc.collective_of({0, 0, 32, 0}), 0, {});
       rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
       return one.do_something_else();
     }
@@ -121,6 +122,27 @@ TEST(Watch, NamesADifferenceThoughNothingHangs) {
   EXPECT_LT(ends.seconds, soon_seen_s);
 }
 
+// A receive that is left out hangs nothing where what was sent lies in a buffer of the way, and the next send meets the next
+// receive: each call has its partner, but of another step.
+void leave_a_receive_out(HostRank& rank) {
+  Watched one(rank, 0ms);
+  std::uint64_t ticket = 0;
+  for (int step = 0; step < 3; ++step) {
+    rank.device.begin_step(step * comm::Flight::claimed_every, false);
+    program::OpDesc desc(rank.world.rank() == 0 ? "send" : "receive", rank.world.rank() == 0 ? OpKind::send : OpKind::recv, DType::f32);
+    if (step != 1 || rank.world.rank() == 0) rank.backend.flight().logs()[0]->called(ticket++, one.stream, desc.collective_of({0, 0, 32, 1 - rank.world.rank()}), 0, {});
+    rank.device.end_step();
+    rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+  }
+  one.do_something_else();
+}
+
+TEST(Watch, NamesAReceiveThatWasLeftOutThoughNothingHangs) {
+  const ProcessEnds ends = on_process_ranks(2, leave_a_receive_out);
+  expect_words(ends.error, {"over all (ranks 0, 1), call 2: rank 1", "leaves out what rank 0 calls send of 32 bytes f32 (step 16", "rank 1 calls receive of 32 bytes f32 (step 32"});
+  EXPECT_LT(ends.seconds, soon_seen_s);
+}
+
 // At the end of a run they compare once more, so that no run in which ranks called different things ends well.
 void differ_and_end(HostRank& rank) {
   Watched one(rank, 0ms);
@@ -129,7 +151,7 @@ void differ_and_end(HostRank& rank) {
   comm::compare_flights(rank.world, rank.backend.flight());
   if (rank.world.rank() == 1) {
     program::OpDesc desc("reduce_scatter", program::OpKind::reduce_scatter, DType::f32);
-    rank.backend.flight().logs()[0]->called(1, one.stream, desc.collective_of({0, 0, 32, -1}), 0);
+    rank.backend.flight().logs()[0]->called(1, one.stream, desc.collective_of({0, 0, 32, -1}), 0, {});
   } else {
     one.reduce(8);
   }
@@ -151,7 +173,7 @@ struct Logged {
   device::HostDevice device{{DType::f32, DType::f32}, 0, 0};
   device::Stream& stream = device.create_stream("comm");
   void call(std::uint64_t ticket, base::Bytes bytes = 64) {
-    log.called(ticket, stream, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, bytes, -1}), 0);
+    log.called(ticket, stream, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, bytes, -1}), 0, {});
   }
 };
 
@@ -196,12 +218,89 @@ TEST(FlightLog, ClaimsTheSameForTheSameCallsAndOtherwiseNot) {
   for (std::uint64_t ticket = 0; ticket < 2; ++ticket) fewer.call(ticket);
   comm::FlightLog& dp = one.flight.add({"dp", {0, 1}, 0, 0});
   for (Logged* each : {&one, &same, &other, &fewer}) each->flight.step_issued(0);
-  const auto claimed = [](const comm::FlightLog& log) { return log.claim(0).value(); };
+  const auto claimed = [](const comm::FlightLog& log) { return log.claims(0).at(0); };
   EXPECT_EQ(claimed(one.log).value, claimed(same.log).value);
   EXPECT_EQ(claimed(one.log).what, claimed(other.log).what);
   EXPECT_NE(claimed(one.log).value, claimed(other.log).value);
   EXPECT_NE(claimed(one.log).value, claimed(fewer.log).value);
   EXPECT_NE(claimed(dp).what, claimed(one.log).what);
+}
+
+// Two ranks of a pair: what one calls for the other, under claims of one name.
+struct LoggedPair {
+  comm::Flight flights[2];
+  comm::FlightLog* logs[2] = {&flights[0].add({"tp", {0, 1}, 0, 0}), &flights[1].add({"tp", {0, 1}, 1, 0})};
+  device::HostDevice device{{DType::f32, DType::f32}, 0, 0};
+  device::Stream& stream = device.create_stream("comm");
+  std::uint64_t tickets[2] = {0, 0};
+
+  void call(int rank, OpKind kind, base::Bytes bytes, DType type = DType::f32) {
+    logs[rank]->called(tickets[rank]++, stream, program::OpDesc(program::name_of(kind), kind, type).collective_of({0, 0, bytes, 1 - rank}), 0, {});
+  }
+  void all_to_all(int rank, std::vector<std::int64_t> send, std::vector<std::int64_t> receive) {
+    logs[rank]->called(tickets[rank]++, stream, program::OpDesc("all_to_all", OpKind::all_to_all, DType::f32).collective_of({0, 0, 4 * (send[0] + send[1]), -1}), 0,
+                       {send.data(), receive.data()});
+  }
+  bool claim_alike(std::int64_t step) {
+    for (comm::Flight& flight : flights) flight.step_issued(step);
+    std::map<std::uint64_t, std::uint64_t> first;
+    for (const world::Claim& claim : logs[0]->claims(step)) first[claim.what] = claim.value;
+    std::size_t alike = 0;
+    for (const world::Claim& claim : logs[1]->claims(step)) alike += first.contains(claim.what) && first.at(claim.what) == claim.value;
+    return alike == first.size() && alike == logs[1]->claims(step).size();
+  }
+};
+
+TEST(FlightLog, ClaimsSendsBesideTheirReceives) {
+  constexpr std::int64_t every = comm::Flight::claimed_every;
+  LoggedPair pair;
+  for (int i = 0; i < 5; ++i) pair.call(0, OpKind::send, 64 + i), pair.call(1, OpKind::recv, 64 + i), pair.call(1, OpKind::send, 8), pair.call(0, OpKind::recv, 8);
+  EXPECT_EQ(pair.logs[0]->claims(0).size(), 0u);
+  EXPECT_TRUE(pair.claim_alike(0));
+  EXPECT_EQ(pair.logs[0]->claims(0).size(), 3u);
+  for (const auto& [sent, received, type] : std::vector<std::tuple<base::Bytes, base::Bytes, DType>>{{64, 32, DType::f32}, {64, 64, DType::i32}, {64, 0, DType::f32}}) {
+    LoggedPair other;
+    other.call(0, OpKind::send, 16), other.call(1, OpKind::recv, 16);
+    EXPECT_TRUE(other.claim_alike(0));
+    other.call(0, OpKind::send, sent);
+    if (received > 0) other.call(1, OpKind::recv, received, type);
+    EXPECT_FALSE(other.claim_alike(every)) << received;
+  }
+}
+
+TEST(FlightLog, ClaimsThePartsOfAllToAlls) {
+  LoggedPair pair;
+  pair.all_to_all(0, {1, 2}, {1, 3}), pair.all_to_all(1, {3, 4}, {2, 4});
+  EXPECT_TRUE(pair.claim_alike(0));
+  const check::FlightPage page = pair.logs[0]->page(0, 8);
+  EXPECT_EQ(page.calls.at(0).sends, (std::vector<base::Bytes>{4, 8}));
+  EXPECT_EQ(page.calls.at(0).receives, (std::vector<base::Bytes>{4, 12}));
+  pair.all_to_all(0, {1, 2}, {1, 3}), pair.all_to_all(1, {3, 4}, {1, 4});
+  EXPECT_FALSE(pair.claim_alike(comm::Flight::claimed_every));
+}
+
+TEST(FlightLog, KeepsThePartsOfTheLastAllToAlls) {
+  LoggedPair pair;
+  const std::int64_t calls = 2 * comm::FlightLog::parts_kept;
+  for (std::int64_t i = 0; i < calls; ++i) pair.all_to_all(0, {0, i}, {0, i});
+  const check::FlightPage page = pair.logs[0]->page(0, comm::FlightLog::kept);
+  ASSERT_EQ(static_cast<std::int64_t>(page.calls.size()), calls);
+  EXPECT_TRUE(page.calls.front().sends.empty());
+  EXPECT_EQ(page.calls.back().sends, (std::vector<base::Bytes>{0, 4 * (calls - 1)}));
+}
+
+// Of a graph, too, whose launches call them again.
+TEST(FlightLog, OfAGraphCallsThePartsOfItsAllToAlls) {
+  LoggedPair pair;
+  pair.logs[0]->capture_begins();
+  pair.all_to_all(0, {1, 2}, {1, 3}), pair.call(0, OpKind::send, 64);
+  const comm::FlightLog::Captured captured = pair.logs[0]->capture_ends();
+  for (int launch = 0; launch < 3; ++launch) {
+    if (launch > 0) pair.logs[0]->called_again(pair.tickets[0], captured, launch), pair.tickets[0] += captured.size();
+    pair.all_to_all(1, {3, 4}, {2, 4}), pair.call(1, OpKind::recv, 64);
+  }
+  EXPECT_TRUE(pair.claim_alike(0));
+  EXPECT_EQ(pair.logs[0]->page(0, 8).calls.at(4).receives, (std::vector<base::Bytes>{4, 12}));
 }
 
 TEST(Flight, HandsOutEachClaimOnceAndForgetsThoseThatNobodyTookInTime) {
@@ -294,7 +393,7 @@ TEST(FlightLog, OfAGraphCallsWhatItHoldsWithEachLaunch) {
   EXPECT_EQ(graph.log.under_way().last, 3u);
   graph.log.issued(5), graph.log.ended_through(3);
   for (std::uint64_t ticket = 0; ticket < 6; ++ticket) host.call(ticket, 64 + static_cast<base::Bytes>(ticket % 3)), host.log.issued(ticket);
-  EXPECT_EQ(graph.log.claim_now().value, host.log.claim_now().value);
+  EXPECT_EQ(graph.log.claims_now()[0].value, host.log.claims_now()[0].value);
 
   const check::FlightPage page = graph.log.page(program::host_now(), 16);
   ASSERT_EQ(page.calls.size(), 6u);

@@ -55,7 +55,7 @@ void of_the_log() {
   std::uint64_t ticket = 0;
   std::int64_t step = 0;
   volatile base::Nanoseconds seen = 0;
-  const double call = each_ns([&] { log.called(ticket, stream, desc, 0), log.issued(ticket), ++ticket; });
+  const double call = each_ns([&] { log.called(ticket, stream, desc, 0, {}), log.issued(ticket), ++ticket; });
   const double steps = each_ns([&] { flight.step_issued(step++); });
   const double clock = each_ns([&] { seen = program::host_now(); });
   std::printf("%.0f ns a call, of which the clock %.0f ns; %.1f ns a step and communicator (least of 5 rounds)\n", call, clock, steps);

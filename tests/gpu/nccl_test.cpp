@@ -327,7 +327,7 @@ TEST(Marks, BehindCapturedCallsTellOfEachLaunch) {
   FlightLog& log = flight.add({"tp", {0, 1}, 0, 0});
   Ends ends(log, "test");
   const auto describe = [&](std::uint64_t ticket) {
-    log.called(ticket, lane, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, 64, -1}), 0);
+    log.called(ticket, lane, program::OpDesc("all_reduce", program::OpKind::all_reduce, DType::f32).collective_of({0, 0, 64, -1}), 0, {});
   };
   const auto call = [&](std::uint64_t ticket) {
     describe(ticket);
