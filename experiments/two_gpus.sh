@@ -30,7 +30,7 @@ build() {
 untimed() {
   local code=0 one
   {
-    { ctest --test-dir build/cuda -R 'gpu\.(memcheck|synccheck)_' -j 2 --output-on-failure; echo "code $?"; } > "$out/sanitizers.log" 2>&1 &
+    { ctest --test-dir build/cuda -R 'gpu\.(memcheck|synccheck|racecheck)_' -j 2 --output-on-failure; echo "code $?"; } > "$out/sanitizers.log" 2>&1 &
     { build/cuda/tests/gpu/test_gpu_train && build/cuda/tests/gpu/test_gpu_nccl; echo "code $?"; } > "$out/tests.log" 2>&1 &
     { python3 experiments/switches/same_bits.py --device cuda --at-once 2 --program "$program" --out "$out/same_bits.json"; echo "code $?"; } > "$out/bits.log" 2>&1 &
     wait

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "engine/cli/switches_command.hpp"
 #include "engine/simulate/cost.hpp"
 
 namespace shardbook::cli {
@@ -58,6 +59,11 @@ std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::
   }
   for (const std::string& one : set) words.insert(words.end(), {"--set", one});
   return words;
+}
+
+std::vector<std::string> set_without_gpus(std::vector<std::string> set) {
+  std::erase_if(set, [](const std::string& one) { return is_only_measured(one.substr(0, one.find('='))); });
+  return set;
 }
 
 Floor floor_of(const program::Program& step, const simulate::Profile& profile) {

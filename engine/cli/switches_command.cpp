@@ -56,7 +56,6 @@ std::string command_of(const Trial& trial, const std::string& key) {
 // "changes the step by at least 5 %", and the command; a command is not broken, so that it can be copied.
 std::string trial_text(const std::string& label, const Trial& trial, const std::string& bound, const std::string& key) {
   if (trial.value.empty()) return "";
-  if (trial.little) return labelled(label, text("little; the measured step (on 2 H200s) changed by ", trial.percent < 0 ? "−" : "+", std::abs(trial.percent), " %:")) + std::string(label_columns + 2, ' ') + command_of(trial, key) + "\n";
   return labelled(label, text("changes the ", trial.memory ? "memory that a rank sets aside by " : trial.measured ? "measured step (on 2 H200s) by " : "modelled step by ", bound, " ", trial.percent, " %:")) +
          std::string(label_columns + 2, ' ') + command_of(trial, key) + "\n";
 }
@@ -116,7 +115,7 @@ std::string row_text(const config::Switch& row) {
 
 nlohmann::json trial_json(const Trial& trial, const std::string& key) {
   if (trial.value.empty()) return nullptr;
-  return {{"options", trial.options}, {"value", trial.value}, {"percent", trial.percent}, {"memory", trial.memory}, {"measured", trial.measured}, {"little", trial.little}, {"command", command_of(trial, key)}};
+  return {{"options", trial.options}, {"value", trial.value}, {"percent", trial.percent}, {"memory", trial.memory}, {"measured", trial.measured}, {"command", command_of(trial, key)}};
 }
 
 nlohmann::json row_json(const config::Switch& row) {

@@ -55,7 +55,6 @@ struct Trial {
   std::string value;
   double percent = 0;      // the step changes by at least (moves) or by less than (still) so many percent
   bool measured = false;   // with `train --device cuda`, on 2 H200s (experiments/switches): no model has it
-  bool little = false;     // measured, and below what a row moves by: percent is by how much it changed, with its sign
   bool memory = false;     // not the step changes, but what a rank sets aside on its device
 };
 

@@ -313,8 +313,9 @@ double CostModel::issue_ns(const program::Command& command, const program::Progr
   return program::class_of(kind) == program::OpClass::communication ? host.collective_ns : host.kernel_ns;
 }
 
-void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, double record_ns) {
+void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, const SmallCosts& small) {
   if (conditions == Conditions{}) return;
+  const double behind = conditions.kernel_ns > 0 ? 1 : -1;   // one kernel more, or one less
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpClass op_class = program::class_of(program.ops[at].desc.kind);
     if (op_class == program::OpClass::communication && conditions.ideal_network) {
@@ -322,7 +323,7 @@ void put_under(const Conditions& conditions, Costs& costs, const program::Progra
       if (!costs.fixed_ns.empty()) costs.fixed_ns[at] = 0;
     }
     if (op_class != program::OpClass::compute || rank != conditions.slow_rank || conditions.kernel_ns == 0) continue;
-    const double alone = static_cast<double>(costs.op_ns[at]), longer = std::max(1.0, alone + conditions.kernel_ns);
+    const double alone = static_cast<double>(costs.op_ns[at]), longer = std::max(1.0, alone + conditions.kernel_ns + behind * small.gap_ns);
     // What it waits longer, it shares with nobody
     costs.shared_part[at] = static_cast<float>(std::min(1.0, costs.shared_part[at] * alone / longer));
     costs.op_ns[at] = std::llround(longer);
@@ -330,9 +331,12 @@ void put_under(const Conditions& conditions, Costs& costs, const program::Progra
   for (std::size_t at = 0; at < program.commands.size(); ++at) {
     const program::Command& command = program.commands[at];
     if (command.kind != program::CommandKind::op) continue;
-    const bool communicates = program::class_of(program.ops[command.op].desc.kind) == program::OpClass::communication;
-    if (communicates && conditions.ideal_network) costs.issue_ns[at] = std::min<base::Nanoseconds>(costs.issue_ns[at], std::llround(record_ns));
-    costs.issue_ns[at] = std::max<base::Nanoseconds>(0, costs.issue_ns[at] + std::llround(conditions.call_ns));
+    const program::OpClass op_class = program::class_of(program.ops[command.op].desc.kind);
+    if (op_class == program::OpClass::communication && conditions.ideal_network) {
+      costs.issue_ns[at] = std::min<base::Nanoseconds>(costs.issue_ns[at], std::llround(small.record_ns));
+    }
+    const bool two = op_class == program::OpClass::compute && rank == conditions.slow_rank && conditions.kernel_ns != 0;
+    costs.issue_ns[at] = std::max<base::Nanoseconds>(0, costs.issue_ns[at] + std::llround(conditions.call_ns + (two ? behind * small.launch_ns : 0)));
   }
 }
 
@@ -363,7 +367,7 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
     costs.issue_ns.push_back(std::llround(issue_ns(command, program) + trace_ns));
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
-  put_under(conditions_, costs, program, rank, profile_.host.record_ns);
+  put_under(conditions_, costs, program, rank, {profile_.host.record_ns, profile_.host.kernel_ns, profile_.device.stream_gap_ns});
   if (conditions_.as_graph && !traced) issue_as_graph(costs, profile_.host.graph_ns, profile_.device.graph_gap_ns);
   return std::make_shared<const Costs>(scaled(costs, program, scale));
 }

@@ -84,13 +84,18 @@ struct Conditions {
   bool ideal_network = false;     // collectives take no time, and cost the host no more than recording an event
   double call_ns = 0;             // each op costs the host so much more
   base::Rank slow_rank = -1;      // on this rank
-  double kernel_ns = 0;           // each kernel that computes takes so much longer
+  double kernel_ns = 0;           // each kernel that computes takes so much longer: another kernel behind it, which the host launches, too
   bool as_graph = false;          // one call issues the step, unless it is traced
   bool operator==(const Conditions&) const = default;
 };
 
-// Costs of another machine under them, as `rank` runs the program; `record_ns` is what recording an event costs the host.
-void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, double record_ns);
+// What recording an event and launching an own kernel cost the host, and from the end of a kernel to the start of the next.
+struct SmallCosts {
+  double record_ns = 0, launch_ns = 0, gap_ns = 0;
+};
+// Costs of another machine under them, as `rank` runs the program. Where kernels are to be faster (kernel_ns below 0), the kernel
+// behind each is taken away.
+void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, const SmallCosts& small);
 
 // Costs of the same step, launched by one call that costs the host `graph_ns` (host.graph); each op's period on the device is
 // shorter by `gap_ns`.

@@ -13,6 +13,7 @@ goes. --trials leaves out the values that a row has beside those of its two conf
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -93,8 +94,9 @@ class Program:
 
     def measured(self, options, modelled, reader):
         """What becomes the figures of a run: it is read beside the next one."""
-        # One step is traced, near the end: a GPU has found its clock by then, after two to three seconds.
-        steps = max(8, min(24, round(4000 / modelled["step_ms"])))
+        # One step is traced, near the end: a GPU has found its clock by then, after two to three seconds. Of steps that a host
+        # takes longest for there are more, for they lie further apart.
+        steps = max(8, min(400 if modelled["step_ms"] < 5 else 24, round(4000 / modelled["step_ms"])))
         out = self.train("cuda", options, f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 2}:{steps - 1} --progress 0")
         return reader.submit(self.read, out, ["--step", str(steps - 2)])
 
@@ -192,7 +194,8 @@ def spread(entry):
 
 
 def middle(entry, what):
-    return statistics.median(turn[what] for turn in entry["turns"])
+    """Of the turns that have it: a run that was made by hand (`by` says how) may have no exposed share."""
+    return statistics.median([turn[what] for turn in entry["turns"] if what in turn] or [float("nan")])
 
 
 def table(asked, rows, known):
@@ -212,9 +215,11 @@ def table(asked, rows, known):
             moved += 1
             right += change * said > 0
         where = re.sub(r" (?:tp|fsdp|dp) 1\b", "", options.replace("--", "")).removeprefix("model ")
+        exposed = [middle(one, "exposed") for one in (base, entry)]
         print(f"| `{key}={value}` | {where} | {before:.2f} → {after:.2f} | {change:+.1f} % | {spread(entry)} | {f'{apart:.1f} %' if several else ''} "
               + (f"| {modelled[0]:.2f} → {modelled[1]:.2f} | {said:+.1f} % " if has_model else "| no model | ")
-              + f"| {middle(base, 'exposed'):.1f} → {middle(entry, 'exposed'):.1f} | {middle(base, 'gib'):.1f} → {middle(entry, 'gib'):.1f} |")
+              + ("| " if math.isnan(sum(exposed)) else f"| {exposed[0]:.1f} → {exposed[1]:.1f} ")
+              + f"| {middle(base, 'gib'):.1f} → {middle(entry, 'gib'):.1f} |")
     if moved:
         print(f"\nOf {moved} that move the step by more than 1 %, measured or modelled, {right} move it the same way in both.")
 

@@ -46,6 +46,11 @@ TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
   EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::unfused);
 }
 
+TEST(BenchSuite, AsksTheModelForWhatItKnows) {
+  EXPECT_EQ(set_without_gpus({"nccl.buffers=windows", "gelu.kernel=in_matmuls", "nccl.max_ctas=8", "loss.chunks=2", "no.switch=1"}),
+            (std::vector<std::string>{"gelu.kernel=in_matmuls", "loss.chunks=2", "no.switch=1"}));
+}
+
 // Rates of 2 flops and 4 bytes a ns: each op of the sum is known by hand.
 TEST(Floor, IsTheFlopsOfMatmulsAndTheBytesOfAllElseThatComputes) {
   simulate::Profile profile;
@@ -101,6 +106,7 @@ TEST(Bench, RefusesInOneSentence) {
   expect_refused({"bench", "--device", "meta", "--profile", "none"}, "none", folder);
   expect_refused({"bench", "--device", "meta", "--set", "fsdp.prefetch=many"}, "fsdp.prefetch", folder);
   expect_refused({"bench", "grammar", "--device", "meta", "--gpus", "3"}, "grammar-tutor-tp: ", folder);
+  expect_refused({"bench", "--device", "meta", "--set", "nccl.buffers=windows"}, "it needs device = cuda", folder);
   if (launch::gpus_available() == 0) expect_refused({"bench"}, "there is none", folder);
 }
 

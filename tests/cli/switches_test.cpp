@@ -5,6 +5,8 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <set>
+#include <sstream>
 #include <nlohmann/json.hpp>
 
 #include "engine/book/project.hpp"
@@ -191,14 +193,54 @@ TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {
       if (!trial->measured) continue;
       EXPECT_NE(page.find("`" + row.key + "=" + trial->value + "`"), std::string::npos) << row.key << "=" << trial->value;
     }
-    const char* said = row.moves.little ? "little; the measured step (on 2 H200s) changed by" : "changes the measured step (on 2 H200s) by at least";
-    EXPECT_NE(shardbook({"switches", row.key}).out.find(said), std::string::npos) << row.key;
+    EXPECT_NE(shardbook({"switches", row.key}).out.find("changes the measured step (on 2 H200s) by at least"), std::string::npos) << row.key;
     const Spoken refused = shardbook({"train", "--device", "meta", "--fsdp", "2", "--set", row.key + "=" + row.moves.value});
     EXPECT_EQ(refused.code, 2);
     EXPECT_NE(refused.err.find("does nothing here: it needs device = cuda"), std::string::npos) << refused.err;
     const Spoken foretold = shardbook({"whatif", book::project_root() + "/experiments/captured/gpt-1.3b-fsdp4.tar.gz", "--set", row.key + "=" + row.moves.value});
     EXPECT_EQ(foretold.code, 2);
     EXPECT_NE(foretold.err.find("no model has it"), std::string::npos) << foretold.err;
+  }
+}
+
+// Options and their values, in any order; all axes are said.
+std::multiset<std::string> options_in(const std::string& said) {
+  std::multiset<std::string> options;
+  std::istringstream typed(said);
+  for (std::string option, value; typed >> option >> value;) options.insert(option + " " + value);
+  for (const char* axis : {"--tp ", "--fsdp ", "--dp "}) {
+    if (std::ranges::none_of(options, [axis](const std::string& one) { return one.starts_with(axis); })) options.insert(std::string(axis) + "1");
+  }
+  return options;
+}
+
+// The step of the measured runs that have these options, over turns the median, in ms; 0 where there is none.
+double measured_step_ms(const nlohmann::json& runs, const std::string& options) {
+  for (const auto& [said, run] : runs.items()) {
+    if (options_in(said) != options_in(options) || run.at("turns").empty()) continue;
+    std::vector<double> steps;
+    for (const nlohmann::json& turn : run.at("turns")) steps.push_back(turn.at("step_ms").get<double>());
+    std::ranges::sort(steps);
+    return (steps[(steps.size() - 1) / 2] + steps[steps.size() / 2]) / 2;
+  }
+  return 0;
+}
+
+// The file of the runs that stand behind them is in experiments/, and holds them to what they say.
+TEST(Switches, ThatOnlyAGpuShowsWereMeasuredToMoveTheStepAndNotToMoveIt) {
+  std::ifstream file(book::project_root() + "/experiments/switches/h200x2.json");
+  const nlohmann::json runs = nlohmann::json::parse(file);
+  for (const config::Switch& row : switches()) {
+    if (!row.of_gpus_alone()) continue;
+    for (const Trial* trial : {&row.moves, &row.still}) {
+      ASSERT_TRUE(trial->measured) << row.key;
+      const double without = measured_step_ms(runs, trial->options), with = measured_step_ms(runs, trial->options + " --set " + row.key + "=" + trial->value);
+      ASSERT_GT(without, 0) << trial->options;
+      ASSERT_GT(with, 0) << trial->options << " --set " << row.key << "=" << trial->value;
+      const double percent = 100 * std::abs(with / without - 1);
+      if (trial == &row.moves) EXPECT_GE(percent, trial->percent) << row.key;
+      else EXPECT_LT(percent, trial->percent) << row.key;
+    }
   }
 }
 

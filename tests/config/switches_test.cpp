@@ -78,7 +78,7 @@ TEST_P(Rows, AreTriedWithAValueThatIsNotTheDefault) {
     RunConfig config;
     EXPECT_TRUE(set_switch(config, row.key + "=" + trial->value)) << trial->value;
   }
-  EXPECT_TRUE(row.moves.little ? row.moves.measured && row.moves.percent != 0 && std::abs(row.moves.percent) < 5 : row.moves.percent >= 5) << "too little to be seen, or not what it is called";
+  EXPECT_GE(row.moves.percent, 5) << "too little to be seen";
   EXPECT_LE(row.still.percent, 0.5) << "that is not still";
 }
 

@@ -106,6 +106,39 @@ TEST(CostModel, OfAStepAsAGraphHasOneCallOfTheHostUnlessItIsTraced) {
   EXPECT_EQ(traced->issue_ns[0], std::llround(profile.value().host.kernel_ns + profile.value().host.trace_ns) + 5000);
 }
 
+// What makes a kernel slower is another one behind it, which its host launches, too; the network's calls have none.
+TEST(CostModel, OfASlowRankHasEachKernelLaunchedTwice) {
+  base::Result<Profile> profile = find_profile("h200x8");
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  program::Recorder recorder(0);
+  recorder.add_stream("compute");
+  recorder.add_group({"fsdp", {0, 1}});
+  recorder.begin_step(0);
+  recorder.op(0, OpDesc("gelu", OpKind::pointwise, DType::bf16), {"test.cpp", 1});
+  recorder.op(0, OpDesc("all_reduce", OpKind::all_reduce, DType::bf16).collective_of({0, 0, 1024, -1}), {"test.cpp", 2});
+  recorder.end_step();
+  const program::Program& program = *recorder.programs().front();
+  Conditions conditions;
+  conditions.slow_rank = 1;
+  conditions.kernel_ns = 1000;
+  const CostModel plain(profile.value()), slow(profile.value(), conditions);
+  const auto before = plain.costs(program, recorder.catalogue());
+  const auto of_other = slow.costs(program, recorder.catalogue(), {}, false, 0), of_slow = slow.costs(program, recorder.catalogue(), {}, false, 1);
+  EXPECT_EQ(of_other->issue_ns, before->issue_ns);
+  EXPECT_EQ(of_other->op_ns, before->op_ns);
+  EXPECT_NEAR(static_cast<double>(of_slow->issue_ns[0]), 2 * profile.value().host.kernel_ns, 1);
+  EXPECT_EQ(of_slow->op_ns[0], before->op_ns[0] + 1000 + std::llround(profile.value().device.stream_gap_ns));
+  EXPECT_EQ(of_slow->issue_ns[1], before->issue_ns[1]);
+  EXPECT_EQ(of_slow->op_ns[1], before->op_ns[1]);
+  // And taken away again
+  Costs costs = *of_slow;
+  const SmallCosts small{profile.value().host.record_ns, profile.value().host.kernel_ns, profile.value().device.stream_gap_ns};
+  conditions.kernel_ns = -1000;
+  put_under(conditions, costs, program, 1, small);
+  EXPECT_EQ(costs.op_ns, before->op_ns);
+  EXPECT_NEAR(static_cast<double>(costs.issue_ns[0]), static_cast<double>(before->issue_ns[0]), 1);
+}
+
 TEST(CostModel, NeverLetsAMatmulBeatItsPeakOrItsMemory) {
   const CostModel costs = model();
   const double peak = costs.profile().gemm.at(DType::bf16).peak_flops_per_ns;
