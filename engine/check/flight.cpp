@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -393,47 +394,41 @@ Verdict Court::missing() const {
   return {};
 }
 
-// All have called all, but in another order: the call at which a rank stands others have behind that at which they stand.
+// All have called all, but in another order: what a rank waits for another has behind a call in which that one waits.
 Verdict Court::in_order() const {
-  const auto standing = [](const FlightPage& page) {
-    const auto first = std::find_if(page.calls.begin(), page.calls.end(), [](const FlightCall& call) { return call.state != CallState::ended; });
-    return first == page.calls.end() ? nullptr : &*first;
-  };
-  // Does the call that `one` stands at need `other`, which stands at something else and has that one behind it?
-  const auto waits_behind = [&](const Wait& one, Rank other) {
-    const FlightPage* page = page_of(other, *one.page);
-    const FlightCall* at = page == nullptr ? nullptr : standing(*page);
-    if (at == nullptr || other == one.account->rank) return false;
-    const int me = static_cast<int>(index_of(*one.page, one.account->rank)), them = static_cast<int>(index_of(*one.page, other));
-    if (is_pair(one.call->kind) && one.call->peer != them) return false;
+  // Whom this waits for so, and in what that one stands; nothing where all stand at this call, too.
+  const auto held_up_by = [&](const Wait& here) -> std::optional<Wait> {
+    const int me = static_cast<int>(index_of(*here.page, here.account->rank));
+    const bool of_pair = is_pair(here.call->kind);
     const auto is_the_same = [&](const FlightCall& call) {
-      if (call.number != one.call->number || is_pair(call.kind) != is_pair(one.call->kind)) return false;
-      return !is_pair(call.kind) || (call.peer == me && (call.kind == OpKind::send) != (one.call->kind == OpKind::send));
+      if (call.number != here.call->number || is_pair(call.kind) != of_pair) return false;
+      return !of_pair || (call.peer == me && (call.kind == OpKind::send) != (here.call->kind == OpKind::send));
     };
-    if (is_the_same(*at)) return false;
-    return std::any_of(page->calls.begin() + (at - page->calls.data()) + 1, page->calls.end(), is_the_same);
+    for (const Rank other : here.page->ranks) {
+      const FlightPage* page = other == here.account->rank ? nullptr : page_of(other, *here.page);
+      if (page == nullptr || (of_pair && here.call->peer != static_cast<int>(index_of(*here.page, other)))) continue;
+      const auto its = std::find_if(page->calls.begin(), page->calls.end(), is_the_same);
+      if (its == page->calls.end() || its->state == CallState::ended) continue;
+      const auto before = std::find_if(page->calls.begin(), its, [&](const FlightCall& call) { return call.stream == its->stream && call.state != CallState::ended; });
+      if (before != its) return Wait{by_rank_.at(other), page, &*before};
+    }
+    return std::nullopt;
   };
   for (const Wait& start : waits_) {
-    std::vector<Wait> path;
-    const FlightAccount* account = start.account;
-    while (true) {
-      const FlightPage* page = page_of(account->rank, *start.page);
-      const Wait here{account, page, standing(*page)};
-      const auto again = std::find_if(path.begin(), path.end(), [&](const Wait& wait) { return wait.account == account; });
-      if (again != path.end()) {
-        Verdict verdict{Blame::circle, {}, {}, text("a deadlock, for ranks call in another order over ", members_text(*page), ": "), ""};
-        for (auto wait = again; wait != path.end(); ++wait) {
-          const Wait& next = wait + 1 == path.end() ? *again : *(wait + 1);
-          verdict.ranks.push_back(wait->account->rank);
-          verdict.sentence += text(wait == again ? "" : "; ", "rank ", wait->account->rank, " in ", call_text(*wait->call), ", call ", wait->call->number + 1, ", which rank ",
-                                   next.account->rank, " has called behind ", call_text(*next.call));
-        }
-        return verdict;
+    std::vector<Wait> path{start};
+    while (const std::optional<Wait> next = held_up_by(path.back())) {
+      std::size_t again = 0;
+      while (again < path.size() && path[again].call != next->call) ++again;
+      path.push_back(*next);
+      if (again + 1 == path.size()) continue;
+      Verdict verdict{Blame::circle, {}, {}, text("a deadlock, for ranks call in another order over ", members_text(*start.page), ": "), ""};
+      for (std::size_t at = again; at + 1 < path.size(); ++at) {
+        const Wait &one = path[at], &other = path[at + 1];
+        verdict.ranks.push_back(one.account->rank);
+        verdict.sentence += text(at == again ? "" : "; ", "rank ", one.account->rank, " in ", call_text(*one.call), ", call ", one.call->number + 1, ", which rank ", other.account->rank,
+                                 " has called behind ", call_text(*other.call));
       }
-      path.push_back(here);
-      const auto next = std::find_if(page->ranks.begin(), page->ranks.end(), [&](Rank rank) { return waits_behind(here, rank); });
-      if (next == page->ranks.end()) break;
-      account = by_rank_.at(*next);
+      return verdict;
     }
   }
   return {};

@@ -8,7 +8,7 @@
 //      or one rank of an all-to-all expects of another what that does not send;
 //   3. a rank has not called what others wait in, and waits in no collective itself: it does something else;
 //   4. ranks wait for each other in a circle, each in a call that the next has not come to, or has called behind the one
-//      in which it waits: the calls of a communicator run in the order in which they were called;
+//      in which it waits: the calls of a communicator on one stream run in the order in which they were called;
 //   5. all have called it, and it does not end: a stream is behind something else, or the device or network has stopped.
 // Who waits because another waits is not blamed.
 //
@@ -39,6 +39,7 @@ struct FlightCall {
   std::uint8_t reduction = 0;   // of reductions: which
   base::Bytes bytes = 0;
   int peer = -1;                // root or partner, as index in the group
+  program::StreamId stream = 0; // as this rank numbers them
   program::Phase phase = program::Phase::setup;
   int layer = -1, micro_batch = -1;
   std::int64_t step = -1;       // -1: outside of steps

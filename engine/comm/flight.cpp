@@ -1,6 +1,7 @@
 #include "engine/comm/flight.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "engine/program/recorder.hpp"
@@ -45,6 +46,7 @@ void FlightLog::write(std::uint64_t ticket, const What& what) {
                     static_cast<std::uint64_t>(static_cast<std::uint16_t>(what.micro_batch)) << 48);
   set(to.graph, static_cast<std::uint64_t>(what.in_graph) << 32 | what.graph_calls);
   set(to.parts, what.parts);
+  set(to.stream, static_cast<std::uint32_t>(what.stream));
   set(to.peer, what.peer);
   set(to.line, what.line);
   set(to.bytes, what.bytes);
@@ -63,7 +65,7 @@ std::optional<FlightLog::What> FlightLog::read(std::uint64_t ticket) const {
   const std::uint64_t small = get(from.small), graph = get(from.graph);
   What what{get(from.number), static_cast<OpKind>(small & 255), static_cast<base::DType>(small >> 8 & 255), static_cast<std::uint8_t>(small >> 16),
             static_cast<program::Phase>(small >> 24 & 255), static_cast<std::int16_t>(small >> 32 & 65535), static_cast<std::int16_t>(small >> 48), get(from.peer), get(from.bytes),
-            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at), static_cast<std::uint32_t>(graph >> 32), static_cast<std::uint32_t>(graph), get(from.parts)};
+            get(from.step), get(from.name), get(from.part), get(from.file), get(from.line), get(from.at), static_cast<std::uint32_t>(graph >> 32), static_cast<std::uint32_t>(graph), get(from.parts), static_cast<program::StreamId>(get(from.stream))};
   if (from.ticket.load(std::memory_order_relaxed) != ticket) return std::nullopt;
   return what;
 }
@@ -72,7 +74,7 @@ void FlightLog::called(std::uint64_t ticket, const device::Lane& lane, const pro
   const program::Recorder& recorder = lane.recorder();
   const program::OpKey& key = recorder.key();
   What mine{0, desc.kind, desc.dtype, reduction, key.phase, static_cast<std::int16_t>(key.layer), static_cast<std::int16_t>(key.micro_batch), desc.collective.peer,
-                  desc.collective.bytes, recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now(), 0, 0, 0};
+                  desc.collective.bytes, recorder.in_step() ? recorder.step() : -1, desc.name, key.part, lane.where.file, lane.where.line, program::host_now(), 0, 0, 0, lane.stream->id()};
   if (capturing_) captured_.push_back(mine);
   if (parts.send != nullptr) {
     const std::size_t size = ranks_.size();
@@ -289,7 +291,7 @@ check::FlightPage FlightLog::page(base::Nanoseconds now, std::size_t most) const
     }
     const bool is_over = ticket < ended || has_ended(ticket);
     const CallState state = is_over ? CallState::ended : ticket < issued ? CallState::issued : CallState::called;
-    page.calls.push_back({one->number, one->kind, one->dtype, one->reduction, one->bytes, one->peer, one->phase, one->layer, one->micro_batch, one->step, one->name, one->part,
+    page.calls.push_back({one->number, one->kind, one->dtype, one->reduction, one->bytes, one->peer, one->stream, one->phase, one->layer, one->micro_batch, one->step, one->name, one->part,
                           one->file, one->line, state, is_over ? 0 : now - std::max(one->at, ended_at), one->in_graph, one->graph_calls, {}, {}});
     read_parts(one->parts, page.calls.back().sends, page.calls.back().receives);
   }
@@ -376,7 +378,7 @@ std::string Flight::account(int world_size) const {
     for (const check::FlightCall& call : page.calls) {
       step = std::max(step, call.step);
       pages.integer(static_cast<std::int64_t>(call.number)).integer(static_cast<int>(call.kind)).integer(static_cast<int>(call.dtype)).integer(call.reduction);
-      pages.integer(call.bytes).integer(call.peer).integer(static_cast<int>(call.phase)).integer(call.layer).integer(call.micro_batch).integer(call.step);
+      pages.integer(call.bytes).integer(call.peer).integer(call.stream).integer(static_cast<int>(call.phase)).integer(call.layer).integer(call.micro_batch).integer(call.step);
       pages.string(call.name).string(call.part).string(call.file).integer(call.line).integer(static_cast<int>(call.state)).integer(call.waited);
       pages.integer(call.in_graph).integer(call.graph_calls).integer(static_cast<std::int64_t>(call.sends.size()));
       for (std::size_t peer = 0; peer < call.sends.size(); ++peer) pages.integer(call.sends[peer]).integer(call.receives[peer]);
@@ -403,6 +405,7 @@ check::FlightCall read_call(world::Reader& reader, int members, bool& sound) {
   call.reduction = choice<std::uint8_t>(reader, 256, sound);
   call.bytes = reader.integer();
   call.peer = static_cast<int>(reader.integer());
+  call.stream = choice<program::StreamId>(reader, std::numeric_limits<program::StreamId>::max(), sound);
   sound &= call.peer >= -1 && call.peer < members && (!is_pair(call.kind) || call.peer >= 0);
   sound &= program::class_of(call.kind) == program::OpClass::communication;
   call.phase = choice<program::Phase>(reader, static_cast<int>(program::Phase::update) + 1, sound);
@@ -446,7 +449,7 @@ std::optional<check::FlightAccount> read_account(std::string_view bytes) {
       pair.sent = static_cast<std::uint64_t>(reader.integer());
       pair.received = static_cast<std::uint64_t>(reader.integer());
     }
-    page.calls.resize(reader.count(18 * 8));
+    page.calls.resize(reader.count(19 * 8));
     for (check::FlightCall& call : page.calls) call = read_call(reader, static_cast<int>(page.ranks.size()), sound);
     for (const check::FlightPage* other = account.pages.data(); other != &page; ++other) sound &= other->axis != page.axis || other->ranks != page.ranks;
   }

@@ -113,6 +113,7 @@ class FlightLog {
     base::Nanoseconds at = 0;
     std::uint32_t in_graph = 0, graph_calls = 0;   // which of how many calls of a graph, from 1 on; 0: of none
     std::uint64_t parts = 0;                       // which all-to-all's, from 1 on; 0: of none
+    program::StreamId stream = 0;
   };
   struct Entry {
     std::atomic<std::uint64_t> ticket = no_ticket;
@@ -120,7 +121,7 @@ class FlightLog {
     std::atomic<std::uint64_t> number, small;       // small: kind, dtype, reduction, phase, layer, micro-batch
     std::atomic<std::uint64_t> graph, parts;        // graph: which call of one, and of how many
     std::atomic<int> peer;
-    std::atomic<std::uint32_t> line;
+    std::atomic<std::uint32_t> line, stream;
     std::atomic<base::Bytes> bytes;
     std::atomic<std::int64_t> step;
     std::atomic<const char*> name, part, file;

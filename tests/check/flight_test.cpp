@@ -378,6 +378,16 @@ TEST(Flight, NamesACallThatIsBehindOneThatWaits) {
                                   "rank 1 in recv of 8 bytes", "which rank 0 has called behind reduce_scatter of 64 bytes"});
 }
 
+// On two streams they do not wait for each other.
+TEST(Flight, OfCallsOnTwoStreamsNoneIsBehindTheOther) {
+  Ranks ranks(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    ranks.call(rank, OpKind::send, 8, waits, "tp", 1 - rank);
+    ranks.call(rank, OpKind::recv, 8, waits, "tp", 1 - rank).stream = 1;
+  }
+  EXPECT_EQ(ranks.verdict().blame, Blame::stuck) << ranks.verdict().sentence;
+}
+
 // Three ranks pass something on, each before it takes anything: who only waits is not in the circle.
 TEST(Flight, NamesACircleOfPairsAndNotWhoWaitsForIt) {
   Ranks ranks(4);
