@@ -375,13 +375,17 @@ std::string Flight::account(int world_size) const {
       pages.integer(pair.peer).integer(static_cast<std::int64_t>(pair.sent)).integer(static_cast<std::int64_t>(pair.received));
     }
     pages.integer(static_cast<std::int64_t>(page.calls.size()));
+    // Parts of all-to-alls from the oldest on, while they are no more than the calls are
+    std::size_t room = 8 * most;
     for (const check::FlightCall& call : page.calls) {
       step = std::max(step, call.step);
       pages.integer(static_cast<std::int64_t>(call.number)).integer(static_cast<int>(call.kind)).integer(static_cast<int>(call.dtype)).integer(call.reduction);
       pages.integer(call.bytes).integer(call.peer).integer(call.stream).integer(static_cast<int>(call.phase)).integer(call.layer).integer(call.micro_batch).integer(call.step);
       pages.string(call.name).string(call.part).string(call.file).integer(call.line).integer(static_cast<int>(call.state)).integer(call.waited);
-      pages.integer(call.in_graph).integer(call.graph_calls).integer(static_cast<std::int64_t>(call.sends.size()));
-      for (std::size_t peer = 0; peer < call.sends.size(); ++peer) pages.integer(call.sends[peer]).integer(call.receives[peer]);
+      const std::size_t parts = 2 * call.sends.size() <= room ? call.sends.size() : 0;
+      room -= 2 * parts;
+      pages.integer(call.in_graph).integer(call.graph_calls).integer(static_cast<std::int64_t>(parts));
+      for (std::size_t peer = 0; peer < parts; ++peer) pages.integer(call.sends[peer]).integer(call.receives[peer]);
     }
   }
   return world::Writer().integer(step).integer(last == 0 ? 0 : now - last).integer(static_cast<std::int64_t>(all.size())).bytes() + pages.bytes();

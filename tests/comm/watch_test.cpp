@@ -7,7 +7,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <map>
+#include <numeric>
 #include <thread>
+#include <tuple>
 
 #include "engine/comm/watch.hpp"
 #include "tests/comm/words.hpp"
@@ -287,6 +290,27 @@ TEST(FlightLog, KeepsThePartsOfTheLastAllToAlls) {
   ASSERT_EQ(static_cast<std::int64_t>(page.calls.size()), calls);
   EXPECT_TRUE(page.calls.front().sends.empty());
   EXPECT_EQ(page.calls.back().sends, (std::vector<base::Bytes>{0, 4 * (calls - 1)}));
+}
+
+// An account stays small, however many ranks an all-to-all has.
+TEST(FlightLog, SaysOfManyPartsNoMoreThanAMessageMayHave) {
+  comm::Flight flight;
+  std::vector<base::Rank> ranks(1024);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  comm::FlightLog& log = flight.add({"ep", ranks, 0, 0});
+  device::HostDevice device{{DType::f32, DType::f32}, 0, 0};
+  device::Stream& stream = device.create_stream("comm");
+  const std::vector<std::int64_t> each(ranks.size(), 1);
+  for (std::uint64_t ticket = 0; ticket < comm::FlightLog::parts_kept; ++ticket) {
+    log.called(ticket, stream, program::OpDesc("all_to_all", OpKind::all_to_all, DType::f32).collective_of({0, 0, 4096, -1}), 0, {each.data(), each.data()});
+  }
+  EXPECT_LT(flight.account(1024).size(), 64u << 10);
+  const std::string of_few = flight.account(8);
+  EXPECT_LT(of_few.size(), 256u << 10);
+  const auto read = comm::read_account(of_few);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->pages.at(0).calls.front().sends.size(), ranks.size());
+  EXPECT_TRUE(read->pages.at(0).calls.back().sends.empty());
 }
 
 // Of a graph, too, whose launches call them again.
