@@ -275,14 +275,15 @@ Verdict other_reduction(const Pages& pages) {
 // The first all-to-all of which one rank expects of another what that does not send. Of two, the one that fits fewer of the
 // others is odd, or the later one.
 Verdict other_splits(const Pages& pages) {
+  std::vector<std::size_t> places;   // in the group
+  for (const auto& [account, page] : pages) places.push_back(index_of(*page, account->rank));
   for (const FlightCall& first : pages.front().second->calls) {
-    if (first.kind != OpKind::all_to_all) continue;
+    if (first.sends.empty()) continue;
     std::vector<const FlightCall*> calls;
     for (const auto& [account, page] : pages) calls.push_back(collective(*page, first.number));
     const auto fits = [&](std::size_t from, std::size_t to) {
-      const std::size_t sender = index_of(*pages[from].second, pages[from].first->rank), receiver = index_of(*pages[to].second, pages[to].first->rank);
-      return calls[from] == nullptr || calls[to] == nullptr || receiver >= calls[from]->sends.size() || sender >= calls[to]->receives.size() ||
-             calls[from]->sends[receiver] == calls[to]->receives[sender];
+      return calls[from] == nullptr || calls[to] == nullptr || places[to] >= calls[from]->sends.size() || places[from] >= calls[to]->receives.size() ||
+             calls[from]->sends[places[to]] == calls[to]->receives[places[from]];
     };
     const auto misfits = [&](std::size_t one) {
       std::size_t count = 0;
@@ -297,11 +298,10 @@ Verdict other_splits(const Pages& pages) {
       if (fits(usual, odd) && fits(odd, usual)) continue;
       const auto rank_of = [&](std::size_t at) { return pages[at].first->rank; };
       const std::size_t from = fits(usual, odd) ? odd : usual, to = from == odd ? usual : odd;
-      const std::size_t sender = index_of(*pages[from].second, rank_of(from)), receiver = index_of(*pages[to].second, rank_of(to));
       return {Blame::differs, {rank_of(odd)}, Difference::bytes,
               text("over ", members_text(*pages[odd].second), ", call ", first.number + 1, ": ", pages[odd].first->name, " calls it with another size where rank ", rank_of(usual), " calls ",
-                   call_text(*calls[usual]), ": rank ", rank_of(odd), " calls ", call_text(*calls[odd]), "; rank ", rank_of(from), " sends ", calls[from]->sends[receiver], " bytes to rank ",
-                   rank_of(to), ", which expects ", calls[to]->receives[sender]), ""};
+                   call_text(*calls[usual]), ": rank ", rank_of(odd), " calls ", call_text(*calls[odd]), "; rank ", rank_of(from), " sends ", calls[from]->sends[places[to]], " bytes to rank ",
+                   rank_of(to), ", which expects ", calls[to]->receives[places[from]]), ""};
     }
   }
   return {};
