@@ -234,6 +234,15 @@ std::vector<Switch> make_switches() {
        .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "per_parameter", 50},
        .still = {"--model gpt-6.9b --fsdp 8 --sequences 128 --micro-batches 1", "per_parameter", 0.5}});
 
+  row({.key = "fsdp.update", .values = {"whole", "by_unit"}, .default_value = "whole",
+       .sentence = "Whether the norm waits for all sums of a step, and the next step's gathers for its whole update; or a unit's squares are taken once its own sum is there, and it is gathered once it is itself updated, while other units still are. The norm then adds them up in the order in which they come.",
+       .promise = Promise::bounded, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},
+       .originals = {in_megatron("optimizer/optimizer.py", 1667, 1676, "ChainedOptimizer._step: the first part's gather begins before the others are updated"),
+                     in_megatron("optimizer/optimizer_config.py", 340, 341, "overlap_param_gather_with_optimizer_step")},
+       .megatron = "--overlap-param-gather-with-optimizer-step (of the first of several model chunks)", .pytorch = "fully_shard: whole; the first gathers wait for the stream of the optimizer, or for FSDPModule.set_post_optim_event(event)", .note = "04_fsdp#by-unit",
+       .moves = {"--model gpt-1.3b --layers 2 --fsdp 2 --sequences 2", "by_unit", 9},
+       .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "by_unit", 0.5}});
+
   row({.key = "fsdp.update_awaited", .values = {"yes", "no"}, .default_value = "yes",
        .sentence = "A planted mistake: the next step's gathers do not wait for the update, and may gather shards as they were before it.",
        .promise = Promise::wrong, .seam = Seam::store, .needs = {"fsdp > 1"}, .excludes = {},

@@ -56,13 +56,29 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     sharded.part = part_of(*unit);
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
     if (sharded.of_block) sizes.insert(sharded.unit->blocks);
+    if (by_unit()) sharded.updated = device.create_event(unit->name + ".fsdp.updated");
   }
+  number_shards();
   if (on_host()) host_ = std::make_unique<HostShards>(device, host, shards_);
   // Where all are alike, the gaps between parameters hold zeros because no user of the memory writes there
   if (sizes.size() < 2 || gradient_in_place()) return;
   for (ShardedUnit& unit : units_) {
     if (unit.of_block) unit.gaps = gaps_of(unit);
   }
+}
+
+// Where each sum is waited for, blocks come as backward leaves them; embedding and head last, for they may lie in one place in turn.
+void ShardedParameters::number_shards() {
+  for (std::size_t number = 0; number < units_.size(); ++number) {
+    for (const Flat& flat : units_[number].flats) {
+      unit_of_shard_.push_back(static_cast<int>(number));
+      order_of_sums_.push_back(flat.state);
+    }
+  }
+  if (!by_unit()) return;
+  const auto at_an_end = [this](std::size_t shard) { return !units_[static_cast<std::size_t>(unit_of_shard_[shard])].of_block; };
+  std::reverse(order_of_sums_.begin(), order_of_sums_.end());
+  std::stable_partition(order_of_sums_.begin(), order_of_sums_.end(), [&](std::size_t shard) { return !at_an_end(shard); });
 }
 
 // Each rank sees other tokens, so each has a summand. Alone with several micro-batches, "reduce" adds them up: an axis of

@@ -12,8 +12,9 @@ using plan::Kind;
 using program::WaitReason;
 
 void ShardedParameters::begin_step() {
-  if (!alone()) device_.wait(stream_, updated_);
+  if (!alone() && !by_unit()) device_.wait(stream_, updated_);
   for (ShardedUnit& unit : units_) {
+    unit.gathered = false;
     unit.slot = nullptr;
     unit.gradient_slot = nullptr;
     unit.summed = false;
@@ -52,6 +53,8 @@ void ShardedParameters::await(const Action& action) {
 void ShardedParameters::gather(ShardedUnit& unit, const Action& action) {
   take_whole(unit, action.slot);
   program::Part part(device_.recorder(), unit.part);
+  if (by_unit() && !unit.gathered) device_.wait(stream_, unit.updated);
+  unit.gathered = true;
   if (action.slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
   if (*action.axis != 0) {
     device_.wait(stream_, unit.kept_there);
@@ -143,6 +146,7 @@ void ShardedParameters::reduce(ShardedUnit& unit, int place) {
   if (on_host()) host_->summed(lane, place);
   else unit.summed = true;
   if (!alone()) device_.record(stream_, slot.reduced);
+  slot.awaited = false;
   unit.gradient_slot = nullptr;
   unit.reduced_in = &slot;
 }
@@ -193,14 +197,26 @@ void ShardedParameters::await_gradient(device::Stream& stream, int number) {
 void ShardedParameters::await_sums() {
   if (alone()) return;
   if (on_host()) host_->await_sums(compute_);
+  if (by_unit()) return;
   for (GradientSlot& slot : gradient_slots_) device_.wait(compute_, slot.reduced);
   for (ShardedUnit& unit : units_) {
     if (unit.own_gradient_slot != nullptr) device_.wait(compute_, unit.own_gradient_slot->reduced);
   }
 }
 
-void ShardedParameters::updated() {
-  if (!alone()) device_.record(compute_, updated_);
+//@ fsdp.by_unit: A block's squares are taken while the embedding's gradient is still summed, and the embedding is gathered while blocks are updated.
+void ShardedParameters::await_sum(std::size_t shard) {
+  GradientSlot* slot = unit(unit_of_shard_[shard]).reduced_in;
+  if (!by_unit() || slot == nullptr || slot->awaited) return;
+  device_.wait(compute_, slot->reduced);
+  slot->awaited = true;
 }
+
+void ShardedParameters::updated(std::size_t shard) {
+  const ShardedUnit& of = unit(unit_of_shard_[shard]);
+  if (by_unit() && shard == of.flats.back().state) device_.record(compute_, of.updated);
+  if (!by_unit() && !alone() && shard + 1 == shards_.size()) device_.record(compute_, updated_);
+}
+//@end
 
 }  // namespace shardbook::fsdp

@@ -34,6 +34,7 @@ struct StoreConfig {
   bool keeps_copy = true;    // of its shard a rank keeps what it computes with; else each gather makes it from the masters
   base::DType reduce = base::DType::f32;      // nominal type that gradients cross the network in; all other sums are f32
   optimizer::OnHost on_host = optimizer::OnHost::nothing;   // what of the shards lies in host memory
+  bool updates_by_unit = false;   // norm and next gather of a unit wait for its own sum and update; else for all
 };
 
 class ShardedParameters final : public plan::Executor, public optimizer::Store {
@@ -58,7 +59,9 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   std::vector<Tensor> summands(int unit, std::string_view axis) const override;
   void await_gradient(device::Stream& stream, int unit) override;
   void set_complete(Complete complete) override { complete_ = std::move(complete); }
-  void updated() override;
+  const std::vector<std::size_t>& in_order_of_sums() const override { return order_of_sums_; }
+  void await_sum(std::size_t shard) override;
+  void updated(std::size_t shard) override;
 
   void begin_step() override;
   void await(const plan::Action& action) override;
@@ -66,6 +69,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
 
  private:
   shard::Placement placement_over_data() const;
+  void number_shards();
+  bool by_unit() const { return config_.updates_by_unit && !alone(); }
   void allocate_shards(std::uint64_t seed);
   void make_slots(const plan::Slots& slots, bool ends_in_turn);
   GatherSlot make_gather_slot(std::int64_t elements, const std::string& name);
@@ -92,8 +97,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   void reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add);
   void to_host(ShardedUnit& unit, int place);
   void await_parameters(ShardedUnit& unit);
-  void open_gradient(ShardedUnit& unit, int slot);
   void await_sums();
+  void open_gradient(ShardedUnit& unit, int slot);
 
   device::Device& device_;
   device::Stream& compute_;
@@ -111,7 +116,9 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   std::vector<GradientSlot> gradient_slots_;
   Tensor rounded_;          // where gradients cross in fewer bytes: the unit's that is being reduced. Of the fsdp stream alone
   Tensor staging_;          // a shard of gradient that is yet to be widened, or added (reductions of a unit after its first)
-  device::Event updated_;
+  device::Event updated_;                       // on compute: the update has run. Of each unit where they are waited for by themselves
+  std::vector<int> unit_of_shard_;              // by shard: the unit that it is of
+  std::vector<std::size_t> order_of_sums_;      // of shards, for the norm
 };
 
 }  // namespace shardbook::fsdp

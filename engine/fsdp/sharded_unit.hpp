@@ -31,6 +31,7 @@ struct GradientSlot {
   Tensor full;
   device::Event complete;    // on compute: backward has written all of it
   device::Event reduced;     // on the fsdp stream: the reduce-scatter has read all of it
+  bool awaited = false;      // compute has already been told to wait for the last of its reductions
 };
 
 // What one collective gathers, and another reduces: all of a unit, or one parameter of it.
@@ -54,6 +55,8 @@ struct ShardedUnit {
   bool resident = false;
   GatherSlot* slot = nullptr;             // where it is whole now, or null
   bool awaited = false;                   // compute has already been told to wait for it
+  bool gathered = false;                  // in this step, once at least
+  device::Event updated;                  // on compute: its update has run. Where units are waited for by themselves
   Tensor kept;                            // this rank's part of it after forward, flat after flat; none where nothing is kept
   device::Event kept_there;               // on compute: the part has been copied
   GatherSlot* freed = nullptr;            // where it was whole before its last release

@@ -57,10 +57,11 @@ void AdamW::square(device::Lane lane, std::size_t shard, const Tensor& gradient)
   counted.is_early = true;
 }
 
-//@ optimizer.norm: The global norm counts every parameter once, however many ranks hold it; shard after shard, whenever each was squared.
-void AdamW::sum_squares(device::Lane lane) {
+//@ optimizer.norm: The global norm counts every parameter once, however many ranks hold it; shard after shard, as their sums come.
+void AdamW::sum_squares(device::Lane lane, const std::vector<std::size_t>& order, const std::function<void(std::size_t)>& await) {
   bool accumulate = false;
-  for (std::size_t at = 0; at < shards_.size(); ++at) {
+  for (std::size_t at : order) {
+    await(at);
     const ShardState& shard = shards_[at];
     Counted& counted = counted_[at];
     for (std::size_t part = 0; part < counted.intervals.size(); ++part) {
@@ -74,20 +75,22 @@ void AdamW::sum_squares(device::Lane lane) {
 }
 //@end
 
-void AdamW::step(device::Lane lane, std::int64_t step, float learning_rate) {
+void AdamW::step(device::Lane lane, std::int64_t step, float learning_rate, const std::function<void(std::size_t)>& moved) {
   kernels::clip_factor(lane, squares_, config_.clip, factor_, norm_);
   const kernels::AdamWStep now = settings(step, learning_rate);
-  if (cpu_ != nullptr) return step_on_host(lane, now);
+  if (cpu_ != nullptr) step_on_host(lane, now);
   const auto move = [&](const Here& part) {
     const ShardState& shard = shards_[part.shard];
     const base::Shape shape{part.elements.size()};
     kernels::adam_w(lane, now, shard.gradient.slice(part.elements.begin, shape), factor_, shard.flat.begin + part.elements.begin, shard.layout->decay_end(), part.master,
                     part.first_moment, part.second_moment, shard.parameter.exists() ? shard.parameter.slice(part.elements.begin, shape) : Tensor{}, factors_there_);
   };
-  if (offload_ != nullptr) return offload_->each(*lane.stream, move);
+  if (offload_ != nullptr) offload_->each(*lane.stream, move);
+  const bool whole = cpu_ == nullptr && offload_ == nullptr;
   for (std::size_t at = 0; at < shards_.size(); ++at) {
     const ShardState& shard = shards_[at];
-    move({at, {0, shard.flat.size()}, shard.master, shard.first_moment, shard.second_moment});
+    if (whole) move({at, {0, shard.flat.size()}, shard.master, shard.first_moment, shard.second_moment});
+    moved(at);
   }
 }
 

@@ -8,6 +8,7 @@
 // torch/optim/adamw.py, torch/nn/utils/clip_grad.py.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -58,12 +59,13 @@ class AdamW {
   // The squares of a shard's gradient, which is complete in `gradient` and leaves the device then. Any lane, before sum_squares.
   void square(device::Lane lane, std::size_t shard, const Tensor& gradient);
   // squares()[0] = Σ of gradient² over what this rank counts (shard::counts), so that a plain sum over ranks is the square
-  // of the global norm.
-  void sum_squares(device::Lane lane);
+  // of the global norm. Shards are added up in this order, each once; before one is read, `await` makes the lane see it whole.
+  void sum_squares(device::Lane lane, const std::vector<std::size_t>& order, const std::function<void(std::size_t shard)>& await);
   // To be summed over the axes of `place`, between sum_squares and step.
   const Tensor& squares() const { return squares_; }
-  // Clips by the global norm and moves every shard. `step` counts from 0. Where the CPU does, each shard's `updated` says when.
-  void step(device::Lane lane, std::int64_t step, float learning_rate);
+  // Clips by the global norm and moves every shard, in the order of forward. `step` counts from 0. `moved` is called once a shard's
+  // update has been issued. Where the CPU updates, each shard's `updated` says when.
+  void step(device::Lane lane, std::int64_t step, float learning_rate, const std::function<void(std::size_t shard)>& moved);
   // From here on the device reads what depends on the step where this tensor lies (kernels::AdamWFactors), and whoever has it writes
   // factors() there before each step. Set-up. REQUIRES: the device updates.
   void read_factors(const Tensor& there) { factors_there_ = there; }

@@ -28,8 +28,12 @@ class Store {
   // `complete` is called where a shard's gradient is all there on the device and is about to leave it for host memory, with the
   // lane that made it, the number of the shard, and where it is. Set-up; never called where gradients stay.
   virtual void set_complete(Complete complete) = 0;
-  // The update of the shards has been issued to compute.
-  virtual void updated() = 0;
+  // The numbers of all shards, in the order in which the norm is to take them; and what is issued to compute from here on sees one's
+  // gradient, its sum complete. After the last reduction of a step.
+  virtual const std::vector<std::size_t>& in_order_of_sums() const = 0;
+  virtual void await_sum(std::size_t shard) = 0;
+  // The update of a shard has been issued to compute.
+  virtual void updated(std::size_t shard) = 0;
 };
 
 }  // namespace shardbook::optimizer

@@ -70,13 +70,12 @@ struct Trainer::Ends final : plan::Executor {
         t.device_.record(t.compute_, t.all_issued_);
         return t.device_.host_wait(t.all_issued_);
       case Kind::norm:
-        t.optimizer_->sum_squares(t.compute_);
+        t.optimizer_->sum_squares(t.compute_, t.parameters_->in_order_of_sums(), [&t](std::size_t shard) { t.parameters_->await_sum(shard); });
         return t.reduce_scalars();
       case Kind::update:
         if (!t.update_) return;
         if (t.saves()) t.state_->await(t.compute_);
-        t.optimizer_->step(t.compute_, t.step_, t.learning_rate_.at(t.step_));
-        return t.parameters_->updated();
+        return t.optimizer_->step(t.compute_, t.step_, t.learning_rate_.at(t.step_), [&t](std::size_t shard) { t.parameters_->updated(shard); });
       default: SHARDBOOK_CHECK(false, "train cannot ", plan::name_of(action.kind));
     }
   }

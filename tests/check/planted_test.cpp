@@ -201,6 +201,17 @@ const std::vector<Plant>& plants() {
        "root.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", true},
       {"UpdateRecordedBeforeABlocksUpdate", [](Step& s) { s.move(s.record("fsdp.updated"), s.op("adam_w", "blocks.0.parameter_shard")); },
        "blocks.0.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", true},
+      {"GatherBeforeItsOwnUnitsUpdate", [](Step& s) { s.drop(s.wait("fsdp", "blocks.1.fsdp.updated")); },
+       "blocks.1.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", true, true, "fsdp.update=by_unit"},
+      {"UnitRecordedAsUpdatedBeforeItIs", [](Step& s) { s.move(s.record("root.fsdp.updated"), s.op("adam_w", "root.parameter_shard")); },
+       "root.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", true, true, "fsdp.update=by_unit"},
+      {"SquaresBeforeTheirOwnSum",
+       [](Step& s) {
+         std::size_t last = s.op("sum_of_squares", "root.gradient_shard");
+         while (s.program().commands[--last].kind != CommandKind::wait_event || s.program().commands[last].event != s.event("root.gradient.reduced")) {}
+         s.drop(last);
+       },
+       "root.gradient_shard", "accumulate", "fsdp", "sum_of_squares", "compute", false, true, "fsdp.update=by_unit"},
       // Sums over tp
       {"SumOfAProjectionBeforeItIsMade", [](Step& s) { s.drop(s.wait("tp", "blocks.1.attention.projection.reduce_from_region.produced")); },
        "workspace.branch", "linear_forward", "compute", "all_reduce", "tp"},

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "engine/config/presets.hpp"
@@ -414,8 +415,10 @@ TEST(Offload, OfShardsInPiecesMovesThemAsIfTheyHadNeverLeft) {
           device.begin_step(step, false);
           for (optimizer::AdamW* adamw : {&stays, &moves}) {
             if (adamw == &moves) adamw->send_for_states();
-            adamw->sum_squares(compute);
-            adamw->step(compute, step, 0.01f);
+            std::vector<std::size_t> order(here.size());
+            std::iota(order.begin(), order.end(), std::size_t{0});
+            adamw->sum_squares(compute, order, [](std::size_t) {});
+            adamw->step(compute, step, 0.01f, [](std::size_t) {});
           }
           device.end_step();
         }

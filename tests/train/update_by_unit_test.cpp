@@ -1,0 +1,89 @@
+// Norm and gathers that wait for each unit's own sum and update (fsdp.update=by_unit): the same bits but for the order in which the
+// norm adds, no race, and no more waits than are needed.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "engine/check/words.hpp"
+#include "engine/comm/meta/meta.hpp"
+#include "engine/config/switches.hpp"
+#include "engine/device/meta/meta_device.hpp"
+#include "tests/train/rows.hpp"
+
+namespace shardbook::tests {
+namespace {
+
+using config::RunConfig;
+
+const char* const by_unit = "fsdp.update=by_unit";
+
+// Without clipping nothing asks for the norm. Also where two units lie in one place in turn, where shards are on the host, and where replicas sum as well. The checks that
+// run_on_host makes of its record find no race.
+TEST(UpdateByUnit, KeepsEveryBitButThoseOfTheNormInEveryFormOfAStep) {
+  std::uint64_t seed = 0;
+  for (const StepForm& form : some_of<StepForm>({{1, 2, 1, 1, true, ""}, {1, 2, 1, 1, false, "fsdp.gradient_memory=lent"}, {1, 4, 1, 2, false, ""}, {2, 2, 1, 2, true, "tensor_parallel.sequence=cut"},
+                           {1, 2, 2, 2, true, ""}, {1, 2, 1, 2, true, "accumulate.reduce=last"}, {1, 2, 1, 1, false, "fsdp.prefetch=0"}, {1, 2, 1, 1, true, "fsdp.parameter_copy=made"},
+                           {1, 2, 1, 2, true, "fsdp.offload=parameters"}, {1, 2, 1, 1, true, "fsdp.offload=optimizer"}, {1, 2, 1, 1, true, "fsdp.reshard=false"},
+                           {1, 4, 1, 2, true, "fsdp.reshard_group=2"}, {1, 2, 1, 1, true, "fsdp.sharding=per_parameter"}, {1, 2, 1, 2, true, "fsdp.reduce_dtype=bf16"}})) {
+    RunConfig config = small_config(form);
+    config.steps = 3;
+    config.clip = 0;
+    if (*form.set != 0) {
+      ASSERT_TRUE(config::set_switch(config, form.set)) << form.set;
+    }
+    const TestTokens tokens(config.model.vocab, config.model.sequence);
+    const HostRun whole = run_on_host(config, tokens);
+    ASSERT_TRUE(config::set_switch(config, by_unit));
+    config.drain_seed = ++seed;
+    const HostRun found = run_on_host(config, tokens);
+    SCOPED_TRACE(words_of(form));
+    ASSERT_EQ(found.error, "");
+    EXPECT_NE(found.program_hashes, whole.program_hashes);
+    EXPECT_EQ(found.losses, whole.losses);
+    EXPECT_EQ(found.gradients, whole.gradients);
+    EXPECT_EQ(found.masters, whole.masters);
+    for (std::size_t step = 0; step < whole.norms.size(); ++step) EXPECT_NEAR(found.norms[step], whole.norms[step], 1e-5 * whole.norms[step]);
+  }
+}
+
+TEST(UpdateByUnit, IsRacedForWhereAUnitIsNotAwaited) {
+  RunConfig config = small_config(1, 2);
+  ASSERT_TRUE(config::set_switch(config, by_unit));
+  for (const char* left_out : {"no such event", "root.fsdp.updated", "blocks.0.fsdp.updated", "root.gradient.reduced"}) {
+    device::MetaDevice device(0);
+    const auto backend = comm::make_meta_backend();
+    train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
+    device.leave_out_waits(left_out);
+    for (std::int64_t step = 0; step < 2; ++step) trainer.issue(step, false);
+    const Recorded recorded = recorded_by(device.recorder());
+    const check::Steps issued{&recorded.programs[0]}, steps = check::steps_to_check(issued);
+    EXPECT_EQ(check::races(recorded.catalogue, steps).empty(), std::string_view(left_out) == "no such event") << "without waits for " << left_out;
+  }
+}
+
+// Squares of blocks wait for no sum of an end; and of a step's gathers the first of each unit waits for its update, no other.
+TEST(UpdateByUnit, WaitsForNoMoreThanItNeeds) {
+  RunConfig config = small_config(1, 2);
+  ASSERT_TRUE(config::set_switch(config, by_unit));
+  device::MetaDevice device(0);
+  const auto backend = comm::make_meta_backend();
+  train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
+  trainer.issue(0, false);
+  const Recorded recorded = recorded_by(device.recorder());
+  const program::Program& step = recorded.programs[0];
+  const auto name_of = [&](const program::Command& command) -> const std::string& { return recorded.catalogue.events[static_cast<std::size_t>(command.event)]; };
+  std::map<std::string, int> updates;
+  int squares = 0, before_the_end = -1;
+  for (const program::Command& command : step.commands) {
+    if (command.kind == program::CommandKind::op && std::string_view(step.ops[command.op].desc.name) == "sum_of_squares") ++squares;
+    if (command.kind != program::CommandKind::wait_event) continue;
+    if (name_of(command).ends_with("fsdp.updated")) ++updates[name_of(command)];
+    if (name_of(command) == "root.gradient.reduced") before_the_end = squares;
+  }
+  EXPECT_EQ(before_the_end, config.model.layers) << "of " << squares;
+  EXPECT_EQ(static_cast<int>(updates.size()), config.model.layers + 1);   // tied: one unit holds both ends
+  for (const auto& [name, waits] : updates) EXPECT_EQ(waits, 1) << name;
+}
+
+}  // namespace
+}  // namespace shardbook::tests
