@@ -360,14 +360,15 @@ class Search {
     std::map<Rank, Members> all;
     std::map<std::string, std::int64_t> counts;
     Lines lines;
+    Cause cause;
     for (const auto& [line, collectives] : lines_) {
       if (collectives.edge == 0 || is_kept_late(line, collectives)) continue;
       counts[noun_of(line.kind)] += collectives.edge;
+      if (cause.remedy.empty()) cause.remedy = remedies_.of_ends(line.axis);
       for (const auto& [where, number] : collectives.lines_at_edge) lines[where] += number;
       for (const auto& [rank, members] : collectives.of_rank) all[rank].edge.insert(members.edge.begin(), members.edge.end());
     }
     if (counts.empty()) return;
-    Cause cause;
     cause.regime = Regime::bandwidth;
     cause.avoidable = false;
     name_lines(lines, cause);
@@ -378,6 +379,7 @@ class Search {
     }
     cause.what += " before the first kernel or after the last of backward";
     cause.because = "there is nothing to hide behind";
+    if (!cause.remedy.empty()) cause.note = "04";
     add(std::move(cause));
   }
 

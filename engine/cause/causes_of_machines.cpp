@@ -191,6 +191,8 @@ class Machines {
     cause.gain_ns = without_.gain_of(&simulate::Scale::contention);
     cause.what = "kernels and collectives slow each other where they run together";
     cause.because = "they share multiprocessors and memory: hidden is not free";
+    cause.remedy = remedies_.of_contention();
+    if (!cause.remedy.empty()) cause.note = "07";
     causes_.push_back(std::move(cause));
   }
 

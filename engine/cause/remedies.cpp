@@ -77,6 +77,17 @@ std::string Remedies::less_of(OpKind kind, const std::string& axis, Regime regim
   return remedy;
 }
 
+std::string Remedies::of_ends(const std::string& axis) const {
+  if (!of_shards(axis) || recorded_.number("fsdp", 1) <= 1 || recorded_.switch_value("fsdp.update") == "by_unit") return "";
+  return "--set fsdp.update=by_unit (the norm's squares run beside the last sum, and the next step's first gathers beside the update)";
+}
+
+// Copy engines are the GPU's, and only of gathers.
+std::string Remedies::of_contention() const {
+  const bool gathers = recorded_.number("fsdp", 1) > 1 && recorded_.option("device") == "cuda";
+  return gathers && recorded_.switch_value("nccl.buffers") != "windows" ? "--set nccl.buffers=windows (gathers by copy engines, which take no multiprocessors)" : "";
+}
+
 bool Remedies::sums_await_backward() const {
   if (!recorded_.info || !recorded_.info->switches.is_object()) return false;
   const auto asked = recorded_.info->switches.find("data_parallel.reduce");

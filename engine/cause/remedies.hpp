@@ -25,6 +25,9 @@ class Remedies {
   std::string less_of(program::OpKind kind, const std::string& axis, Regime regime) const;
   std::string fewer_calls() const;
   std::string fewer_calls_of(const std::string& axis) const;
+  // For what stands at the ends of a step, and for what runs together. May be empty.
+  std::string of_ends(const std::string& axis) const;
+  std::string of_contention() const;
   // Whether gradients of replicas are summed after backward only, as the run was asked to.
   bool sums_await_backward() const;
   // Whether a bucket of gradients could be smaller than it is.

@@ -36,7 +36,7 @@ const Cause* leading(const Why& why) {
 // What nothing can hide.
 std::string unavoidable_text(const Why& why) {
   for (const Cause& cause : why.causes) {
-    if (!cause.avoidable && !cause.line.empty()) return text("; ", cause.what, ", ", duration_text(cause.gain_ns), ", cannot be hidden");
+    if (!cause.avoidable && !cause.line.empty()) return text("; ", cause.what, ", ", duration_text(cause.gain_ns), cause.remedy.empty() ? ", cannot be hidden" : ", can be hidden in part");
   }
   return "";
 }
@@ -120,14 +120,16 @@ std::string to_text(const Why& why, std::size_t top) {
   std::size_t number = 0;
   for (const Cause& cause : why.causes) {
     if (number == top) break;
-    if (number == 0) {
+    if (number == 0 && cause.avoidable) {
       out += "\n" + paragraph("Causes, by what the step would gain with each gone altogether; what is to try acts on its cause, and need not give that", "", "");
+    } else if (!cause.avoidable && (number == 0 || why.causes[number - 1].avoidable)) {
+      out += "\n" + paragraph("What no change takes away altogether, by what the step would gain without it", "", "");
     }
     ++number;
     const std::string lead = text("  ", number, ". ", cause.is_bound ? "at most " : "", duration_text(cause.gain_ns), "  ");
     std::string content = cause.what;
     if (!cause.because.empty()) content += ": " + cause.because;
-    if (!cause.avoidable) content += "; nothing can change it";
+    if (!cause.avoidable && cause.remedy.empty()) content += "; nothing can change it";
     out += paragraph(content + ".", lead, "     ");
     if (!cause.line.empty()) out += "     at   " + cause.line + (cause.also.empty() ? "" : ", and " + counted(static_cast<std::int64_t>(cause.also.size()), "line") + " more") + "\n";
     if (cause.is_resolved) out += paragraph(cause.remedy + ", which gives that by the model", "     try  ", "          ");

@@ -199,6 +199,9 @@ base::Result<WhatIf> answered(const Study& study, const Study& other, const Aske
   answer.after = partition_of(timeline, {changed.value().begin, changed.value().end});
   answer.rank = timeline.ranks.front().rank;
   answer.error = study.error;
+  simulate::Change at_its_clock = change.value();
+  at_its_clock.same_clock = true;
+  if (const base::Result<simulate::Replayed> same = other.replay.resolve(at_its_clock)) answer.clock_ns = changed.value().step_ns() - same.value().step_ns();
   answer.free_communication = change.value().scale.communication == 0;
   return answer;
 }
@@ -254,6 +257,10 @@ std::string to_text(const Study& study, const WhatIf& answer) {
   if (answer.free_communication && answer.after.exposed_communication_ns > 0) {
     out += "\n" + paragraph("What is exposed still is no transfer: a collective waits for the rank that comes last, whatever it costs.");
   }
+  if (100 * answer.clock_ns > answer.before_ns) {
+    out += "\n" + paragraph(text(duration_text(answer.clock_ns), " of that step are the clock's: a GPU at its limit of power computes more slowly the less it rests. At the clock that it had, it would take ",
+                                 duration_text(answer.after_ns - answer.clock_ns), "."));
+  }
   return out;
 }
 
@@ -270,6 +277,7 @@ nlohmann::json to_json(const Study& study, const WhatIf& answer) {
                          {"profile", study.profile},
                          {"step_ns", answer.before_ns},
                          {"would_be_ns", answer.after_ns},
+                         {"of_the_clock_ns", answer.clock_ns},
                          {"error_unchanged", answer.error},
                          {"rank", answer.rank},
                          {"as_it_is", parts(answer.before)},

@@ -50,6 +50,7 @@ struct WhatIf {
   Rank rank = 0;
   std::optional<simulate::Kept> kept;  // of a measured step that was issued otherwise: where its times come from
   double error = 0;                    // of the resolver with nothing changed, as a part of before_ns
+  Nanoseconds clock_ns = 0;            // of the step as it would be: what a slower clock takes, or less than 0, a faster one saves
   bool free_communication = false;     // that was asked: what is exposed still is waiting
   double change() const { return static_cast<double>(after_ns - before_ns) / static_cast<double>(before_ns); }
 };

@@ -52,7 +52,7 @@ struct Cause {
   Nanoseconds gain_ns = 0;                    // of the step, without it
   bool is_bound = false;                      // gain_ns is at most that: read off a timeline, not resolved
   bool is_resolved = false;                   // the remedy itself was resolved: it gives gain_ns
-  bool avoidable = true;                      // false: nothing can change it
+  bool avoidable = true;                      // false: some of it stays whatever is changed; all of it where there is no remedy
   bool is_host_wait = false;                  // the host waits for the device at `line`
 };
 

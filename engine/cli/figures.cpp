@@ -179,7 +179,11 @@ int figures_of(const Line& line, Console& console) {
   for (const std::string& file : files) {
     const Result<std::string> content = book::read_text(file);
     if (!content) return refuse(console, content.error());
-    for (const Said& said : said_in(content.value(), file)) {
+    const std::vector<Said> all = said_in(content.value(), file);
+    if (all.empty() && !line.places.empty()) {
+      console.out << file << " names no run that its figures are of (<!-- says ... -->), so nothing is made anew here; those of a lab are `shardbook lab figures NN`'s\n";
+    }
+    for (const Said& said : all) {
       ++count;
       stale += !said.holds;
       if (said.holds && line.has("stale")) continue;

@@ -25,13 +25,13 @@ struct Group {
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> all = {
-      {"Learn", {"next", "check", "hint", "list", "card", "solution", "reset", "run", "read", "switches"}},
+      {"Learn", {"next", "check", "hint", "list", "card", "solution", "reset", "run", "read", "notes", "switches"}},
       {"Train, and look at what it left", {"train", "plan", "view", "show", "metrics"}},
-      {"Find out why", {"why", "whatif", "diff"}},
+      {"Find out why", {"why", "whatif", "diff", "verify"}},
       {"Take it along, or send it", {"pack", "report", "checkpoint"}},
-      {"Teach", {"submit", "grade", "lab"}},
+      {"Teach", {"submit", "grade", "lab", "figures"}},
       {"Diagrams of pages", {"diagram"}},
-      {"This machine", {"doctor", "calibrate", "tune"}},
+      {"This machine", {"doctor", "calibrate", "tune", "bench"}},
       {"The launcher, ./shardbook at the project's root", {"build", "test", "fetch"}},
   };
   return all;

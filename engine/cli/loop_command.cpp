@@ -1,6 +1,7 @@
 #include "engine/cli/loop_command.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <istream>
 #include <ostream>
 
@@ -149,7 +150,8 @@ int point_onward(const Course& course, const Place& place, const PartState& stat
   const Part& part = *place.part;
   bool made = false;
   if (base::Result<std::string> own = workbook::provide_own_file(course.root, place, &made); !own) return refuse(console, own.error());
-  console.out << "File  " << workbook::own_file_of(place) << (made ? "   (new, and yours)" : "") << "\n";
+  const std::string own_path = workbook::own_file_of(place);
+  console.out << (std::filesystem::is_directory(std::filesystem::path(course.root) / own_path) ? "Folder " : "File  ") << own_path << (made ? "   (new, and yours)" : "") << "\n";
   point_to(console, "Read", "./shardbook read " + part.id);
   const std::string check = "./shardbook check " + part.id;
   if (state.failures > 0) {

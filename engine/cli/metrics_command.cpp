@@ -33,14 +33,6 @@ bool is_ours(const Timeline& timeline) {
                       [](const timeline::Provenance& rank) { return rank.foreign; });
 }
 
-// A file that ends early lacks spans, so its figures would be wrong.
-const std::string* cut_off(const Timeline& timeline) {
-  const auto found = std::find_if(timeline.banners.begin(), timeline.banners.end(), [](const std::string& banner) {
-    return banner.find(" is cut off at byte ") != std::string::npos;
-  });
-  return found == timeline.banners.end() ? nullptr : &*found;
-}
-
 std::vector<metrics::RankRow> rows_of(const Timeline& timeline, const Line& line, const std::optional<Window>& window) {
   if (!window) {
     if (is_ours(timeline)) return metrics::rank_rows(timeline);
@@ -88,9 +80,7 @@ int metrics_of(const Line& line, Console& console) {
   base::Result<Timeline> read = open_trace(line.places, console);
   if (!read) return refuse(console, read.error());
   const Timeline& timeline = read.value();
-  if (const std::string* banner = cut_off(timeline)) {
-    return refuse(console, text(banner->substr(0, banner->find(':')), ", so its figures would be wrong; `shardbook show` opens what is there"));
-  }
+  if (const base::Status whole = is_whole(timeline); !whole) return refuse(console, whole.error());
   base::Result<std::optional<Window>> window = window_of(line, timeline);
   if (!window) return refuse(console, window.error());
   print_banners(timeline, console);

@@ -54,4 +54,12 @@ void print_banners(const timeline::Timeline& timeline, Console& console) {
   for (const std::string& banner : timeline.banners) console.err << "note: " << base::printable(banner) << "\n";
 }
 
+base::Status is_whole(const timeline::Timeline& timeline) {
+  for (const std::string& banner : timeline.banners) {
+    if (banner.find(" is cut off at byte ") == std::string::npos) continue;
+    return base::Error{base::text(banner.substr(0, banner.find(':')), ", so its figures would be wrong; `shardbook show` opens what is there")};
+  }
+  return base::Done{};
+}
+
 }  // namespace shardbook::cli

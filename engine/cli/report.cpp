@@ -72,13 +72,15 @@ std::string memory_text(double bytes) {
 }
 
 std::string duration(double ns) { return metrics::duration_text(std::llround(ns)); }
+// Of a step, which is compared with another's: to a hundredth of a millisecond.
+std::string step_text(double ns) { return ns < 1e6 ? duration(ns) : fixed(ns / 1e6, 2) + " ms"; }
 
 std::string figures(const config::RunConfig& config, const launch::Outcome& outcome, const Totals& totals) {
   const launch::Speed& speed = outcome.speed;
   const bool measured = speed.clock == Clock::measured;
   std::string out = text("All ranks together, ", clock_phrase(config), "\n");
   std::string rate = text(speed.clock == Clock::modelled ? "≈ " : "", short_number(speed.tokens_per_second), " tokens/s · ",
-                          duration(speed.step_ns), " a step");
+                          step_text(speed.step_ns), " a step");
   if (measured) {
     rate += text(" (median of ", speed.steps_counted, ", ", duration(speed.step_min_ns), " to ", duration(speed.step_max_ns), ")");
   }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -151,6 +152,33 @@ int switches_of(const Line& line, Console& console) {
   }
   console.out << (as_json ? row_json(*row).dump(2) + "\n" : row_text(*row));
   return exit_ok;
+}
+
+std::vector<Asking> asked_of_switches(const Line& line) {
+  std::vector<Asking> asking;
+  for (const char* list : {"set", "wrong"}) {
+    const auto found = line.switches.find(list);
+    if (found == line.switches.end()) continue;
+    for (const std::string& word : found->second) asking.emplace_back(text("--", list, " ", word), word);
+  }
+  for (const auto& [option, key] : options_of_switches()) {
+    if (!line.has(option.name)) continue;
+    const std::string value = line.value(option.name).empty() ? "true" : line.value(option.name);
+    asking.emplace_back(text("--", option.name, " ", value), key + "=" + value);
+  }
+  return asking;
+}
+
+base::Status one_value_each(const std::vector<Asking>& asking) {
+  std::map<std::string, const Asking*> first;
+  for (const Asking& one : asking) {
+    const std::string key = one.second.substr(0, one.second.find('='));
+    const auto [before, is_first] = first.emplace(key, &one);
+    if (!is_first && before->second->second != one.second) {
+      return base::Error{text(before->second->first, " and ", one.first, " ask for two values of ", key, ": leave one of them out")};
+    }
+  }
+  return base::Done{};
 }
 
 bool is_only_measured(const std::string& key) {

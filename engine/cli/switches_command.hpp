@@ -17,6 +17,13 @@ int switches_of(const Line& line, Console& console);
 // Options of `train` that are another name of a switch, each with its key: --prefetch of fsdp.prefetch.
 std::vector<std::pair<Switch, std::string>> options_of_switches();
 
+// What asks for one value, as it was typed, and what it asks for as KEY=VALUE.
+using Asking = std::pair<std::string, std::string>;
+// What a line asks of switches, by --set, --wrong and options that are another name of one.
+std::vector<Asking> asked_of_switches(const Line& line);
+// Errors: two of these ask for two values of one key.
+base::Status one_value_each(const std::vector<Asking>& asking);
+
 // Whether no model knows what this switch does; false where there is no such switch.
 bool is_only_measured(const std::string& key);
 

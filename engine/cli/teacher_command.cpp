@@ -112,7 +112,13 @@ int figures_of_lab(const std::string& root, const workbook::Lab& one, bool write
   const base::Result<std::string> table = workbook::figures_table(root, one);
   if (!table) return refuse(console, table.error());
   if (!write) {
-    console.out << table.value();
+    if (!one.facts.empty()) console.out << table.value();
+    // Of its exercises: what their solutions gave when they were written
+    for (const workbook::Part& part : one.parts) {
+      const std::string path = "solutions/" + one.name + "/" + part.id + ".figures.json";
+      const base::Result<std::string> content = book::read_text((fs::path(root) / path).string());
+      if (content) console.out << path << "\n" << content.value() << "\n";
+    }
     return exit_ok;
   }
   const base::SignalGuard signals;

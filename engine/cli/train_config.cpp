@@ -6,6 +6,7 @@
 
 #include "engine/base/printable.hpp"
 #include "engine/checkpoint/folder.hpp"
+#include "engine/cli/switches_command.hpp"
 #include "engine/timeline/run_info.hpp"
 
 namespace shardbook::cli {
@@ -133,6 +134,7 @@ std::vector<Switch> training_switches() {
 }
 
 base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus) {
+  if (base::Status status = one_value_each(asked_of_switches(line)); !status) return status.as_error();
   RunConfig config;
   if (line.has("config")) {
     if (base::Status status = read_config(config, line.value("config")); !status) return status.as_error();

@@ -226,7 +226,7 @@ void print(const VerifyVerdict& verdict, const std::string& place, std::size_t m
                  count_text(static_cast<long long>(verdict.pairs), "pair"), " of ops may run in either order"));
   }
   if (verdict.divergences.empty()) console.out << "No rank differs: each group's collectives are the same, in the same order, on every rank that is here\n";
-  if (verdict.divergences.empty() && verdict.hang.empty()) console.out << "No hang: the streams of all ranks run empty\n";
+  if (verdict.divergences.empty() && verdict.hang.empty()) console.out << "No hang: the streams of every rank that is here run empty\n";
   if (!verdict.against.empty() && verdict.numbers.empty()) console.out << "No number differs: losses and gradient norms are those of " << verdict.against << ", but for rounding\n";
 }
 

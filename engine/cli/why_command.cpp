@@ -10,6 +10,7 @@
 #include "engine/cause/recorded.hpp"
 #include "engine/cause/whatif.hpp"
 #include "engine/cause/why.hpp"
+#include "engine/cli/open_trace.hpp"
 #include "engine/cli/switches_command.hpp"
 #include "engine/launch/resolve.hpp"
 #include "engine/timeline/reader.hpp"
@@ -145,6 +146,7 @@ int why(const Line& line, Console& console) {
   }
   base::Result<timeline::Timeline> read = timeline::read(line.places);
   if (!read) return refuse(console, read.error());
+  if (const base::Status whole = is_whole(read.value()); !whole) return refuse(console, whole.error());
   const base::Result<cause::Recorded> recorded = cause::read_recorded(line.places);
   if (!recorded) return refuse(console, recorded.error());
   const base::Result<cause::Why> why = cause::why_of(read.value(), recorded.value(), {step.value(), rank.value()});
@@ -174,6 +176,13 @@ int whatif(const Line& line, Console& console) {
   for (const auto& [option, key] : options_of_switches()) {
     if (line.has(option.name)) asked.set.push_back(key + "=" + line.value(option.name));
   }
+  std::vector<Asking> asking;
+  for (const auto& [option, key] : options_of_switches()) {
+    if (line.has(option.name)) asking.emplace_back(text("--", option.name, " ", line.value(option.name)), key + "=" + line.value(option.name));
+  }
+  for (const std::string& word : asked.set) asking.emplace_back("--set " + word, word);
+  for (const std::string& word : asked.scale) asking.emplace_back(word, word);
+  if (const base::Status status = one_value_each(asking); !status) return refuse(console, status.error());
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
   for (const std::string& word : asked.set) {
     const std::string key = word.substr(0, word.find('='));

@@ -75,6 +75,9 @@ TEST(BadInput, ATraceThatIsMissingMalformedOrCutOff) {
   expect_refused({"show", folder / "missing.json"}, "missing.json");
   expect_refused({"metrics", folder.write("malformed.json", "no trace at all")}, "malformed.json");
   expect_refused({"metrics", folder.path().string()}, folder.path().string());
+  expect_refused({"why", folder.write("short.json", R"({"schemaVersion": 1, "distributedInfo": {"rank": 0},
+    "traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1.0, "dur": 2.0, "args": {"stream": 7}}, {"ph": "X", "ca)")},
+                 "cut off");
   expect_refused({"metrics", folder.write("cut.json", R"({"schemaVersion": 1, "distributedInfo": {"rank": 0},
     "traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1.0, "dur": 2.0, "args": {"stream": 7}}, {"ph": "X", "ca)")},
                  "cut off");

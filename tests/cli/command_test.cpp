@@ -67,7 +67,8 @@ TEST(Help, AloneItTeachesTheFirstSteps) {
 
 TEST(Help, TheOverviewNamesEveryCommandWithinAHundredColumns) {
   const Spoken help = shardbook({"--help"});
-  for (const char* name : {"run LAB", "train", "show", "metrics", "read", "doctor", "calibrate", "view", "test", "fetch"}) {
+  for (const char* name : {"run LAB", "train", "show", "metrics", "read", "doctor", "calibrate", "view", "test", "fetch", "notes", "verify", "figures", "bench", "tune", "plan", "why", "whatif", "diff",
+                           "pack", "report", "checkpoint", "submit", "grade", "lab", "diagram", "switches", "next", "check", "hint", "list", "card", "solution", "reset", "build"}) {
     EXPECT_NE(help.out.find(std::string("\n  ") + name), std::string::npos) << name;
   }
   for (const char* name : {"train", "run", "show", "metrics", "read", "doctor", "calibrate"}) {

@@ -115,6 +115,25 @@ TEST(Switches, AreNamedByDiffWhereTheyDifferAndOnce) {
   EXPECT_EQ(nlohmann::json::parse(spoken.out).at("changed"), expected) << spoken.out;
 }
 
+// Of two values of one switch neither is taken, whichever way each is asked for; the same value twice is one.
+TEST(Switches, OfTwoValuesAreRefusedAndNamedAsTheyWereTyped) {
+  const Folder folder;
+  const std::vector<std::string> made = {"train", "--device", "meta", "--fsdp", "2", "--steps", "1", "--trace-steps", "0:0", "--out", folder / "run"};
+  ASSERT_EQ(shardbook(made).code, 0);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> lines = {
+      {{"train", "--device", "meta", "--fsdp", "2", "--prefetch", "2", "--set", "fsdp.prefetch=0", "--out", folder / "other"}, "--set fsdp.prefetch=0 and --prefetch 2 ask for two values of fsdp.prefetch: leave one of them out"},
+      {{"plan", "--fsdp", "2", "--set", "fsdp.prefetch=0", "--set", "fsdp.prefetch=1"}, "--set fsdp.prefetch=0 and --set fsdp.prefetch=1 ask for two values of fsdp.prefetch"},
+      {{"whatif", folder / "run", "--prefetch", "2", "--set", "fsdp.prefetch=0"}, "--prefetch 2 and --set fsdp.prefetch=0 ask for two values of fsdp.prefetch"},
+      {{"whatif", folder / "run", "comm=0", "comm=1"}, "comm=0 and comm=1 ask for two values of comm"}};
+  for (const auto& [words, sentence] : lines) {
+    const Spoken spoken = shardbook(words);
+    EXPECT_EQ(spoken.code, 2) << words.front();
+    EXPECT_NE(spoken.err.find(sentence), std::string::npos) << spoken.err;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "other"));
+  EXPECT_EQ(shardbook({"plan", "--fsdp", "2", "--prefetch", "0", "--set", "fsdp.prefetch=0"}).code, 0);
+}
+
 // ---- Trials ------------------------------------------------------------------------------------
 
 // The modelled step of a line of options, without what tracing costs. The same line is run once.

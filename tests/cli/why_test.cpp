@@ -97,6 +97,17 @@ TEST(Why, SaysOfTheFirstTenMinutesWhatReadmeQuotes) {
 }
 
 // A list takes every word behind it, so it is told there which is the run.
+// What a measured step loses to its clock is told apart from what was asked; a modelled one has no clock of its own.
+TEST(WhatIf, TellsWhatTheClockTakes) {
+  const std::string run = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz";
+  const nlohmann::json answer = nlohmann::json::parse(shardbook({"whatif", run, "comm=0", "--json"}).out);
+  const double clock_ns = answer.at("of_the_clock_ns"), slower_ns = answer.at("would_be").at("compute_ns").get<double>() - answer.at("as_it_is").at("compute_ns").get<double>();
+  EXPECT_GT(clock_ns, 0.01 * answer.at("step_ns").get<double>());
+  EXPECT_NEAR(clock_ns, slower_ns, 0.1 * slower_ns) << "nothing else makes compute slower where nothing is communicated";
+  EXPECT_NE(shardbook({"whatif", run, "comm=0"}).out.find(" of that step are the clock's"), std::string::npos);
+  EXPECT_EQ(shardbook({"whatif", run, "compute=1"}).out.find("the clock's"), std::string::npos);
+}
+
 TEST(WhatIf, TakesTheRunBeforeAListAndBehindIt) {
   const Folder folder;
   const std::string run = made_run(folder), named = folder / "tp=2";   // as folders of runs are named

@@ -142,7 +142,7 @@ void judge(const labs::Request& request, labs::Verdict& verdict) {
     char gain[48], share[16];
     std::snprintf(gain, sizeof gain, "%+.1f %%", 100 * (static_cast<double>(timing.step_ns) / solution - 1));
     std::snprintf(share, sizeof share, "%.0f", 100 * busy_share(issued, timing, "fsdp"));
-    return verdict.fail({"memory", text("rank 0: ", needs.gathered, " blocks are whole at once (the third is gathered at ", line(more->where), "), where ", most_buffers, " do: ", needs.gathered - most_buffers, " more buffers, ",
+    return verdict.fail({"memory", text("rank 0: ", needs.gathered, " blocks are whole at once (the third is gathered at ", line(more->where), "), where ", most_buffers, " do: ", needs.gathered - most_buffers, needs.gathered - most_buffers == 1 ? " more buffer, " : " more buffers, ",
                                         (needs.gathered - most_buffers) * (network.units[1].gathered >> 20), " MiB, for ", gain, " of the step; the fsdp stream is busy for ", share, " % of it as it is"), 0, -1, program::name_of(more->phase), "all_gather", more->where, page});
   }
 
