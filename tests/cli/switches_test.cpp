@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/book/project.hpp"
+#include "engine/cli/train_config.hpp"
 #include "engine/config/switches.hpp"
 #include "tests/cli/spoken.hpp"
 #include "tests/support/switch_names.hpp"
@@ -136,17 +137,17 @@ TEST(Switches, OfTwoValuesAreRefusedAndNamedAsTheyWereTyped) {
 
 // ---- Trials ------------------------------------------------------------------------------------
 
-// The modelled step of a line of options, without what tracing costs. The same line is run once.
+// The modelled step of a line of options, without what tracing costs: as `train --device meta` says it, but no folder is written.
+// The same line is run once.
 double modelled_step_ns(const std::string& options) {
   static std::map<std::string, double> known;
   if (const auto found = known.find(options); found != known.end()) return found->second;
-  const Folder folder;
-  std::vector<std::string> words = {"train", "--device", "meta", "--steps", "1", "--trace-steps", "0:0", "--json", "--out", folder / "run"};
+  std::vector<std::string> words = {"--steps", "1", "--trace-steps", "0:0"};
   std::istringstream typed(options);
   for (std::string word; typed >> word;) words.push_back(word);
-  const Spoken spoken = shardbook(words);
-  EXPECT_EQ(spoken.code, 0) << options << "\n" << spoken.err;
-  return known[options] = spoken.code == 0 ? nlohmann::json::parse(spoken.out).at("step_ns").get<double>() : 0;
+  const base::Result<launch::Outcome> ran = run_on_meta(words);
+  EXPECT_TRUE(ran.ok()) << options << "\n" << ran.error();
+  return known[options] = ran.ok() ? ran.value().speed.step_ns : 0;
 }
 
 // What a rank sets aside, by the formulas.
