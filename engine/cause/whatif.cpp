@@ -14,6 +14,7 @@ namespace shardbook::cause {
 
 using base::Error;
 using base::text;
+using metrics::duration_text;
 using program::CommandKind;
 
 const std::vector<ScaleKey>& scale_keys() {
