@@ -5,6 +5,8 @@
 // a name that is declared in headers of engine/ and viewer/ one of those, in the file or in what it includes. It does not find
 // every one: a function of its own room whose name is one word passes, and so do names that are not in the table.
 //
+// Usings: of what one file of a room says `using`, another that names it so must say, too.
+//
 // Names: what two files of a room keep for themselves, in a nameless namespace, has two names. Which files share a batch is
 // then nobody's business.
 #include <algorithm>
@@ -219,6 +221,40 @@ class Includes {
     return problems;
   }
 
+  // What one file of a room says `using` of, another one that calls it so must say, too, or a header that it includes.
+  Problems without_using() const {
+    static const std::regex made_known(R"((?:^|\n)using [\w:]+::(\w+);)");
+    std::map<std::string, std::map<std::string, std::set<std::string>>> makers;   // by room and name: who makes it known
+    for (const auto& [path, source] : sources_) {
+      for (std::sregex_iterator at(source.code.begin(), source.code.end(), made_known), end; at != end; ++at) makers[room_of(path)][(*at)[1]].insert(path);
+    }
+    Problems problems;
+    for (const auto& [path, source] : sources_) {
+      const auto room = makers.find(room_of(path));
+      if (room == makers.end() || is_header(path)) continue;
+      const std::set<std::string> seen = seen_by(path);
+      const std::vector<Written> names = names_in(source.code);
+      for (const auto& [name, files] : room->second) {
+        const auto is_this = [&](const Written& written) { return written.space.empty() && written.name == name; };
+        const bool is_type = std::isupper(static_cast<unsigned char>(name[0])) != 0;
+        // A word in small letters may be a variable's, so only where all of them are calls
+        const bool is_named = std::any_of(names.begin(), names.end(), is_this);
+        const bool all_called = std::all_of(names.begin(), names.end(), [&](const Written& written) { return !is_this(written) || written.called; });
+        if (!is_named || !(is_type || all_called)) continue;
+        const bool is_known = std::any_of(seen.begin(), seen.end(), [&](const std::string& file) {
+          const auto one = sources_.find(file);
+          if (files.contains(file)) return true;
+          if (one == sources_.end() || !share_a_space(source, one->second)) return false;
+          // A header of the room may take in all of another
+          return is_its_own(one->second, name, is_type) || one->second.code.find("using namespace") != std::string::npos;
+        });
+        const bool is_of_room = std::any_of(source.spaces.begin(), source.spaces.end(), [&](const std::string& space) { return !declared_in(space, name).empty(); });
+        if (!is_known && !is_of_room) problems.push_back(text(path, " names ", name, " without the using that ", *files.begin(), " has for it"));
+      }
+    }
+    return problems;
+  }
+
  private:
   void declare(const std::string& path, Source& source) {
     static const std::regex space(R"(^namespace ([\w:]+) \{)");
@@ -304,6 +340,10 @@ class Includes {
     return false;
   }
 
+  static bool share_a_space(const Source& a, const Source& b) {
+    return std::any_of(a.spaces.begin(), a.spaces.end(), [&](const std::string& space) { return std::find(b.spaces.begin(), b.spaces.end(), space) != b.spaces.end(); });
+  }
+
   // All that a file sees: what it includes, and what that includes.
   std::set<std::string> seen_by(const std::string& path) const {
     std::set<std::string> seen;
@@ -325,6 +365,8 @@ class Includes {
 }  // namespace
 
 Problems missing_includes(const Tree& tree) { return Includes(tree).missing(); }
+
+Problems names_without_using(const Tree& tree) { return Includes(tree).without_using(); }
 
 Problems names_given_twice(const Tree& tree) {
   static const std::regex space(R"(^namespace ([\w:]+) \{)"), type(R"(^(?:class|struct|enum class|union|using) ([A-Z]\w*)\b[^;]*(?:\{|=))");

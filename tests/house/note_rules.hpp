@@ -64,6 +64,8 @@ Problems broken_fences(const Tree& tree);
 // Each source of engine/ and viewer/ includes, itself or by what it includes, a header of each name it uses that the rule
 // knows: many of the standard library's, some of the system's, and those of the rooms.
 Problems missing_includes(const Tree& tree);
+// Names of another namespace that a file calls as its own, though only another file of its room says `using` of them.
+Problems names_without_using(const Tree& tree);
 // No two files of a room give one name to two things that are their own.
 Problems names_given_twice(const Tree& tree);
 // What stands after ./shardbook is a command, its options are known, and its lab or note is there.

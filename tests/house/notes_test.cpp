@@ -200,6 +200,25 @@ TEST(Includes, AreThereForWhatASourceNames) {
   EXPECT_EQ(problems(space + "// a std::vector\nconst char* said = \"std::vector\";"), "") << "a word, not a name";
 }
 
+// In a batch another file's using makes up for it; file by file the first to build it would be whoever trains.
+TEST(Usings, AreInEachFileThatCallsANameSo) {
+  EXPECT_EQ(listed(names_without_using(project())), "");
+
+  auto problems = [](const std::string& content) {
+    Tree tree;
+    tree.add("engine/mesh/a.cpp", "namespace shardbook::mesh {\nusing base::text;\nusing program::Op;\n}\n");
+    tree.add("engine/base/text.hpp", "namespace shardbook::base {\nstd::string text(int n);\n}\n");
+    tree.add("engine/mesh/b.cpp", "#include \"engine/base/text.hpp\"\nnamespace shardbook::mesh {\n" + content + "\n}\n");
+    return names_without_using(tree).size();
+  };
+  EXPECT_EQ(problems("void f() {\n  say(text(1));\n}"), 1u);
+  EXPECT_EQ(problems("using base::text;\nvoid f() {\n  say(text(1));\n}"), 0u);
+  EXPECT_EQ(problems("void f() {\n  say(base::text(1));\n}"), 0u) << "with its namespace";
+  EXPECT_EQ(problems("void f() {\n  const std::string text = said();\n  say(text);\n}"), 0u) << "a variable";
+  EXPECT_EQ(problems("std::string text(int n) {\n}\nvoid f() {\n  say(text(1));\n}"), 0u) << "one of its own";
+  EXPECT_EQ(problems("void f(const Op& op) {\n}"), 1u) << "a type";
+}
+
 TEST(NamesOfFiles, AreGivenOnceInARoom) {
   EXPECT_EQ(listed(names_given_twice(project())), "");
 
