@@ -176,11 +176,7 @@ int whatif(const Line& line, Console& console) {
   for (const auto& [option, key] : options_of_switches()) {
     if (line.has(option.name)) asked.set.push_back(key + "=" + line.value(option.name));
   }
-  std::vector<Asking> asking;
-  for (const auto& [option, key] : options_of_switches()) {
-    if (line.has(option.name)) asking.emplace_back(text("--", option.name, " ", line.value(option.name)), key + "=" + line.value(option.name));
-  }
-  for (const std::string& word : asked.set) asking.emplace_back("--set " + word, word);
+  std::vector<Asking> asking = asked_of_switches(line);
   for (const std::string& word : asked.scale) asking.emplace_back(word, word);
   if (const base::Status status = one_value_each(asking); !status) return refuse(console, status.error());
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");

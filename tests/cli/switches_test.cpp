@@ -124,7 +124,7 @@ TEST(Switches, OfTwoValuesAreRefusedAndNamedAsTheyWereTyped) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> lines = {
       {{"train", "--device", "meta", "--fsdp", "2", "--prefetch", "2", "--set", "fsdp.prefetch=0", "--out", folder / "other"}, "--set fsdp.prefetch=0 and --prefetch 2 ask for two values of fsdp.prefetch: leave one of them out"},
       {{"plan", "--fsdp", "2", "--set", "fsdp.prefetch=0", "--set", "fsdp.prefetch=1"}, "--set fsdp.prefetch=0 and --set fsdp.prefetch=1 ask for two values of fsdp.prefetch"},
-      {{"whatif", folder / "run", "--prefetch", "2", "--set", "fsdp.prefetch=0"}, "--prefetch 2 and --set fsdp.prefetch=0 ask for two values of fsdp.prefetch"},
+      {{"whatif", folder / "run", "--prefetch", "2", "--set", "fsdp.prefetch=0"}, "--set fsdp.prefetch=0 and --prefetch 2 ask for two values of fsdp.prefetch"},
       {{"whatif", folder / "run", "comm=0", "comm=1"}, "comm=0 and comm=1 ask for two values of comm"}};
   for (const auto& [words, sentence] : lines) {
     const Spoken spoken = shardbook(words);
