@@ -59,6 +59,9 @@ Problems clocks_that_jump(const Tree& tree);
 Problems strangers_to_switches(const Tree& tree);
 // A schedule is an order and nothing else: fsdp/schedule.* and data_parallel/schedule.* include the plan and base.
 Problems impure_schedules(const Tree& tree);
+// A kernel of kernels/cuda is let in before the one ahead of it has ended (device/cuda/early.cuh), so each says wait_for_kernel_before()
+// within its first lines, and none is launched another way.
+Problems kernels_that_do_not_wait(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
 // Each source of engine/ and viewer/ includes, itself or by what it includes, a header of each name it uses that the rule

@@ -322,6 +322,20 @@ TEST(Schedules, KnowNothingButThePlan) {
   }
 }
 
+TEST(KernelsThatAreLetInEarly, WaitForTheOneBefore) {
+  EXPECT_EQ(listed(kernels_that_do_not_wait(project())), "");
+
+  const std::string body = "  double_it(x);\n}\n\n\n\n\n\n\n\n\n\n";
+  const auto problems = [](const std::string& content) {
+    Tree tree;
+    tree.add("engine/kernels/cuda/twice.cu", content);
+    return kernels_that_do_not_wait(tree).size();
+  };
+  EXPECT_EQ(problems("__global__ void twice(float* x) {\n  wait_for_kernel_before();\n" + body), 0u);
+  EXPECT_EQ(problems("__global__ void twice(float* x) {\n" + body), 1u);
+  EXPECT_EQ(problems("void launch_twice(float* x) {\n  twice<<<1, 1>>>(x);\n}\n"), 1u);
+}
+
 TEST(Map, ShowsTheArrowsThatThereAre) {
   EXPECT_EQ(listed(false_arrows(project())), "");
 

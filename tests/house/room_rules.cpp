@@ -198,6 +198,23 @@ Problems impure_schedules(const Tree& tree) {
   return problems;
 }
 
+Problems kernels_that_do_not_wait(const Tree& tree) {
+  constexpr int within = 10;   // lines behind __global__: its name, what it takes, what its block shares
+  Problems problems;
+  for (const auto& [path, content] : tree.texts) {
+    if (!path.starts_with("engine/kernels/cuda/") || !(path.ends_with(".cu") || path.ends_with(".cuh"))) continue;
+    int number = 0, begun = 0;
+    for (const std::string& line : lines_of(content)) {
+      ++number;
+      if (line.find("<<<") != std::string::npos) problems.push_back(text(path, ":", number, ": a kernel is launched by launch() of common.cuh"));
+      if (line.find("wait_for_kernel_before();") != std::string::npos) begun = 0;
+      if (line.find("__global__ ") == 0) begun = number;
+      if (begun != 0 && number == begun + within) problems.push_back(text(path, ":", begun, ": this kernel does not wait for the one before it"));
+    }
+  }
+  return problems;
+}
+
 Problems false_arrows(const Tree& tree) {
   const std::string page = "notes/map.md";
   const Rooms rooms = find_rooms(tree);

@@ -18,6 +18,7 @@ __global__ void __launch_bounds__(pointwise_threads)
     split_heads_kernel(Unit* tokens_first, Unit* heads_first, std::int64_t units, std::uint32_t heads,
                        std::uint32_t positions, std::uint32_t sequences,
                        std::uint32_t head_units, std::int64_t row_units, bool inverse) {
+  wait_for_kernel_before();
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * pointwise_threads + threadIdx.x;
   if (at >= units) return;
 
@@ -43,13 +44,10 @@ template <class Unit>
 void launch_split_heads(const SplitHeadsArgs& args, std::int64_t head_units, const device::CudaQueue& queue) {
   const std::int64_t units = args.parts * args.sequences * args.heads * args.positions * head_units;
   if (units <= 0) return;
-  split_heads_kernel<Unit><<<grid_of(divide_up(units, pointwise_threads), "split_heads"), pointwise_threads, 0,
-                             stream_of(queue)>>>(
-      static_cast<Unit*>(args.tokens_first_NPHK), static_cast<Unit*>(args.heads_first_PBHSK), units,
-      static_cast<std::uint32_t>(args.heads),
-      static_cast<std::uint32_t>(args.positions), static_cast<std::uint32_t>(args.sequences),
-      static_cast<std::uint32_t>(head_units), args.row_stride * head_units / args.head_dim, args.inverse);
-  check_launch("split_heads");
+  launch("split_heads", split_heads_kernel<Unit>, grid_of(divide_up(units, pointwise_threads), "split_heads"), pointwise_threads, 0, queue,
+         static_cast<Unit*>(args.tokens_first_NPHK), static_cast<Unit*>(args.heads_first_PBHSK), units, static_cast<std::uint32_t>(args.heads),
+         static_cast<std::uint32_t>(args.positions), static_cast<std::uint32_t>(args.sequences), static_cast<std::uint32_t>(head_units),
+         args.row_stride * head_units / args.head_dim, args.inverse);
 }
 
 // ---- Causal softmax ------------------------------------------------------------------------------
@@ -80,6 +78,7 @@ template <class T, int N, int Chunks, bool OneWarp>
 __global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_threads)
     softmax_forward_kernel(CausalSoftmaxForwardArgs args, std::int64_t rows) {
   __shared__ float slots[2][warp_size];
+  wait_for_kernel_before();
   const Team<OneWarp> team;
   if (team.row >= rows) return;
   const int positions = static_cast<int>(args.positions);
@@ -133,6 +132,7 @@ template <class T, int N, int Chunks, bool OneWarp>
 __global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_threads)
     softmax_backward_kernel(CausalSoftmaxBackwardArgs args, std::int64_t rows) {
   __shared__ float slots[warp_size];
+  wait_for_kernel_before();
   const Team<OneWarp> team;
   if (team.row >= rows) return;
   const int positions = static_cast<int>(args.positions);
@@ -215,11 +215,9 @@ void causal_softmax_forward(const CausalSoftmaxForwardArgs& args, const device::
     with_row_shape<T>(args.positions, wide, "causal_softmax_forward",
                       [&](auto pack, auto chunks, auto one_warp, int threads) {
       const unsigned grid = grid_of(one_warp.value ? divide_up(rows, rows_of_block) : rows, "causal_softmax_forward");
-      softmax_forward_kernel<T, pack.value, chunks.value, one_warp.value>
-          <<<grid, threads, 0, stream_of(queue)>>>(args, rows);
+      launch("causal_softmax_forward", softmax_forward_kernel<T, pack.value, chunks.value, one_warp.value>, grid, static_cast<unsigned>(threads), 0, queue, args, rows);
     });
   });
-  check_launch("causal_softmax_forward");
 }
 
 void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args, const device::CudaQueue& queue) {
@@ -232,11 +230,9 @@ void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args, const device
     with_row_shape<T>(args.positions, wide, "causal_softmax_backward",
                       [&](auto pack, auto chunks, auto one_warp, int threads) {
       const unsigned grid = grid_of(one_warp.value ? divide_up(rows, rows_of_block) : rows, "causal_softmax_backward");
-      softmax_backward_kernel<T, pack.value, chunks.value, one_warp.value>
-          <<<grid, threads, 0, stream_of(queue)>>>(args, rows);
+      launch("causal_softmax_backward", softmax_backward_kernel<T, pack.value, chunks.value, one_warp.value>, grid, static_cast<unsigned>(threads), 0, queue, args, rows);
     });
   });
-  check_launch("causal_softmax_backward");
 }
 
 }  // namespace shardbook::kernels::cuda

@@ -19,6 +19,7 @@
 
 #include "engine/base/check.hpp"
 #include "engine/base/types.hpp"
+#include "engine/device/cuda/early.cuh"
 #include "engine/device/cuda_queue.hpp"
 
 namespace shardbook::kernels::cuda {
@@ -183,56 +184,15 @@ __device__ inline void sums_over_block(float& a, float& b, float (*slots)[warp_s
 
 inline cudaStream_t stream_of(const device::CudaQueue& queue) { return static_cast<cudaStream_t>(queue.stream); }
 
-// REQUIRES: called right after a launch. Throws Failure where it was refused.
-inline void check_launch(const char* op) {
-  const cudaError_t code = cudaGetLastError();
-  if (code != cudaSuccess) {
-    throw base::Failure(base::text("launch of ", op, ": ", cudaGetErrorName(code), " (", cudaGetErrorString(code), ")"));
-  }
-}
-
-// A sum of two stages is two kernels, and the second's blocks may be on their multiprocessors before the first has ended, which
-// saves 1.3 to 2 us: the first says let_next_kernel_start(), the second is launched by launch_early() and says
-// wait_for_kernel_before() before it reads. Below compute capability 9.0 both run as any two kernels of a stream do.
-// ("Programmatic Dependent Launch", CUDA C++ Programming Guide.)
-__device__ inline void let_next_kernel_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-__device__ inline void wait_for_kernel_before() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-// Whether this thread's device can do so, and this program has kernels for it that wait; a device belongs to a thread.
-inline bool starts_early() {
-  thread_local int capability = 0;  // 900 of an H200
-  if (capability == 0) {
-    int device = 0, major = 0, minor = 0;
-    const bool known = cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-                       cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess;
-    SHARDBOOK_CHECK(known, "a kernel is launched, and there is no device");
-    capability = 100 * major + 10 * minor;
-  }
-  for (const int compiled_for : {__CUDA_ARCH_LIST__}) {
-    if (compiled_for >= 900 && compiled_for <= capability) return true;
-  }
-  return false;
-}
+// All kernels here are launched so: they may be on their multiprocessors before the one ahead of them has ended, and wait for it before they
+// read or write (device/cuda/early.cuh). The second stage of a sum of two comes sooner still: the first says let_next_kernel_start().
+// Throws Failure where the launch is refused.
+using device::cuda::let_next_kernel_start;
+using device::cuda::wait_for_kernel_before;
 template <class... Parameters, class... Args>
-void launch_early(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block, const device::CudaQueue& queue, Args... args) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = grid;
-  config.blockDim = block;
-  config.stream = stream_of(queue);
-  config.attrs = &early;
-  config.numAttrs = starts_early() ? 1 : 0;
-  cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(args)...);
-  check_launch(op);
+void launch(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, const device::CudaQueue& queue, Args... args) {
+  const cudaError_t code = device::cuda::launch_early(kernel, grid, block, shared_bytes, stream_of(queue), args...);
+  if (code != cudaSuccess) throw base::Failure(base::text("launch of ", op, ": ", cudaGetErrorName(code), " (", cudaGetErrorString(code), ")"));
 }
 
 // f(T{}) with the type that stands for `dtype` in device memory.
@@ -290,6 +250,7 @@ __device__ inline std::int64_t from_the_last() { return gridDim.x - 1 - blockIdx
 // Op::run<N>(at) treats numbers [at, at + N).
 template <int N, class Op>
 __global__ void __launch_bounds__(pointwise_threads) pointwise_kernel(std::int64_t elements, Op op) {
+  wait_for_kernel_before();
   const std::int64_t at = (from_the_last() * pointwise_threads + threadIdx.x) * N;
   if (at + N <= elements) {
     op.template run<N>(at);
@@ -302,8 +263,7 @@ template <int N, class Op>
 void launch_pointwise(const char* name, std::int64_t elements, const Op& op, const device::CudaQueue& queue) {
   if (elements <= 0) return;
   const unsigned grid = grid_of(divide_up(elements, static_cast<std::int64_t>(pointwise_threads) * N), name);
-  pointwise_kernel<N, Op><<<grid, pointwise_threads, 0, stream_of(queue)>>>(elements, op);
-  check_launch(name);
+  launch(name, pointwise_kernel<N, Op>, grid, pointwise_threads, 0, queue, elements, op);
 }
 
 struct RowColumn {

@@ -69,6 +69,7 @@ __device__ inline void make_gradient(float (&value)[N], float row_max, float sca
 template <class T, int N>
 __global__ void __launch_bounds__(row_threads) max_kernel(CrossEntropyMaxArgs args) {
   __shared__ float slots[warp_size];
+  wait_for_kernel_before();
   float largest = Larger::neutral;
   for_packs<N>(static_cast<const T*>(args.logit_NV) + blockIdx.x * args.vocab, 0, args.vocab,
                [&](std::int64_t, const float(&value)[N]) { take_larger(largest, value); });
@@ -79,6 +80,7 @@ __global__ void __launch_bounds__(row_threads) max_kernel(CrossEntropyMaxArgs ar
 template <class T, int N>
 __global__ void __launch_bounds__(row_threads) sums_kernel(CrossEntropySumsArgs args) {
   __shared__ float slots[warp_size];
+  wait_for_kernel_before();
   const T* row = static_cast<const T*>(args.logit_NV) + blockIdx.x * args.vocab;
   const float row_max = static_cast<const float*>(args.row_max_N)[blockIdx.x];
   float sum = 0.0f;
@@ -94,6 +96,7 @@ __global__ void __launch_bounds__(row_threads) sums_kernel(CrossEntropySumsArgs 
 
 template <class T, int N>
 __global__ void __launch_bounds__(row_threads) gradient_kernel(CrossEntropyGradientArgs args) {
+  wait_for_kernel_before();
   T* row = static_cast<T*>(args.logit_NV) + blockIdx.x * args.vocab;
   const float row_max = static_cast<const float*>(args.row_max_N)[blockIdx.x];
   const float sum = static_cast<const float*>(args.sums_2N)[blockIdx.x];
@@ -125,6 +128,7 @@ template <class T, int N>
 __global__ void __launch_bounds__(row_threads, 2) whole_kernel(CrossEntropyArgs args, std::int64_t held) {
   extern __shared__ uint4 shared[];
   __shared__ float slots[2][warp_size];
+  wait_for_kernel_before();
   T* const here = reinterpret_cast<T*>(shared);
   T* const row = static_cast<T*>(args.logit_NV) + blockIdx.x * args.vocab;
   const std::int64_t target = args.target_N[blockIdx.x];
@@ -198,11 +202,9 @@ void cross_entropy_max(const CrossEntropyMaxArgs& args, const device::CudaQueue&
   with_type(args.dtype, "cross_entropy_max", [&](auto zero) {
     using T = decltype(zero);
     with_width<T>(rows_are_wide<T>(args.vocab, {args.logit_NV}), [&](auto pack) {
-      max_kernel<T, pack.value>
-          <<<grid_of(args.tokens, "cross_entropy_max"), row_threads, 0, stream_of(queue)>>>(args);
+      launch("cross_entropy_max", max_kernel<T, pack.value>, grid_of(args.tokens, "cross_entropy_max"), row_threads, 0, queue, args);
     });
   });
-  check_launch("cross_entropy_max");
 }
 
 void cross_entropy_sums(const CrossEntropySumsArgs& args, const device::CudaQueue& queue) {
@@ -210,11 +212,9 @@ void cross_entropy_sums(const CrossEntropySumsArgs& args, const device::CudaQueu
   with_type(args.dtype, "cross_entropy_sums", [&](auto zero) {
     using T = decltype(zero);
     with_width<T>(rows_are_wide<T>(args.vocab, {args.logit_NV}), [&](auto pack) {
-      sums_kernel<T, pack.value>
-          <<<grid_of(args.tokens, "cross_entropy_sums"), row_threads, 0, stream_of(queue)>>>(args);
+      launch("cross_entropy_sums", sums_kernel<T, pack.value>, grid_of(args.tokens, "cross_entropy_sums"), row_threads, 0, queue, args);
     });
   });
-  check_launch("cross_entropy_sums");
 }
 
 void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::CudaQueue& queue) {
@@ -222,11 +222,9 @@ void cross_entropy_gradient(const CrossEntropyGradientArgs& args, const device::
   with_type(args.dtype, "cross_entropy_gradient", [&](auto zero) {
     using T = decltype(zero);
     with_width<T>(rows_are_wide<T>(args.vocab, {args.logit_NV}), [&](auto pack) {
-      gradient_kernel<T, pack.value>
-          <<<grid_of(args.tokens, "cross_entropy_gradient"), row_threads, 0, stream_of(queue)>>>(args);
+      launch("cross_entropy_gradient", gradient_kernel<T, pack.value>, grid_of(args.tokens, "cross_entropy_gradient"), row_threads, 0, queue, args);
     });
   });
-  check_launch("cross_entropy_gradient");
 }
 
 void cross_entropy(const CrossEntropyArgs& args, const device::CudaQueue& queue) {
@@ -236,10 +234,9 @@ void cross_entropy(const CrossEntropyArgs& args, const device::CudaQueue& queue)
     with_width<T>(rows_are_wide<T>(args.vocab, {args.logit_NV}), [&](auto pack) {
       const std::int64_t held = columns_held<T, pack.value>(args.vocab);
       const unsigned bytes = static_cast<unsigned>(held) * sizeof(T);
-      whole_kernel<T, pack.value><<<grid_of(args.tokens, "cross_entropy"), row_threads, bytes, stream_of(queue)>>>(args, held);
+      launch("cross_entropy", whole_kernel<T, pack.value>, grid_of(args.tokens, "cross_entropy"), row_threads, bytes, queue, args, held);
     });
   });
-  check_launch("cross_entropy");
 }
 
 }  // namespace shardbook::kernels::cuda

@@ -34,6 +34,7 @@ constexpr int segment_threads = 256;
 template <class T, int N>
 __global__ void __launch_bounds__(segment_threads) embedding_backward_kernel(EmbeddingBackwardArgs args) {
   __shared__ float sum_YXN[segment_threads * N];
+  wait_for_kernel_before();
   const std::int64_t segment = blockIdx.x;
   const std::int64_t column = (static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x) * N;
   if (segment >= *args.segments) return;
@@ -139,10 +140,9 @@ void embedding_backward(const EmbeddingBackwardArgs& args, const device::CudaQue
       const std::int64_t packs = divide_up(args.width, pack.value), columns = packs < segment_threads ? packs : segment_threads;
       const dim3 grid(grid_of(segments, "embedding_backward"), static_cast<unsigned>(divide_up(packs, columns)));
       const dim3 threads(static_cast<unsigned>(columns), static_cast<unsigned>(segment_threads / columns));
-      embedding_backward_kernel<T, pack.value><<<grid, threads, 0, stream_of(queue)>>>(args);
+      launch("embedding_backward", embedding_backward_kernel<T, pack.value>, grid, threads, 0, queue, args);
     });
   });
-  check_launch("embedding_backward");
 }
 
 void position_forward(const PositionForwardArgs& args, const device::CudaQueue& queue) {

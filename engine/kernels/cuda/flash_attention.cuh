@@ -69,8 +69,7 @@ void launch_tiles(void (*kernel)(Args), dim3 grid, int shared_bytes, const Args&
     SHARDBOOK_CHECK(code == cudaSuccess, op, " needs ", shared_bytes, " bytes of shared memory: ", cudaGetErrorString(code));
     asked = true;
   }
-  kernel<<<grid, flash_threads, shared_bytes, stream_of(queue)>>>(args);
-  check_launch(op);
+  launch(op, kernel, grid, flash_threads, shared_bytes, queue, args);
 }
 
 }  // namespace shardbook::kernels::cuda

@@ -58,6 +58,7 @@ template <int K, bool Dropped>
 __global__ void __launch_bounds__(flash_threads, 2) query_kernel(FlashAttentionBackwardArgs args) {
   // Whose queries these are, and how many tiles of keys they see
   extern __shared__ __align__(1024) Bf16 shared[];
+  wait_for_kernel_before();
   using C = QueryCut<K>;
   constexpr int M = C::row_tiles;
   const FlashAttentionSizes& sizes = args.sizes;
@@ -188,6 +189,7 @@ template <int K, bool Dropped>
 __global__ void __launch_bounds__(flash_threads, 2) key_value_kernel(FlashAttentionBackwardArgs args) {
   // Whose keys these are, and how many tiles of queries see them: of each head that shares them
   extern __shared__ __align__(1024) Bf16 shared[];
+  wait_for_kernel_before();
   using C = KeyCut<K>;
   constexpr int M = C::row_tiles;
   const FlashAttentionSizes& sizes = args.sizes;

@@ -67,6 +67,7 @@ __device__ inline float divided(float value, float by, float reciprocal) {
 template <int K, bool Dropped>
 __global__ void __launch_bounds__(flash_threads, 2) forward_kernel(FlashAttentionForwardArgs args) {
   extern __shared__ __align__(1024) Bf16 shared[];
+  wait_for_kernel_before();
   const FlashAttentionSizes& sizes = args.sizes;
   const int positions = static_cast<int>(sizes.positions);
   const int head = blockIdx.x, b = blockIdx.y;

@@ -24,6 +24,7 @@ namespace {
 template <class T, int N, int Chunks>
 __global__ void __launch_bounds__(most_threads) forward_kernel(LayerNormForwardArgs args) {
   __shared__ float slots[2][warp_size];
+  wait_for_kernel_before();
   const std::int64_t row = blockIdx.x, width = args.width;
   const T* x = static_cast<const T*>(args.x_ND) + row * width;
   const float one_over_width = 1.0f / static_cast<float>(width);
@@ -70,6 +71,7 @@ __global__ void __launch_bounds__(most_threads) forward_kernel(LayerNormForwardA
 template <class T, int N, int Chunks>
 __global__ void __launch_bounds__(most_threads) input_gradient_kernel(LayerNormInputGradientArgs args) {
   __shared__ float slots[2][warp_size];
+  wait_for_kernel_before();
   const std::int64_t row = from_the_last(), width = args.width, first = row * width;
   const T* weight_D = static_cast<const T*>(args.weight_D);
   const T* residual = static_cast<const T*>(args.residual_gradient_ND);
@@ -131,11 +133,9 @@ void layer_norm_forward(const LayerNormForwardArgs& args, const device::CudaQueu
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.width, {args.x_ND, args.weight_D, args.bias_D, args.y_ND});
     with_row_shape<T>(args.width, wide, "layer_norm_forward", [&](auto pack, auto chunks, unsigned threads) {
-      forward_kernel<T, pack.value, chunks.value>
-          <<<grid_of(args.tokens, "layer_norm_forward"), threads, 0, stream_of(queue)>>>(args);
+      launch("layer_norm_forward", forward_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "layer_norm_forward"), threads, 0, queue, args);
     });
   });
-  check_launch("layer_norm_forward");
 }
 
 void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const device::CudaQueue& queue) {
@@ -145,11 +145,9 @@ void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const dev
     const bool wide = rows_are_wide<T>(
         args.width, {args.dy_ND, args.x_ND, args.weight_D, args.residual_gradient_ND, args.dx_ND});
     with_row_shape<T>(args.width, wide, "layer_norm_input_gradient", [&](auto pack, auto chunks, unsigned threads) {
-      input_gradient_kernel<T, pack.value, chunks.value>
-          <<<grid_of(args.tokens, "layer_norm_input_gradient"), threads, 0, stream_of(queue)>>>(args);
+      launch("layer_norm_input_gradient", input_gradient_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "layer_norm_input_gradient"), threads, 0, queue, args);
     });
   });
-  check_launch("layer_norm_input_gradient");
 }
 
 }  // namespace shardbook::kernels::cuda

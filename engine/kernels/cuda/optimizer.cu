@@ -33,6 +33,7 @@ __global__ void __launch_bounds__(square_threads)
     squares_kernel(const float* gradient, float* scratch, std::int64_t begin, std::int64_t end) {
   __shared__ float slots[warp_size];
   let_next_kernel_start();
+  wait_for_kernel_before();
   // Packs start at multiples of N; the first and the last may lie partly outside.
   const std::int64_t first = begin / N * N;
   constexpr std::int64_t step = square_blocks * square_threads * N;
@@ -54,6 +55,7 @@ __global__ void __launch_bounds__(square_threads)
 }
 
 __global__ void clip_factor_kernel(const float* total, float* factor, float* norm, float clip) {
+  wait_for_kernel_before();
   const float length = sqrtf(*total);
   *norm = length;
   *factor = clip > 0.0f ? fminf(1.0f, clip / (length + 1e-6f)) : 1.0f;
@@ -105,10 +107,8 @@ struct AdamW {
 }  // namespace
 
 void sum(const SumArgs& args, const device::CudaQueue& queue) {
-  sum_kernel<<<1, sum_threads, 0, stream_of(queue)>>>(static_cast<const float*>(args.value_N),
-                                                      static_cast<float*>(args.total), args.elements, args.scale,
-                                                      args.accumulate);
-  check_launch("sum");
+  launch("sum", sum_kernel, 1, sum_threads, 0, queue, static_cast<const float*>(args.value_N), static_cast<float*>(args.total), args.elements,
+         args.scale, args.accumulate);
 }
 
 void sum_of_squares(const SumOfSquaresArgs& args, const device::CudaQueue& queue) {
@@ -119,19 +119,14 @@ void sum_of_squares(const SumOfSquaresArgs& args, const device::CudaQueue& queue
   std::int64_t end = args.counted_end - args.shard_begin;
   if (end > args.elements) end = args.elements;
   with_width<float>(aligned({gradient}), [&](auto pack) {
-    squares_kernel<pack.value><<<static_cast<unsigned>(square_blocks), square_threads, 0, stream_of(queue)>>>(
-        gradient, scratch, begin, end);
+    launch("sum_of_squares", squares_kernel<pack.value>, static_cast<unsigned>(square_blocks), square_threads, 0, queue, gradient, scratch, begin, end);
   });
-  check_launch("sum_of_squares");
-  launch_early("sum_of_squares", sum_kernel, dim3(1), dim3(sum_threads), queue, scratch, static_cast<float*>(args.total), square_blocks, 1.0f,
-               args.accumulate);
+  launch("sum_of_squares", sum_kernel, 1, sum_threads, 0, queue, scratch, static_cast<float*>(args.total), square_blocks, 1.0f, args.accumulate);
 }
 
 void clip_factor(const ClipFactorArgs& args, const device::CudaQueue& queue) {
-  clip_factor_kernel<<<1, 1, 0, stream_of(queue)>>>(static_cast<const float*>(args.total),
-                                                    static_cast<float*>(args.factor), static_cast<float*>(args.norm),
-                                                    args.clip);
-  check_launch("clip_factor");
+  launch("clip_factor", clip_factor_kernel, 1, 1, 0, queue, static_cast<const float*>(args.total), static_cast<float*>(args.factor),
+         static_cast<float*>(args.norm), args.clip);
 }
 
 void adam_w(const AdamWArgs& args, const device::CudaQueue& queue) {

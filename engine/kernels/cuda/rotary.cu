@@ -10,6 +10,7 @@ namespace {
 
 template <class T, int N>
 __global__ void __launch_bounds__(pointwise_threads) rotate_kernel(RotateArgs args) {
+  wait_for_kernel_before();
   const std::int64_t token = (static_cast<std::int64_t>(blockIdx.x) * pointwise_threads + threadIdx.x) / warp_size;
   if (token >= args.sequences * args.positions) return;
   const int lane = threadIdx.x % warp_size;
@@ -54,11 +55,9 @@ void rotate(const RotateArgs& args, const device::CudaQueue& queue) {
     using T = decltype(zero);
     const std::int64_t pack = 16 / static_cast<std::int64_t>(sizeof(T));
     with_width<T>(args.head_dim / 2 % pack == 0 && args.row_stride % pack == 0 && aligned({args.rows}), [&](auto width) {
-      rotate_kernel<T, width.value><<<grid_of(divide_up(tokens * warp_size, pointwise_threads), "rotate"), pointwise_threads, 0,
-                                      stream_of(queue)>>>(args);
+      launch("rotate", rotate_kernel<T, width.value>, grid_of(divide_up(tokens * warp_size, pointwise_threads), "rotate"), pointwise_threads, 0, queue, args);
     });
   });
-  check_launch("rotate");
 }
 
 }  // namespace shardbook::kernels::cuda

@@ -39,6 +39,7 @@ __global__ void __launch_bounds__(warp_size* row_lanes, blocks_a_multiprocessor(
   constexpr int Sums = sums_of(of);
   __shared__ float partial[Sums][row_lanes][warp_size * N];
   let_next_kernel_start();
+  wait_for_kernel_before();
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * warp_size * N;
   const std::int64_t column = first_column + threadIdx.x * N;
   const int rows = static_cast<int>((tokens + gridDim.y - 1) / gridDim.y), begin = static_cast<int>(blockIdx.y) * rows;
@@ -133,14 +134,12 @@ void launch_sums(const char* op, const void* dy, const void* x, const void* mean
     const std::int64_t column_blocks = divide_up(width, warp_size * pack.value);
     blocks = std::clamp<std::int64_t>(blocks_a_multiprocessor(of) * multiprocessors / column_blocks, 1, row_blocks(tokens));
     const dim3 grid(grid_of(column_blocks, op), static_cast<unsigned>(blocks));
-    row_block_kernel<T, pack.value, of><<<grid, block, 0, stream_of(queue)>>>(
-        static_cast<const T*>(dy), static_cast<const T*>(x), static_cast<const float*>(mean),
-        static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
+    launch(op, row_block_kernel<T, pack.value, of>, grid, block, 0, queue, static_cast<const T*>(dy), static_cast<const T*>(x),
+           static_cast<const float*>(mean), static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
   });
-  check_launch(op);
   const dim3 grid(grid_of(divide_up(width, warp_size), op), sums_of(of));
-  launch_early(op, final_kernel, grid, block, queue, static_cast<const float*>(scratch), static_cast<float*>(first),
-               static_cast<float*>(second), width, static_cast<int>(blocks), accumulate);
+  launch(op, final_kernel, grid, block, 0, queue, static_cast<const float*>(scratch), static_cast<float*>(first),
+         static_cast<float*>(second), width, static_cast<int>(blocks), accumulate);
 }
 
 }  // namespace
