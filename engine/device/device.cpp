@@ -58,6 +58,7 @@ void stand_still(base::Nanoseconds ns) {
 }
 
 void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& body) {
+  op_desc_ = &desc;
   if (!in_step_) {
     run(lane.stream->id(), body, program::no_op);
     return;
@@ -67,6 +68,7 @@ void Device::launch_body(Lane lane, const program::OpDesc& desc, const Body& bod
   if (brings) look_at_inputs(lane, desc);
   const bool recorded = recorder_.records();
   const program::OpIndex op = recorded ? recorder_.op(lane.stream->id(), desc, lane.where) : program::no_op;
+  op_desc_ = &desc;   // those that look at its inputs were in between
   longer_ = program::class_of(desc.kind) == program::OpClass::compute ? slower_.kernel : 0;
   left_ = beside_.on() ? beside_.op(lane.stream->id(), desc) : 0;
   run(lane.stream->id(), body, timed_ ? op : program::no_op);

@@ -250,6 +250,8 @@ class Device {
   bool timed() const { return timed_; }
   // So much longer than its body takes the op that run() is given shall keep the device.
   base::Nanoseconds longer() const { return longer_; }
+  // The op that run() is given.
+  const program::OpDesc& op_desc() const { return *op_desc_; }
   // So many multiprocessors the op that run() is given shall leave to others.
   int left() const { return left_; }
   void watch() const { if (watch_) watch_(); }
@@ -282,6 +284,7 @@ class Device {
   base::Nanoseconds longer_ = 0;
   program::Beside beside_;
   int left_ = 0;
+  const program::OpDesc* op_desc_ = nullptr;
   std::string left_out_;
   base::Bytes allocated_bytes_ = 0;
   std::function<void()> watch_;

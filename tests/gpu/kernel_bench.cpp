@@ -44,7 +44,7 @@ class Bench {
     pool_ = static_cast<char*>(device_->allocate(pool_bytes / 4, DType::f32, program::MemoryKind::workspace, "pool").data);
     tokens_ = static_cast<std::int32_t*>(device_->allocate(8 * N, DType::i32, program::MemoryKind::input, "tokens").data);
     device_->seal();
-    std::printf("%s, a pair of marks costs the stream %lld ns\n\n", device::cuda_device_name(0).c_str(),
+    std::printf("%s, a mark costs the stream %lld ns\n\n", device::cuda_device_name(0).c_str(),
                 static_cast<long long>(device::cuda_timing(*device_).device_cost_of_op));
     randomise(pool_bytes - 2 * part_bytes);
   }

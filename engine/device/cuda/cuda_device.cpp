@@ -117,7 +117,7 @@ class CudaDevice final : public Device {
 
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
-    return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead};
+    return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead, timer_->by_kernels()};
   }
 
  protected:
@@ -130,6 +130,7 @@ class CudaDevice final : public Device {
     state.queue.stream = state.stream.get();
     state.queue.blas = blas_->get();
     state.queue.multiprocessors = multiprocessors_;
+    state.goes_last = priority == Priority::normal;
     state.queue.crew = crew_ ? &*crew_ : nullptr;
     streams_.push_back(std::move(state));
   }
@@ -142,7 +143,7 @@ class CudaDevice final : public Device {
   void run(program::StreamId stream, const Body& body, program::OpIndex op) override {
     const StreamState& state = streams_[stream];
     ++ops_in_step_;
-    if (op != program::no_op) timer_->begin_op(op, stream, state.stream.get());
+    if (op != program::no_op) timer_->begin_op(op, stream, state.stream.get(), made_of(state));
     CudaQueue queue = state.queue;
     queue.left_to_others = left();
     body.cuda(body.arguments, queue);
@@ -178,14 +179,19 @@ class CudaDevice final : public Device {
 
   void step_begins(bool timed) override {
     ops_in_step_ = 0;
+    const Nanoseconds now = host_now();
+    // Of two untimed steps, one behind the other, the first: how long it was issued for, and when the next began.
+    if (!timed && untimed_begin_ > 0) untimed_period_ = now - untimed_begin_;
+    untimed_begin_ = timed ? 0 : now;
     if (!timed) return;
     synchronize();
     timer_->reserve(most_ops_ + most_ops_ / 4);
-    timer_->begin_step();
+    timer_->begin_step(host_is_ahead());
   }
 
   void step_ends(bool timed, program::StepTimes& times) override {
     most_ops_ = std::max(most_ops_, ops_in_step_);
+    if (!timed) untimed_issue_ = host_now() - untimed_begin_;
     if (!timed) return;
     synchronize();
     timer_->end_step(times);
@@ -195,7 +201,21 @@ class CudaDevice final : public Device {
   struct StreamState {
     OwnedStream stream;
     CudaQueue queue;
+    bool goes_last = true;   // where the device has priorities
   };
+
+  // Whether untimed steps take their device longer than the host would issue one with the dearer marks for.
+  bool host_is_ahead() const {
+    return 5 * (untimed_issue_ + static_cast<Nanoseconds>(most_ops_) * timer_->quality().host_cost) < 4 * untimed_period_;
+  }
+
+  // Copies and collectives may be those of copy engines, and the host's work is none of the GPU's.
+  SpanTimer::Of made_of(const StreamState& state) const {
+    const program::OpKind kind = op_desc().kind;
+    if (!state.goes_last || program::class_of(kind) != program::OpClass::compute) return SpanTimer::Of::anything;
+    const bool by_library = kind == program::OpKind::gemm || kind == program::OpKind::attention;
+    return by_library || longer() > 0 ? SpanTimer::Of::kernels : SpanTimer::Of::early_kernels;
+  }
 
   std::string where(program::StreamId stream) {
     return base::text(context_, ", stream ", recorder().catalogue().streams[stream].name);
@@ -232,6 +252,7 @@ class CudaDevice final : public Device {
   std::optional<SpanTimer> timer_;
   std::optional<StepGraphs> graphs_;
   std::size_t ops_in_step_ = 0, most_ops_ = 0;
+  Nanoseconds untimed_begin_ = 0, untimed_issue_ = 0, untimed_period_ = 0;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // device/cuda: a GPU as a device.
 //
 // What is issued goes to CUDA streams at once; memory is one arena (arena.hpp); spans are measured by
-// events from a pool (span_timer.hpp). A build without CUDA links no_cuda_device.cpp, whose functions say so.
+// marks between ops (span_timer.hpp). A build without CUDA links no_cuda_device.cpp, whose functions say so.
 //
 // Modules are loaded when the process first touches CUDA (CUDA_MODULE_LOADING=EAGER, unless the
 // variable is set): lazy loading within a step may wait for a GPU on which a collective waits for a peer.
@@ -46,14 +46,15 @@ struct CudaPiece {
 };
 CudaPiece cuda_piece_of(const void* place);
 
-// What timing costs and how exact it is, in nanoseconds: a pair of marks round one op, on the host and on
-// its stream, and how long a kernel begins behind its mark, which spans do not count, all measured by seal(); and the error of the last timed step's device times on the host's
-// clock. REQUIRES: device.kind() == Kind::cuda.
+// What timing costs and how exact it is, in nanoseconds: a mark between two ops of kernels, on the host and on
+// their stream, and how long a kernel begins behind such a mark, which spans do not count, all measured by seal(); and the error of the
+// last timed step's device times on the host's clock; and whether kernels marked that step, or events alone. REQUIRES: device.kind() == Kind::cuda.
 struct CudaTiming {
   base::Nanoseconds clock_error = 0;
   base::Nanoseconds host_cost_of_op = 0;
   base::Nanoseconds device_cost_of_op = 0;
   base::Nanoseconds lead_of_op = 0;
+  bool marked_by_kernels = false;
 };
 CudaTiming cuda_timing(const Device& device);
 

@@ -1,5 +1,8 @@
 #include "engine/device/cuda/delay_kernel.hpp"
 
+#include "engine/device/cuda/check.hpp"
+#include "engine/device/cuda/early.cuh"
+
 namespace shardbook::device::cuda {
 namespace {
 
@@ -16,6 +19,7 @@ __global__ void delay_kernel(unsigned long long ns) {
 }
 
 __global__ void timed_kernel(unsigned long long ns, unsigned long long* took) {
+  wait_for_kernel_before();
   const unsigned long long begin = now_ns();
   while (now_ns() - begin < ns) {
   }
@@ -24,9 +28,16 @@ __global__ void timed_kernel(unsigned long long ns, unsigned long long* took) {
 
 }  // namespace
 
-void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took) {
+void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took, bool early) {
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
-  timed_kernel<<<1, 1, 0, stream>>>(static_cast<unsigned long long>(ns), reinterpret_cast<unsigned long long*>(took));
+  const auto length = static_cast<unsigned long long>(ns);
+  auto* const to = reinterpret_cast<unsigned long long*>(took);
+  if (early) {
+    SHARDBOOK_CUDA(launch_early(timed_kernel, 1, 1, 0, stream, length, to), "timed_kernel");
+  } else {
+    timed_kernel<<<1, 1, 0, stream>>>(length, to);
+    SHARDBOOK_CUDA(cudaGetLastError(), "timed_kernel");
+  }
 }
 
 void launch_delay_kernel(cudaStream_t stream, base::Nanoseconds ns) { delay_kernel<<<1, 1, 0, stream>>>(static_cast<unsigned long long>(ns)); }

@@ -1,4 +1,4 @@
-// device/cuda/owners: streams, events and page-locked memory, each with one owner.
+// device/cuda/owners: streams, events and memory, each with one owner.
 //
 // Move-only: what is made is destroyed once. Destruction reports nothing, since it may run while a
 // failure is on its way up.
@@ -37,6 +37,7 @@ class Owner {
 using OwnedStream = Owner<cudaStream_t, &cudaStreamDestroy>;
 using OwnedEvent = Owner<cudaEvent_t, &cudaEventDestroy>;
 using OwnedPinned = Owner<void*, &cudaFreeHost>;
+using OwnedDeviceMemory = Owner<void*, &cudaFree>;
 
 // Non-blocking: it never waits for the legacy default stream. Lower numbers go first.
 inline OwnedStream make_stream(int priority, const std::string& context) {
@@ -65,6 +66,13 @@ inline OwnedPinned make_pinned(base::Bytes bytes, const std::string& context) {
   SHARDBOOK_CUDA(cudaHostAlloc(&memory, size, cudaHostAllocDefault), context);
   std::memset(memory, 0, size);
   return OwnedPinned(memory);
+}
+
+// Of the device, not of its arena: set-up, or between steps, for the driver may wait for the device.
+inline OwnedDeviceMemory make_device_memory(std::size_t bytes, const std::string& context) {
+  void* memory = nullptr;
+  SHARDBOOK_CUDA(cudaMalloc(&memory, bytes), context);
+  return OwnedDeviceMemory(memory);
 }
 
 }  // namespace shardbook::device::cuda

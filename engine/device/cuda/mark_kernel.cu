@@ -1,0 +1,32 @@
+#include "engine/device/cuda/mark_kernel.hpp"
+
+#include "engine/device/cuda/check.hpp"
+#include "engine/device/cuda/early.cuh"
+
+namespace shardbook::device::cuda {
+namespace {
+
+__global__ void mark_kernel(unsigned long long* at) {
+  let_next_kernel_start();
+  wait_for_kernel_before();
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  *at = now;
+}
+
+}  // namespace
+
+bool marks_start_early() { return starts_early(); }
+
+void launch_mark_kernel(cudaStream_t stream, std::uint64_t* at, bool early, const std::string& context) {
+  static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
+  auto* const to = reinterpret_cast<unsigned long long*>(at);
+  if (early) {
+    SHARDBOOK_CUDA(launch_early(mark_kernel, dim3(1), dim3(1), 0, stream, to), context);
+  } else {
+    mark_kernel<<<1, 1, 0, stream>>>(to);
+    SHARDBOOK_CUDA(cudaGetLastError(), context);
+  }
+}
+
+}  // namespace shardbook::device::cuda
