@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 namespace shardbook::device {
 
@@ -53,12 +54,25 @@ void HostDevice::enqueue(program::StreamId stream, const Item& issued) {
   if (item.kind == ItemKind::wait) item.generation = events_[item.event].issued;
 }
 
+Touched HostDevice::touched() const {
+  Touched touched;
+  const program::OpDesc& op = op_desc();
+  if (program::class_of(op.kind) == program::OpClass::communication) return touched;   // what it does is instrumented
+  for (int use = 0; use < op.use_count; ++use) {
+    const std::optional<Numbers> numbers = numbers_in(op.uses[static_cast<std::size_t>(use)]);
+    if (!numbers || numbers->data == nullptr) continue;
+    touched.add(numbers->data, static_cast<std::size_t>(numbers->elements * base::size_of(numbers->stored)), (op.written_mask >> use & 1) != 0);
+  }
+  return touched;
+}
+
 void HostDevice::run(program::StreamId stream, const Body& body, program::OpIndex op) {
   Item item{};
   item.kind = ItemKind::body;
   item.op = op;
   item.longer = longer();
   item.host = body.host;
+  if (tells_what_is_touched) item.touched = touched();
   std::memcpy(item.arguments, body.arguments, body.bytes);
   issue(stream, item);
 }
@@ -95,6 +109,7 @@ bool HostDevice::advance(Queue& queue) {
     case ItemKind::record: events_[item.event].completed = std::max(events_[item.event].completed, item.generation); break;
     case ItemKind::body: {
       const base::Nanoseconds start = program::host_now();
+      item.touched.tell();
       if (!item.host(item.arguments)) return false;
       if (item.longer > 0) stand_still(item.longer);
       if (item.op != program::no_op) {

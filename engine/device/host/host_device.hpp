@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/device/device.hpp"
+#include "engine/device/host/touched.hpp"
 
 namespace shardbook::device {
 
@@ -60,6 +61,7 @@ class HostDevice : public Device {
     program::OpIndex op;
     base::Nanoseconds longer;
     bool (*host)(const void*);
+    Touched touched;
     alignas(16) std::byte arguments[Body::max_bytes];
   };
   // A ring whose size is a power of two; it grows only when a step is longer than any before.
@@ -74,6 +76,8 @@ class HostDevice : public Device {
     std::uint64_t issued = 0, completed = 0;
   };
 
+  // What the op that run() is given has declared.
+  Touched touched() const;
   // Puts it into its stream's queue, or into the graph that is captured.
   void issue(program::StreamId stream, const Item& item);
   void enqueue(program::StreamId stream, const Item& item);
