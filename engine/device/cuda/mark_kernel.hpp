@@ -11,8 +11,8 @@ namespace shardbook::device::cuda {
 // Whether this thread's device lets a mark in while the kernel before it still ends. Where not, an event costs the stream less.
 bool marks_start_early();
 
-// One thread writes down the time of the GPU in nanoseconds (%globaltimer, one for all streams) when the kernel before it has ended; `at` is memory of the device. Early:
-// it is let in before that (early.cuh). Throws Failure where the launch is refused.
+// One thread writes down the time of the GPU in nanoseconds (%globaltimer, one for all streams) when the kernel before it has
+// ended; `at` is memory of the device. Early: it is let in before that (early.cuh). Throws Failure where the launch is refused.
 void launch_mark_kernel(cudaStream_t stream, std::uint64_t* at, bool early, const std::string& context);
 
 }  // namespace shardbook::device::cuda

@@ -3,26 +3,24 @@
 // Idea: marks stand on the op's own stream before and after the op, made beforehand; nothing is read before the step has
 // ended. Where nothing stands between two ops of a stream, the mark after the first is the mark before the second.
 //
-// A mark is a timed event, or a kernel of one thread that writes down the GPU's clock. An event that keeps the time holds its stream
-// up for 1.3 to 2 us; such a kernel for a quarter of one, if it is let in while the op before it still ends (early.cuh; experiments/cupti, "What a
-// mark costs"). It wants room on a multiprocessor, though, so it stands only behind kernels of a stream that goes last where the device has
-// priorities: there the op before it has just made room. A collective's mark would wait for a matmul that fills the device. And it costs
-// the host 3 us, an event one, so a step whose host is not ahead of its device is marked by events alone.
+// A mark is a timed event, or a kernel of one thread that writes down the GPU's clock. An event that keeps the time holds its
+// stream up for 1.3 to 2.8 us; such a kernel for a quarter to a half of one, if it is let in while the op before it still ends
+// (early.cuh; experiments/cupti, "What a mark costs"). It wants room on a multiprocessor, though, so it stands only behind
+// kernels of a stream that goes last where the device has priorities: there the op before it has just made room. A collective's
+// mark would wait for a matmul that fills the device. And it costs the host 3 us, an event one, so a step whose host is not
+// ahead of its device is marked by events alone.
 //
-// An event tells GPU time only as a distance from another. Two anchors, before
-// the first op and after the last, tie both kinds of mark to the host's clock.
+// An event tells GPU time only as a distance from another. Two anchors, before the first op and after the last, tie both kinds
+// of mark to the host's clock. An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its
+// clock before the record and once it sees the event done: the event's time lies between. The narrowest of 16 tries is kept,
+// and half its width is its error. Behind it stand pairs of a mark kernel and an event, which tell what the clock that kernels
+// read said at the anchor. Between two anchors time is interpolated, so drift cancels and the error is that of the worse anchor.
 //
-// An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its clock
-// before the record and once it sees the event done: the event's time lies between. The
-// narrowest of 16 tries is kept, and half its width is its error. Behind it stand pairs of a mark kernel and an event, which tell what the
-// clock that kernels read said at the anchor. Between two anchors time is
-// interpolated, so drift cancels and the error is that of the worse anchor.
-//
-// A span starts at its first mark or when its launch call returned, whichever is later: a stream that ran
-// dry passes the mark as soon as the host records it, and stands still until the launch has come through.
-// Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the stream does nothing:
-// they belong to no op. A kernel that says itself how long it took tells how many, for each kind of mark and each way of launching the kernel,
-// and every span begins so much behind its mark.
+// A span starts at its first mark or when its launch call returned, whichever is later: a stream that ran dry passes the mark
+// as soon as the host records it, and stands still until the launch has come through. Between a mark and the first instruction
+// of the kernel behind it pass some microseconds, in which the stream does nothing: they belong to no op. A kernel that says
+// itself how long it took tells how many, for each kind of mark and each way of launching the kernel, and every span begins so
+// much behind its mark.
 //
 // Invariants: spans of a stream do not overlap; a mark recorded within a step is not reused within it.
 #pragma once
@@ -42,7 +40,7 @@ class SpanTimer {
   // What the method costs and how exact it is, in nanoseconds.
   struct Quality {
     base::Nanoseconds clock_error = 0;  // of the last timed step: device times against the host's clock
-    base::Nanoseconds host_cost = 0;    // of the mark between two kernels, on a host that is ahead
+    base::Nanoseconds host_cost = 0;    // of the mark between two kernels of a step whose host is ahead, on the host
     base::Nanoseconds device_cost = 0;  // of the same, on the stream
     base::Nanoseconds lead = 0;         // from such a mark to the start of a library's kernel behind it
   };
@@ -65,8 +63,8 @@ class SpanTimer {
   // REQUIRES: the device is idle. Fills times.ran for the ops of this step.
   void end_step(program::StepTimes& times);
 
-  // Measures both costs on `stream` with empty kernels, the least of a few tries, and the lead with kernels that time
-  // themselves, the mean of many. REQUIRES: idle. Set-up.
+  // Measures both costs on `stream`, the least of a few tries, and leads, the mean of many, with kernels that time themselves.
+  // REQUIRES: idle. Set-up.
   void measure_cost(cudaStream_t stream);
   const Quality& quality() const { return quality_; }
   // Whether marks of the last timed step were kernels where they may be.

@@ -184,9 +184,9 @@ __device__ inline void sums_over_block(float& a, float& b, float (*slots)[warp_s
 
 inline cudaStream_t stream_of(const device::CudaQueue& queue) { return static_cast<cudaStream_t>(queue.stream); }
 
-// All kernels here are launched so: they may be on their multiprocessors before the one ahead of them has ended, and wait for it before they
-// read or write (device/cuda/early.cuh). The second stage of a sum of two comes sooner still: the first says let_next_kernel_start().
-// Throws Failure where the launch is refused.
+// All kernels here are launched so: they may be on their multiprocessors before the one ahead of them has ended, and wait for it
+// before they read or write (device/cuda/early.cuh). The second stage of a sum of two comes sooner still: the first says
+// let_next_kernel_start(). Throws Failure where the launch is refused.
 using device::cuda::let_next_kernel_start;
 using device::cuda::wait_for_kernel_before;
 template <class... Parameters, class... Args>
