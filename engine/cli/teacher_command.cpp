@@ -115,7 +115,7 @@ int figures_of_lab(const std::string& root, const workbook::Lab& one, bool write
     if (!one.facts.empty()) console.out << table.value();
     // Of its exercises: what their solutions gave when they were written
     for (const workbook::Part& part : one.parts) {
-      const std::string path = "solutions/" + one.name + "/" + part.id + ".figures.json";
+      const std::string path = workbook::figures_path(one, part);
       const base::Result<std::string> content = book::read_text((fs::path(root) / path).string());
       if (content) console.out << path << "\n" << content.value() << "\n";
     }

@@ -156,6 +156,10 @@ std::string with_zero(const std::string& name) {
 
 }  // namespace
 
+std::string figures_path(const Lab& lab, const Part& part, int seed) {
+  return "solutions/" + lab.name + "/" + part.id + (seed == 0 ? "" : "_" + std::to_string(seed)) + ".figures.json";
+}
+
 base::Result<Lab> lab_from_json(const std::string& content, const std::string& name, const std::string& path) {
   Lab lab;
   lab.name = name;

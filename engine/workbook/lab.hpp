@@ -74,6 +74,9 @@ struct Lab {
   std::vector<Part> parts;
 };
 
+// Where stands what the check found in a part's solution when it was written, from the root; of a seed but the first (0), its own.
+std::string figures_path(const Lab& lab, const Part& part, int seed = 0);
+
 // Errors: the file, the entry and its key that is missing or of the wrong kind ("`parts[0].predict[1]` needs \"found\""). `name` is
 // that of the folder.
 base::Result<Lab> lab_from_json(const std::string& content, const std::string& name, const std::string& path);

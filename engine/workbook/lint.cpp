@@ -205,7 +205,7 @@ class Linter {
   std::optional<double> found_by(const Part& part, const Prediction& one) {
     if (const std::optional<double> number = number_in(one.found, one.unit)) return number;
     // cmake/CheckExercise.cmake holds this file to what the solution writes
-    const std::string figures = content("solutions/" + lab_.name + "/" + part.id + ".figures.json"), name = "\"" + one.found + "\"";
+    const std::string figures = content(figures_path(lab_, part)), name = "\"" + one.found + "\"";
     if (const std::size_t at = figures.find(name); at != std::string::npos) return std::strtod(figures.c_str() + figures.find(':', at) + 1, nullptr);
     const base::Result<Value> fact = part.kind == Kind::answers ? facts_.value(one.found) : Error{""};
     if (fact && fact.value().is_number) return fact.value().number;

@@ -27,10 +27,6 @@ std::string first_line(const std::string& content) {
   return line;
 }
 
-std::string figures_file_of(const Place& place) {
-  return "solutions/" + place.lab->name + "/" + place.part->id + (place.seed == 0 ? "" : "_" + std::to_string(place.seed)) + ".figures.json";
-}
-
 // As CMake writes the JSON of a verdict: it compares the two.
 std::string text_of(const Figures& figures) {
   std::string all;
@@ -105,7 +101,7 @@ class Trials {
       const base::Result<Verdict> verdict = judged(all[at]);
       if (!verdict) return verdict.as_error();
       if (!verdict.value().passed) return Error{text(all[at].file, ": does not pass: ", verdict.value().findings.front().message)};
-      const std::string path = figures_file_of(all[at].place);
+      const std::string path = figures_path(*all[at].place.lab, *all[at].place.part, all[at].place.seed);
       if (base::Status done = write_whole((fs::path(root_) / path).string(), text_of(verdict.value().figures)); !done) return done.as_error();
       written.push_back(path);
     }
@@ -172,7 +168,7 @@ class Trials {
     for (const std::string& name : part.show) {
       if (!verdict.figures.contains(name)) say(where, text("\"show\": ", gives, name, "`; it gives ", names_of(verdict.figures)));
     }
-    const std::string known = figures_file_of(trial.place), again = text("./shardbook lab figures ", lab_.id, " --write");
+    const std::string known = figures_path(*trial.place.lab, *trial.place.part, trial.place.seed), again = text("./shardbook lab figures ", lab_.id, " --write");
     if (!exists(known)) say(known, "is missing: " + again);
     else if (figures_in(content(known)) != verdict.figures) say(known, text("is stale: ", again, "; then look at the texts that quote it"));
   }
