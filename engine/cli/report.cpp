@@ -90,12 +90,14 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
     out += field("overlap", text(percent(totals.overlap()), " of communication ran under compute · exposed communication was ",
                                  percent(totals.exposed_share()), " of the time"));
   }
+  // Known of the marks that a step has whose host is ahead
+  const std::string on_stream = speed.tracing_pair_ns > 0 ? text(", ", duration(speed.tracing_pair_ns), " an op on its stream") : "";
   if (speed.replayed > 0) {
     out += field("graph", text(speed.replayed, " steps were one launch each of a graph of ", speed.graph.nodes, " nodes; speed is theirs. Traced steps, which timeline and table show, were issued one by one: ",
-                               duration(speed.traced_step_ns), " a step with what tracing costs, ", duration(speed.tracing_pair_ns), " an op on its stream"));
+                               duration(speed.traced_step_ns), " a step with what tracing costs", on_stream));
   } else if (measured) {
-    out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step, ", duration(speed.tracing_pair_ns),
-                                 " an op on its stream; steps that are not traced pay nothing"));
+    out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step", on_stream,
+                                 "; steps that are not traced pay nothing"));
   } else if (speed.traced_step_ns > 0) {
     out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), speed.as_graph ? "; launched by one call, and without tracing, a step takes " : "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }

@@ -51,7 +51,7 @@ struct Speed {
   double peak_flops = 0;           // a second, of one GPU: dense bf16, by its data sheet
   double traced_step_ns = 0;       // the same of the traced steps, which the timeline shows; 0: not known, or wall clock
   double tracing_cost = 0;         // by how much of step_ns a traced step is longer; 0: not known, or wall clock
-  double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0 on host and meta
+  double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0: not known, or host and meta
   double peak_memory_bytes = 0;    // of rank 0's device, allocated
   bool as_graph = false;           // step_ns is that of steps that are launched by one call (host.graph)
   int replayed = 0;                // how many were, by a measured clock

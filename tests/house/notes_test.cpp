@@ -333,6 +333,9 @@ TEST(KernelsThatAreLetInEarly, WaitForTheOneBefore) {
   };
   EXPECT_EQ(problems("__global__ void twice(float* x) {\n  wait_for_kernel_before();\n" + body), 0u);
   EXPECT_EQ(problems("__global__ void twice(float* x) {\n" + body), 1u);
+  EXPECT_EQ(problems("__global__ void twice(float* x) {\n  double_it(x);\n}\n"), 1u) << "at the end of a file";
+  EXPECT_EQ(problems("template <class T> __global__ void twice(T* x) {\n}\n__global__ void thrice(float* x) {\n  wait_for_kernel_before();\n" + body), 1u) << "before another";
+  EXPECT_EQ(problems("// no __global__ function\n" + body), 0u);
   EXPECT_EQ(problems("void launch_twice(float* x) {\n  twice<<<1, 1>>>(x);\n}\n"), 1u);
 }
 

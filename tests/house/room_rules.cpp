@@ -201,6 +201,10 @@ Problems impure_schedules(const Tree& tree) {
 Problems kernels_that_do_not_wait(const Tree& tree) {
   constexpr int within = 10;   // lines behind __global__: its name, what it takes, what its block shares
   Problems problems;
+  const auto does_not = [&](const std::string& path, int& line) {
+    problems.push_back(text(path, ":", line, ": this kernel does not wait for the one before it"));
+    line = 0;
+  };
   for (const auto& [path, content] : tree.texts) {
     if (!path.starts_with("engine/kernels/cuda/") || !(path.ends_with(".cu") || path.ends_with(".cuh"))) continue;
     int number = 0, begun = 0;
@@ -208,9 +212,11 @@ Problems kernels_that_do_not_wait(const Tree& tree) {
       ++number;
       if (line.find("<<<") != std::string::npos) problems.push_back(text(path, ":", number, ": a kernel is launched by launch() of common.cuh"));
       if (line.find("wait_for_kernel_before();") != std::string::npos) begun = 0;
-      if (line.find("__global__ ") == 0) begun = number;
-      if (begun != 0 && number == begun + within) problems.push_back(text(path, ":", begun, ": this kernel does not wait for the one before it"));
+      const bool begins = line.find("__global__ ") < line.find("//");
+      if (begun != 0 && (begins || number == begun + within)) does_not(path, begun);
+      if (begins) begun = number;
     }
+    if (begun != 0) does_not(path, begun);
   }
   return problems;
 }

@@ -11,6 +11,7 @@
 #include "engine/device/cuda/arena.hpp"
 #include "engine/device/cuda/blas_library.hpp"
 #include "engine/device/cuda/delay_kernel.hpp"
+#include "engine/device/cuda/mark_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/device/cuda/span_timer.hpp"
 #include "engine/device/cuda/step_graphs.hpp"
@@ -117,7 +118,9 @@ class CudaDevice final : public Device {
 
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
-    return {quality.clock_error, quality.host_cost, quality.device_cost, quality.lead, timer_->by_kernels()};
+    // Costs are those of the marks that a step has whose host is ahead
+    const bool as_measured = timer_->by_kernels() == marks_start_early();
+    return {quality.clock_error, quality.host_cost, as_measured ? quality.device_cost : 0, quality.lead, timer_->by_kernels()};
   }
 
  protected:
