@@ -225,6 +225,8 @@ class Device {
     base::DType stored = base::DType::f32;
   };
   std::optional<Numbers> numbers_in(const program::BufferUse& use) const;
+  // The same of whole numbers, too; nothing where no place was noted. Null where it is not known, as on meta.
+  std::optional<Numbers> range_of(const program::BufferUse& use) const;
 
   // Of tests: called with each op of a step before it is issued.
   void set_before_op(std::function<void(Lane, const program::OpDesc&)> before_op) { before_op_ = std::move(before_op); }

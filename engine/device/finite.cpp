@@ -53,6 +53,11 @@ void Device::note_place(program::BufferId buffer, void* data, base::DType nomina
 
 std::optional<Device::Numbers> Device::numbers_in(const program::BufferUse& use) const {
   if (use.buffer >= places_.size() || places_[use.buffer].nominal == base::DType::i32) return std::nullopt;
+  return range_of(use);
+}
+
+std::optional<Device::Numbers> Device::range_of(const program::BufferUse& use) const {
+  if (use.buffer >= places_.size()) return std::nullopt;
   const Place& place = places_[use.buffer];
   const base::Bytes nominal = base::size_of(place.nominal), stored = base::size_of(storage_.of(place.nominal));
   void* data = place.data == nullptr ? nullptr : static_cast<std::byte*>(place.data) + use.begin / nominal * stored;

@@ -2,8 +2,8 @@
 //
 // Under that sanitizer host kernels are compiled without it (kernels/CMakeLists.txt): each number that they touch is a call, and
 // steps take four times as long. Instead the thread that runs an op says first which memory the op has declared. That is held
-// against what other ranks do there: collectives among threads, which copy from a peer's memory, are instrumented. Tokens and
-// other whole numbers, of which no rank tells another, are not told. In other builds all this is nothing.
+// against what other ranks do there: collectives among threads, which copy from a peer's memory, are instrumented. In other
+// builds all this is nothing.
 #pragma once
 
 #include <array>
