@@ -141,9 +141,10 @@ class Calibration {
       say(text("kernel ", i + 1, " of ", cases.size()));
       const program::OpDesc desc = described(cases[i]);
       // Attention by tiles takes as long as its flops do
-      const Bytes size = desc.kind == OpKind::attention ? desc.flop_count : desc.bytes_read + desc.bytes_written;
-      plan_.kernels.push_back({cases[i].kind.empty() ? desc.name : cases[i].kind, size,
-                               watch_->period_ns(cases[i].issue)});
+      const bool attention = desc.kind == OpKind::attention;
+      const Bytes size = attention ? desc.flop_count : desc.bytes_read + desc.bytes_written;
+      const std::string by_name = attention ? simulate::curve_of_heads(desc) : desc.name;
+      plan_.kernels.push_back({cases[i].kind.empty() ? by_name : cases[i].kind, size, watch_->period_ns(cases[i].issue)});
     }
   }
 

@@ -27,8 +27,9 @@ namespace {
 
 constexpr std::int64_t most_tokens = std::int64_t{1} << 19;
 constexpr std::int64_t table_width = 1024;
-// The largest attention that is measured.
-constexpr kernels::GroupedHeads most_heads{16, 16, 16, 1024, 128};
+// The largest attention that is measured: tokens of one width, in wider and in narrower heads, of which there are more.
+constexpr std::int64_t widths_of_heads[] = {128, 64, 32};
+kernels::GroupedHeads most_heads(std::int64_t width = widths_of_heads[0]) { return {16, 2048 / width, 2048 / width, 1024, width}; }
 
 }  // namespace
 
@@ -56,7 +57,9 @@ Benches::Benches(device::Device& device, device::Stream& stream, const simulate:
     slabs32_.push_back(tensor::allocate(device, {elements32}, DType::f32, program::MemoryKind::workspace, name));
   }
   tokens_ = tensor::allocate(device, {most_tokens}, DType::i32, program::MemoryKind::input, "calibrate.tokens");
-  if (device.kind() == device::Kind::cuda && kernels::cudnn_problem().empty()) cudnn_ = kernels::set_up_cudnn_attention(device, most_heads, "calibrate.cudnn");
+  if (device.kind() == device::Kind::cuda && kernels::cudnn_problem().empty()) {
+    for (std::int64_t width : widths_of_heads) cudnn_.emplace(width, kernels::set_up_cudnn_attention(device, most_heads(width), base::text("calibrate.cudnn.", width)));
+  }
   pinned_tokens_ = device.pinned(tokens_.storage_bytes());
   pinned_ = device.pinned(std::max<Bytes>(largest_copy_, 4096) * 2);   // the host stores two bytes in four
 }
@@ -187,8 +190,8 @@ std::vector<KernelCase> Benches::of_fused_attention(const kernels::GroupedHeads&
     cases.push_back({"", [=, &s] { kernels::flash_attention_forward(s, sizes, scale, qkv, out, logsumexp, mask); }});
     cases.push_back({"", [=, &s] { kernels::flash_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, mask); }});
   }
-  if (cudnn_.exists()) {
-    const Tensor workspace = cudnn_;
+  if (const auto known = cudnn_.find(sizes.head_dim); known != cudnn_.end()) {
+    const Tensor workspace = known->second;
     cases.push_back({"", [=, &s] { kernels::cudnn_attention_forward(s, sizes, scale, qkv, out, logsumexp, workspace); }});
     cases.push_back({"", [=, &s] { kernels::cudnn_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, workspace); }});
   }
@@ -223,11 +226,15 @@ std::vector<KernelCase> Benches::by_name(Bytes most) {
   for (std::int64_t tokens : {128, 1024, 4096, 8192}) {
     if (tokens * 50304 * 2 <= most) add(of_vocabulary(tokens, 50304));
   }
-  for (std::int64_t sequences : {std::int64_t{1}, std::int64_t{4}, most_heads.sequences}) {
-    const auto [B, H, G, S, K] = most_heads;
+  for (std::int64_t sequences : {std::int64_t{1}, std::int64_t{4}, most_heads().sequences}) {
+    const auto [B, H, G, S, K] = most_heads();
     if (sequences * H * S * S * 2 > most) continue;
     add(of_attention(sequences, H, S, K));
-    add(of_fused_attention({sequences, H, G, S, K}));
+    for (std::int64_t width : widths_of_heads) {
+      kernels::GroupedHeads heads = most_heads(width);
+      heads.sequences = sequences;
+      add(of_fused_attention(heads));
+    }
   }
   for (std::int64_t elements = 1 << 16; elements <= 1 << 26; elements *= 8) {
     if (elements * 16 <= most) add(of_shards(elements));

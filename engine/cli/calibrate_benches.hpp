@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -54,7 +55,7 @@ class Benches {
   device::Stream& stream_;
   std::vector<tensor::Tensor> slabs16_, slabs32_;   // three and four of equal size
   tensor::Tensor tokens_;
-  tensor::Tensor cudnn_;   // workspace, where there is cuDNN
+  std::map<std::int64_t, tensor::Tensor> cudnn_;   // workspaces by width of a head, where there is cuDNN
   void* pinned_ = nullptr;
   void* pinned_tokens_ = nullptr;
   base::Bytes largest_copy_ = 0;

@@ -22,6 +22,9 @@ std::int64_t pairs(const GroupedHeads& heads) {
   return heads.sequences * heads.heads * (heads.positions * (heads.positions + 1) / 2);
 }
 
+// Of all heads, q times the transposed k.
+program::GemmSize scores(const GroupedHeads& heads) { return {heads.positions, heads.positions, heads.head_dim, heads.sequences * heads.heads}; }
+
 // Column where q, k or v begins in a row of qkv, as an address.
 struct Sections {
   Sections(const GroupedHeads& heads, const Tensor& qkv_NE) {
@@ -57,7 +60,7 @@ FlashAttentionForwardArgs FusedForward::args(const char* op) const {
 OpDesc FusedForward::desc(const char* op) const {
   OpDesc desc(op, OpKind::attention, qkv_NE.nominal);
   desc.flops(2 * 2 * pairs(heads) * heads.head_dim)  // scores and context
-      .reads(qkv_NE.use()).writes(out_NI.use()).writes(logsumexp_BHS.use());
+      .scores(scores(heads)).reads(qkv_NE.use()).writes(out_NI.use()).writes(logsumexp_BHS.use());
   return desc;
 }
 
@@ -79,7 +82,7 @@ FlashAttentionBackwardArgs FusedBackward::args(const char* op) const {
 OpDesc FusedBackward::desc(const char* op) const {
   OpDesc desc(op, OpKind::attention, qkv_NE.nominal);
   desc.flops(5 * 2 * pairs(heads) * heads.head_dim)  // scores again, dp, dv, dk, dq
-      .reads(qkv_NE.use()).reads(out_NI.use()).reads(dout_NI.use()).reads(logsumexp_BHS.use())
+      .scores(scores(heads)).reads(qkv_NE.use()).reads(out_NI.use()).reads(dout_NI.use()).reads(logsumexp_BHS.use())
       .writes(delta_BHS.use()).writes(dqkv_NE.use());
   return desc;
 }

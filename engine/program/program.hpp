@@ -79,7 +79,8 @@ struct BufferUse {
   std::uint32_t generation = 0;  // how often the buffer had been written in this step before this op
 };
 
-// C[m, n] = A[m, k] B[k, n], `batch` times.
+// C[m, n] = A[m, k] B[k, n], `batch` times. Of fused attention: the scores of its heads, k wide, the masked ones too; 0 in
+// programs recorded before 2026-11-25.
 struct GemmSize {
   std::int64_t m = 0, n = 0, k = 0, batch = 0;
 };
@@ -104,6 +105,7 @@ class OpDesc {
 
   OpDesc& flops(std::int64_t count) { flop_count = count; return *this; }
   OpDesc& size(GemmSize size) { gemm = size; flop_count = 2 * size.m * size.n * size.k * size.batch; return *this; }
+  OpDesc& scores(GemmSize size) { gemm = size; return *this; }   // of fused attention, whose flops are fewer
   OpDesc& collective_of(CollectiveUse use) { collective = use; return *this; }
   // Adds the range and its bytes; the second form counts `bytes` instead (a lookup reads a few rows).
   OpDesc& reads(BufferUse use) { return reads(use, use.end - use.begin); }

@@ -222,16 +222,32 @@ double CostModel::host_work_ns(const program::OpDesc& desc) const {
   return curve == profile_.kernels.end() ? host_fixed_ns + static_cast<double>(bytes) / host_bytes_per_ns : at(curve->second, bytes);
 }
 
+// Of heads as wide, else of those that come nearest; an op that does not say how wide: of the widest. Null: of none.
+const Curve* CostModel::attention_curve(const program::OpDesc& desc) const {
+  const std::string by_width = std::string(desc.name) + "/";
+  const Curve* nearest = nullptr;
+  double least = 0;
+  for (auto curve = profile_.kernels.lower_bound(by_width); curve != profile_.kernels.end() && curve->first.starts_with(by_width); ++curve) {
+    const double width = std::atof(curve->first.c_str() + by_width.size());
+    const double apart = desc.gemm.k == 0 ? -width : std::abs(std::log2(width / static_cast<double>(desc.gemm.k)));
+    if (nearest != nullptr && apart >= least) continue;
+    nearest = &curve->second;
+    least = apart;
+  }
+  if (nearest != nullptr) return nearest;
+  const auto of_any = profile_.kernels.find(desc.name);   // a profile from before 2026-11-25
+  return of_any == profile_.kernels.end() ? nullptr : &of_any->second;
+}
+
 double CostModel::attention_ns(const program::OpDesc& desc) const {
-  const auto curve = profile_.kernels.find(desc.name);
-  const bool measured = curve != profile_.kernels.end();
-  if (measured && desc.flop_count >= curve->second.front().bytes) return at(curve->second, desc.flop_count);
+  const Curve* curve = attention_curve(desc);
+  if (curve != nullptr && desc.flop_count >= curve->front().bytes) return at(*curve, desc.flop_count);
   const GemmTable& table = gemm_table(desc.dtype).second;
   const double flops_ns = static_cast<double>(desc.flop_count) / (attention_part_of_peak * table.peak_flops_per_ns);
   const double memory_ns = static_cast<double>(desc.bytes_read + desc.bytes_written) / profile_.device.memory_bytes_per_ns;
   const double assumed_ns = table.fixed_ns + std::max(flops_ns, memory_ns);
   // Of less than what was measured: as assumed, but no longer than the least of that took
-  return measured ? std::min(assumed_ns, curve->second.front().ns) : assumed_ns;
+  return curve != nullptr ? std::min(assumed_ns, curve->front().ns) : assumed_ns;
 }
 
 double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks) const {

@@ -4,8 +4,8 @@
 //   matmul       a small model times a correction by the measured points near it. The model: tiles are dealt
 //                to multiprocessors in waves, a wave takes as long as one tile at peak, the best of a few
 //                tile shapes is taken, memory traffic is a lower bound, and a fixed time is added.
-//   attention    fused: the measured curve of its name over flops; where there is none, an assumed part of the matmuls'
-//                peak, bounded by memory.
+//   attention    fused: the measured curve of its name and of the width of its heads over flops; where there is none, an
+//                assumed part of the matmuls' peak, bounded by memory.
 //   kernel       the measured curve of its name, else of its kind, over the bytes it moves; of what it reads in host
 //                memory the bus is a lower bound.
 //   host         the CPU's work: the curve of its name, else "host", over bytes of host memory; where the profile has
@@ -132,6 +132,7 @@ class CostModel {
   std::vector<float> powers(const program::Program& program, const program::Catalogue& catalogue) const;
 
  private:
+  const Curve* attention_curve(const program::OpDesc& desc) const;
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;

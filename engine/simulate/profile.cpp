@@ -26,6 +26,8 @@ double at(const Curve& curve, base::Bytes bytes) {
   return low.ns * std::pow(high.ns / low.ns, part);
 }
 
+std::string curve_of_heads(const program::OpDesc& attention) { return base::text(attention.name, "/", attention.gemm.k); }
+
 bool operator==(const GemmPoint& left, const GemmPoint& right) {
   return left.size.m == right.size.m && left.size.n == right.size.n && left.size.k == right.size.k &&
          left.size.batch == right.size.batch && left.ns == right.ns && left.beside_ns == right.beside_ns;

@@ -108,7 +108,9 @@ struct Profile {
   DeviceCosts device;
   std::map<base::DType, GemmTable> gemm;
   // All kernels but matmuls: by the op's name ("layer_norm_forward") or, where that is not listed, by its
-  // kind ("pointwise", "reduction", "lookup", "copy", "fill"). Over bytes read and written; fused attention ("flash_attention_forward"), where listed, over flops; the CPU's own work ("host"), where listed, over bytes of host memory.
+  // kind ("pointwise", "reduction", "lookup", "copy", "fill"). Over bytes read and written; the
+  // CPU's own work ("host"), where listed, over bytes of host memory; fused attention, where listed, over flops, a curve for
+  // each width of a head that was measured (curve_of_heads).
   std::map<std::string, Curve> kernels;
   // By kind and number of ranks, within one node.
   std::map<program::OpKind, std::map<int, Curve>> collectives;
@@ -118,6 +120,9 @@ struct Profile {
 
   bool operator==(const Profile&) const = default;
 };
+
+// "flash_attention_forward/64": a head half as wide has as many exponentials for half of the flops.
+std::string curve_of_heads(const program::OpDesc& attention);
 
 // As JSON text, and back. `source` names the text in error sentences.
 // Errors: no JSON, a key that is missing, unknown or of the wrong type, a table that is empty or unsorted.

@@ -230,6 +230,25 @@ TEST(CostModel, TimesAttentionByTilesByItsFlopsAndLessOfItThanWasMeasuredByTheMa
   EXPECT_DOUBLE_EQ(ns(1'000'000'000), assumed / 2) << "and takes no longer than that took";
 }
 
+TEST(CostModel, TimesAttentionByTheMeasuredCurveOfHeadsThatAreNearestInWidth) {
+  Profile profile = model().profile();
+  profile.kernels["flash_attention_forward/128"] = {{1'000'000'000, 1e6}};
+  profile.kernels["flash_attention_forward/64"] = {{1'000'000'000, 2e6}};
+  profile.kernels["flash_attention_forward_of_more/32"] = {{1'000'000'000, 9e6}};
+  const CostModel costs(profile);
+  const auto ns = [&](std::int64_t width) {
+    OpDesc desc("flash_attention_forward", OpKind::attention, DType::bf16);
+    return costs.attention_ns(desc.scores({1024, 1024, width, 8}).flops(1'000'000'000));
+  };
+  EXPECT_DOUBLE_EQ(ns(64), 2e6);
+  EXPECT_DOUBLE_EQ(ns(32), 2e6);
+  EXPECT_DOUBLE_EQ(ns(128), 1e6);
+  EXPECT_DOUBLE_EQ(ns(256), 1e6);
+  EXPECT_DOUBLE_EQ(ns(0), 1e6) << "an old record does not say how wide: models of that time had heads of 128";
+  OpDesc wide("flash_attention_forward", OpKind::attention, DType::bf16);
+  EXPECT_EQ(curve_of_heads(wide.scores({1024, 1024, 128, 8})), "flash_attention_forward/128");
+}
+
 TEST(CostModel, PutsUnmeasuredNumbersOfRanksBetweenAndBeyondTheMeasuredOnes) {
   const CostModel costs = model();
   const base::Bytes bytes = 64 << 20;
