@@ -31,19 +31,16 @@ Batches::Batches(device::Device& device, const config::RunConfig& config, const 
   }
 }
 
-void Batches::upload(device::Lane lane, std::int64_t step, int micro_batch) {
-  const std::int32_t* block = fill(step, micro_batch);
-  lane.device().upload(lane, "upload_batch", block, tensor::memory_of(device_blocks_[static_cast<std::size_t>(micro_batch)]));
-}
-
 void Batches::fill(std::int64_t step) {
-  for (int micro_batch = 0; micro_batch < config_.micro_batches; ++micro_batch) fill(step, micro_batch);
+  if (source_ == nullptr) return;
+  for (int micro_batch = 0; micro_batch < config_.micro_batches; ++micro_batch) {
+    std::int32_t* block = host_block(step, micro_batch);
+    if (block != nullptr) fill(step, micro_batch, {block, static_cast<std::size_t>(block_)});
+  }
 }
 
-std::int32_t* Batches::fill(std::int64_t step, int micro_batch) {
-  std::int32_t* block = host_blocks_[static_cast<std::size_t>(2 * micro_batch + step % 2)];
-  if (block != nullptr && source_ != nullptr) fill(step, micro_batch, {block, static_cast<std::size_t>(block_)});
-  return block;
+void Batches::upload(device::Lane lane, std::int64_t step, int micro_batch) {
+  lane.device().upload(lane, "upload_batch", host_block(step, micro_batch), tensor::memory_of(device_blocks_[static_cast<std::size_t>(micro_batch)]));
 }
 
 void Batches::fill(std::int64_t step, int micro_batch, std::span<std::int32_t> block) {

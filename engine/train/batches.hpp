@@ -22,17 +22,17 @@ class Batches {
   Batches(device::Device& device, const config::RunConfig& config, const data::TokenSource* source, int fsdp_index,
           shard::Interval vocabulary);
 
-  // Fills the host memory of this step and issues the copy of one micro-batch. REQUIRES: the copies of step − 2
-  // have run.
-  void upload(device::Lane lane, std::int64_t step, int micro_batch);
-  // Fills the host memory of this step alone, of all micro-batches: the copies are in a graph.
+  // Draws the tokens of this step's micro-batches into host memory, and sorts them, before the step begins: a step that is
+  // traced stands alone, and would show the device waiting for it. REQUIRES: the copies of step − 2 have run.
   void fill(std::int64_t step);
+  // Issues the copy of one micro-batch, which fill() has filled.
+  void upload(device::Lane lane, std::int64_t step, int micro_batch);
   // Where the sequences of a micro-batch begin in the global batch.
   int first_sequence(int micro_batch) const { return (fsdp_index_ * config_.micro_batches + micro_batch) * config_.sequences_per_micro_batch(); }
   const model::Batch& batch(int micro_batch) const { return batches_[static_cast<std::size_t>(micro_batch)]; }
 
  private:
-  std::int32_t* fill(std::int64_t step, int micro_batch);
+  std::int32_t* host_block(std::int64_t step, int micro_batch) const { return host_blocks_[static_cast<std::size_t>(2 * micro_batch + step % 2)]; }
   void fill(std::int64_t step, int micro_batch, std::span<std::int32_t> block);
 
   const config::RunConfig& config_;

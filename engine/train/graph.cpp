@@ -24,7 +24,6 @@ program::StepTimes& Trainer::issue_graph() {
   const base::Nanoseconds begin = program::host_now();
   if (graph.exists()) {
     fill_values();
-    batches_->fill(step_);
     how_ = How::replayed;
   } else {
     device_.begin_capture(compute_);
