@@ -96,12 +96,14 @@ void Communicator::all_gather(Lane lane, const Tensor& shard, const Tensor& full
   communicate(lane, desc, {program::OpKind::all_gather, Reduction::sum, shard.data, full.data, shard.elements(), shard.storage});
 }
 
-void Communicator::reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard) {
+void Communicator::reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard, Beside beside) {
   SHARDBOOK_CHECK_EQ(shard.elements() * size(), full.elements(), "reduce_scatter over ", group_.axis);
   if (size() == 1) return copy_alone(lane, full, shard);
   const auto desc =
       describe("reduce_scatter", program::OpKind::reduce_scatter, lane, full, shard, full.nominal_bytes(), -1);
-  communicate(lane, desc, {program::OpKind::reduce_scatter, Reduction::sum, full.data, shard.data, shard.elements(), full.storage});
+  Call call{program::OpKind::reduce_scatter, Reduction::sum, full.data, shard.data, shard.elements(), full.storage};
+  call.beside = beside;
+  communicate(lane, desc, call);
 }
 
 void Communicator::broadcast(Lane lane, const Tensor& in, const Tensor& out, int root) {

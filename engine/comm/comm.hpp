@@ -31,6 +31,10 @@ enum class Reduction : std::uint8_t { sum, max };
 // peers may reach into it; or known as a window that all ranks have at one place, so that copy engines can gather it.
 enum class Buffers : std::uint8_t { plain, registered, windows };
 
+// What a call has beside it on its device. Beside nothing it may take the multiprocessors that kernels would have; a hint,
+// which changes no number.
+enum class Beside : std::uint8_t { kernels, nothing };
+
 class Communicator {
  public:
   Communicator(mesh::Group group, program::GroupId id) : group_(std::move(group)), id_(id) {}
@@ -63,7 +67,7 @@ class Communicator {
   // its own place in full.
   void all_gather(Lane lane, const Tensor& shard, const Tensor& full);
   // shard = this rank's part of Σ over ranks of full. shard may be its own place in full.
-  void reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard);
+  void reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard, Beside beside = Beside::kernels);
   // out = in of the rank with index `root`.
   void broadcast(Lane lane, const Tensor& in, const Tensor& out, int root);
   // Splits of rows by destination and source: send[i] elements go to rank i, receive[i] come from it.
@@ -90,6 +94,7 @@ class Communicator {
     // Of all_to_all: size() entries each, owned by the communicator until the call has run.
     const std::int64_t* send_elements = nullptr;
     const std::int64_t* receive_elements = nullptr;
+    Beside beside = Beside::kernels;
   };
   // Runs one described call on the device.
   virtual void issue(Lane lane, const program::OpDesc& desc, const Call& call) = 0;

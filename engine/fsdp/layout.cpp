@@ -56,7 +56,9 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     sharded.part = part_of(*unit);
     sharded.resident = !sharded.of_block || !config_.reshard || alone();
     if (sharded.of_block) sizes.insert(sharded.unit->blocks);
-    if (by_unit()) sharded.updated = device.create_event(unit->name + ".fsdp.updated");
+    if (!by_unit()) continue;
+    sharded.updated = device.create_event(unit->name + ".fsdp.updated");
+    sharded.sum_there = device.create_event(unit->name + ".gradient.summed");
   }
   number_shards();
   if (on_host()) host_ = std::make_unique<HostShards>(device, host, shards_);
@@ -111,13 +113,17 @@ std::vector<plan::Unit> ShardedParameters::units() const {
 
 void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots, std::uint64_t seed) {
   allocate_shards(seed);
-  // Is any unit reduced more than once a step?
+  // Is any unit reduced more than once a step? And which reductions have blocks beside them?
   const std::vector<plan::Unit> known = units();
   std::vector<int> reductions(known.size());
+  int so_far = 0;
   for (const plan::Action& action : plan.actions) {
+    if (plan::computes(action.kind) && units_[static_cast<std::size_t>(action.unit)].of_block) beside_blocks_ = so_far;
     if (action.kind != plan::Kind::reduce) continue;
     const auto unit = static_cast<std::size_t>(action.unit);
-    if (plan::empties(known[unit], action.axis)) ++reductions[unit];
+    if (!plan::empties(known[unit], action.axis)) continue;
+    ++reductions[unit];
+    ++so_far;
   }
   for (std::size_t unit = 0; unit < units_.size(); ++unit) units_[unit].once = reductions[unit] == 1;
   std::int64_t largest_shard = 0;

@@ -13,6 +13,7 @@ using program::WaitReason;
 
 void ShardedParameters::begin_step() {
   if (!alone() && !by_unit()) device_.wait(stream_, updated_);
+  reductions_ = 0;
   for (ShardedUnit& unit : units_) {
     unit.gathered = false;
     unit.slot = nullptr;
@@ -126,7 +127,7 @@ void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
   view_gradients(unit, unit.gradient_slot->full);
 }
 
-//@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches.
+//@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches. The last have the device to themselves.
 void ShardedParameters::reduce(ShardedUnit& unit, int place) {
   GradientSlot& slot = *unit.gradient_slot;
   program::Part part(device_.recorder(), unit.part);
@@ -137,21 +138,23 @@ void ShardedParameters::reduce(ShardedUnit& unit, int place) {
     device_.wait(stream_, slot.complete);
   }
   if (on_host()) host_->await_room(lane, place);
+  const comm::Beside beside = reductions_++ < beside_blocks_ ? comm::Beside::kernels : comm::Beside::nothing;
   for (const Flat& flat : unit.flats) {
     const bool stays = !on_host();   // with the sums of earlier micro-batches
-    reduce_into(flat.in(slot.full), stays ? shards_[flat.state].gradient : host_->sum(unit, flat, place), lane, stays && unit.summed);
+    reduce_into(flat.in(slot.full), stays ? shards_[flat.state].gradient : host_->sum(unit, flat, place), lane, stays && unit.summed, beside);
     // All of it is here, and later would have to be read over the bus
     if (!stays && unit.once && complete_) complete_(lane, flat.state, host_->sum(unit, flat, place));
   }
   if (on_host()) host_->summed(lane, place);
   else unit.summed = true;
   if (!alone()) device_.record(stream_, slot.reduced);
-  slot.awaited = false;
+  if (by_unit()) device_.record(stream_, unit.sum_there);
+  unit.sum_awaited = false;
   unit.gradient_slot = nullptr;
   unit.reduced_in = &slot;
 }
 
-void ShardedParameters::reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add) {
+void ShardedParameters::reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add, comm::Beside beside) {
   const Tensor sum = add || rounds() ? staging_.slice(0, into.shape) : into;
   // In fewer bytes: rounded before, and summed over ranks in that type; micro-batches are added up in f32
   if (rounds()) {
@@ -159,7 +162,7 @@ void ShardedParameters::reduce_into(Tensor full, const Tensor& into, device::Str
     kernels::cast(lane, full, rounded);
     full = rounded;
   }
-  group_.reduce_scatter(lane, full, sum);
+  group_.reduce_scatter(lane, full, sum, beside);
   if (rounds()) kernels::widen(lane, sum, into, add);
   else if (add) kernels::accumulate(lane, sum, into);
 }
@@ -206,10 +209,10 @@ void ShardedParameters::await_sums() {
 
 //@ fsdp.by_unit: A block's squares are taken while the embedding's gradient is still summed, and the embedding is gathered while blocks are updated.
 void ShardedParameters::await_sum(std::size_t shard) {
-  GradientSlot* slot = unit(unit_of_shard_[shard]).reduced_in;
-  if (!by_unit() || slot == nullptr || slot->awaited) return;
-  device_.wait(compute_, slot->reduced);
-  slot->awaited = true;
+  ShardedUnit& of = unit(unit_of_shard_[shard]);
+  if (!by_unit() || of.reduced_in == nullptr || of.sum_awaited) return;
+  device_.wait(compute_, of.sum_there);
+  of.sum_awaited = true;
 }
 
 void ShardedParameters::updated(std::size_t shard) {

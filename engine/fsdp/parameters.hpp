@@ -94,7 +94,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   void release(ShardedUnit& unit);
   void limit(ShardedUnit& unit);
   void reduce(ShardedUnit& unit, int place);
-  void reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add);
+  void reduce_into(Tensor full, const Tensor& into, device::Stream& lane, bool add, comm::Beside beside);
   void to_host(ShardedUnit& unit, int place);
   void await_parameters(ShardedUnit& unit);
   void await_sums();
@@ -117,6 +117,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   Tensor rounded_;          // where gradients cross in fewer bytes: the unit's that is being reduced. Of the fsdp stream alone
   Tensor staging_;          // a shard of gradient that is yet to be widened, or added (reductions of a unit after its first)
   device::Event updated_;                       // on compute: the update has run. Of each unit where they are waited for by themselves
+  int reductions_ = 0;                          // so many were issued in this step
+  int beside_blocks_ = 0;                       // behind the first so many blocks are still computed
   std::vector<int> unit_of_shard_;              // by shard: the unit that it is of
   std::vector<std::size_t> order_of_sums_;      // of shards, for the norm
 };

@@ -31,7 +31,6 @@ struct GradientSlot {
   Tensor full;
   device::Event complete;    // on compute: backward has written all of it
   device::Event reduced;     // on the fsdp stream: the reduce-scatter has read all of it
-  bool awaited = false;      // compute has already been told to wait for the last of its reductions
 };
 
 // What one collective gathers, and another reduces: all of a unit, or one parameter of it.
@@ -63,6 +62,8 @@ struct ShardedUnit {
   std::unique_ptr<GatherSlot> own_slot;   // of a resident unit
   GradientSlot* gradient_slot = nullptr;  // where its gradient is being made, or null
   GradientSlot* reduced_in = nullptr;     // where its gradient was when it was reduced last
+  device::Event sum_there;                // on the fsdp stream: the last reduction of its gradient has run. Where units are waited for by themselves
+  bool sum_awaited = false;               // compute has already been told to wait for it
   bool once = false;                      // its gradient is reduced once a step
   bool summed = false;                    // the shard of the gradient holds a sum of this step, where it lies
   std::shared_ptr<GradientSlot> own_gradient_slot;   // of its own, or of an end that takes turns with the other

@@ -25,6 +25,7 @@ struct LabMachine {
   base::Rank slow_rank = -1;            // on this rank
   int kernel_us = 0;                    // each kernel that computes takes so much longer
   int max_ctas = 0;                     // of a GPU's multiprocessors a collective takes so many at most; 0: as NCCL chooses
+  int last_ctas = 0;                    // ... and one that nothing runs beside so many at least; 0: as any other
   int sms_beside = 0;                   // ... and a matmul leaves it so many
   int connections = 0;                  // queues of the GPU that streams share (CUDA_DEVICE_MAX_CONNECTIONS); 0: as CUDA has it
   comm::Buffers buffers = comm::Buffers::plain;

@@ -96,6 +96,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
          using comm::Buffers;
          c.machine.buffers = v == "registered" ? Buffers::registered : v == "windows" ? Buffers::windows : Buffers::plain;
        }},
+      {"nccl.last_ctas", [](Choices& c, const std::string& v) { c.machine.last_ctas = number_in(v); }},
       {"nccl.max_ctas", [](Choices& c, const std::string& v) { c.machine.max_ctas = number_in(v); }},
       {"network", [](Choices& c, const std::string& v) { c.machine.ideal_network = v == "ideal"; }},
       {"optimizer.update",

@@ -208,7 +208,7 @@ const std::vector<Plant>& plants() {
       {"SquaresBeforeTheirOwnSum",
        [](Step& s) {
          std::size_t last = s.op("sum_of_squares", "root.gradient_shard");
-         while (s.program().commands[--last].kind != CommandKind::wait_event || s.program().commands[last].event != s.event("root.gradient.reduced")) {}
+         while (s.program().commands[--last].kind != CommandKind::wait_event || s.program().commands[last].event != s.event("root.gradient.summed")) {}
          s.drop(last);
        },
        "root.gradient_shard", "accumulate", "fsdp", "sum_of_squares", "compute", false, true, "fsdp.update=by_unit"},

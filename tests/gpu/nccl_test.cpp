@@ -68,6 +68,7 @@ struct Way {
   const char* name;
   bool blocking_calls;
   Buffers buffers;
+  int ctas_beside_nothing = 0;
 };
 
 class Nccl : public ::testing::TestWithParam<Way> {
@@ -78,7 +79,7 @@ class Nccl : public ::testing::TestWithParam<Way> {
     const base::Status ran = gpu_test::on_gpus(ranks, main);
     EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
   }
-  NcclOptions options() const { return {.blocking_calls = GetParam().blocking_calls, .buffers = GetParam().buffers}; }
+  NcclOptions options() const { return {.blocking_calls = GetParam().blocking_calls, .ctas_beside_nothing = GetParam().ctas_beside_nothing, .buffers = GetParam().buffers}; }
 };
 
 TEST_P(Nccl, OneRankMakesACommunicatorAndLeaves) {
@@ -113,12 +114,15 @@ TEST_P(Nccl, EveryCollectiveIsExactOnIntegers) {
       got = rank.read(sum);
       for (std::int64_t i = 0; i < shard * size; ++i) ASSERT_EQ(got[i], value(size - 1, i)) << "max at " << i;
       // reduce-scatter, on the other communicator and stream
-      second->reduce_scatter(*rank.other, full, mine);
-      got = rank.read(mine);
-      for (std::int64_t i = 0; i < shard; ++i) {
-        float expected = 0;
-        for (int r = 0; r < size; ++r) expected += value(r, me * shard + i);
-        ASSERT_EQ(got[i], expected) << "reduce-scatter at " << i;
+      for (const Beside beside : {Beside::kernels, Beside::nothing}) {
+        rank.write(mine, std::vector<float>(static_cast<std::size_t>(shard), -1.0f));
+        second->reduce_scatter(*rank.other, full, mine, beside);
+        got = rank.read(mine);
+        for (std::int64_t i = 0; i < shard; ++i) {
+          float expected = 0;
+          for (int r = 0; r < size; ++r) expected += value(r, me * shard + i);
+          ASSERT_EQ(got[i], expected) << "reduce-scatter at " << i << (beside == Beside::nothing ? ", with nothing beside it" : "");
+        }
       }
       // all-gather
       rank.write(mine, values(me, shard));
@@ -225,7 +229,7 @@ TEST_P(Nccl, GathersAndSumsOfMemoryThatIsKnownStayExact) {
       for (int r = 0; r < size; ++r) {
         for (std::int64_t i = 0; i < shard; i += 997) ASSERT_EQ(got[static_cast<std::size_t>(r * shard + i)], value(r + round, i)) << "of rank " << r << " in round " << round;
       }
-      fsdp->reduce_scatter(*rank.other, full, apart);
+      fsdp->reduce_scatter(*rank.other, full, apart, round == 1 ? Beside::nothing : Beside::kernels);
       rank.device->synchronize();
       got = rank.read(apart);
       for (std::int64_t i = 0; i < shard; i += 997) ASSERT_EQ(got[static_cast<std::size_t>(i)], static_cast<float>(size) * value(me + round, i));
@@ -239,7 +243,8 @@ TEST_P(Nccl, GathersAndSumsOfMemoryThatIsKnownStayExact) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, Nccl, ::testing::Values(Way{"NonBlocking", false, Buffers::plain}, Way{"Blocking", true, Buffers::plain}, Way{"Registered", true, Buffers::registered},
-                                                        Way{"Windows", true, Buffers::windows}),
+                                                        Way{"Windows", true, Buffers::windows}, Way{"WindowsAndWide", true, Buffers::windows, 32},
+                                                        Way{"NonBlockingAndWide", false, Buffers::plain, 32}),
                          [](const auto& info) { return info.param.name; });
 
 // What is called is in the log, and is marked as ended soon after it has; what has not run is not.

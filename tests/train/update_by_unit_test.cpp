@@ -49,7 +49,7 @@ TEST(UpdateByUnit, KeepsEveryBitButThoseOfTheNormInEveryFormOfAStep) {
 TEST(UpdateByUnit, IsRacedForWhereAUnitIsNotAwaited) {
   RunConfig config = small_config(1, 2);
   ASSERT_TRUE(config::set_switch(config, by_unit));
-  for (const char* left_out : {"no such event", "root.fsdp.updated", "blocks.0.fsdp.updated", "root.gradient.reduced"}) {
+  for (const char* left_out : {"no such event", "root.fsdp.updated", "blocks.0.fsdp.updated", "root.gradient.summed", "blocks.0.gradient.summed"}) {
     device::MetaDevice device(0);
     const auto backend = comm::make_meta_backend();
     train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
@@ -61,7 +61,7 @@ TEST(UpdateByUnit, IsRacedForWhereAUnitIsNotAwaited) {
   }
 }
 
-// Squares of blocks wait for no sum of an end; and of a step's gathers the first of each unit waits for its update, no other.
+// Squares of a unit wait for its own sum and for no other, those of blocks for no sum of an end; and of a step's gathers the first of each unit waits for its update, no other.
 TEST(UpdateByUnit, WaitsForNoMoreThanItNeeds) {
   RunConfig config = small_config(1, 2);
   ASSERT_TRUE(config::set_switch(config, by_unit));
@@ -73,14 +73,18 @@ TEST(UpdateByUnit, WaitsForNoMoreThanItNeeds) {
   const program::Program& step = recorded.programs[0];
   const auto name_of = [&](const program::Command& command) -> const std::string& { return recorded.catalogue.events[static_cast<std::size_t>(command.event)]; };
   std::map<std::string, int> updates;
-  int squares = 0, before_the_end = -1;
+  std::vector<std::string> sums;   // that compute waited for, and "squares"
   for (const program::Command& command : step.commands) {
-    if (command.kind == program::CommandKind::op && std::string_view(step.ops[command.op].desc.name) == "sum_of_squares") ++squares;
+    if (command.kind == program::CommandKind::op && std::string_view(step.ops[command.op].desc.name) == "sum_of_squares") sums.push_back("squares");
     if (command.kind != program::CommandKind::wait_event) continue;
     if (name_of(command).ends_with("fsdp.updated")) ++updates[name_of(command)];
-    if (name_of(command) == "root.gradient.reduced") before_the_end = squares;
+    if (name_of(command).ends_with("gradient.summed")) sums.push_back(name_of(command));
+    EXPECT_TRUE(sums.empty() || !name_of(command).ends_with(".reduced")) << name_of(command) << " tells of the last unit that lay there";
   }
-  EXPECT_EQ(before_the_end, config.model.layers) << "of " << squares;
+  std::vector<std::string> expected;
+  for (int block = config.model.layers - 1; block >= 0; --block) expected.insert(expected.end(), {"blocks." + std::to_string(block) + ".gradient.summed", "squares"});
+  expected.insert(expected.end(), {"root.gradient.summed", "squares"});
+  EXPECT_EQ(sums, expected);
   EXPECT_EQ(static_cast<int>(updates.size()), config.model.layers + 1);   // tied: one unit holds both ends
   for (const auto& [name, waits] : updates) EXPECT_EQ(waits, 1) << name;
 }

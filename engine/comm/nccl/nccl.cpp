@@ -2,6 +2,7 @@
 
 #include <nccl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -25,6 +26,7 @@ namespace {
 
 constexpr base::Bytes warm_up_bytes = 1 << 16;
 constexpr std::chrono::milliseconds look_every{50};
+constexpr int most_ctas = 64;   // that NCCL has for a collective (MAXCHANNELS)
 
 class NcclBackend final : public Backend {
  public:
@@ -54,6 +56,8 @@ class NcclBackend final : public Backend {
   void stop_if_failed() const;
   bool is_whole_world(const mesh::Group& group) const;
   ncclConfig_t config_of(bool blocking) const;
+  // Split from the world's; ready, and warmed up.
+  ncclComm_t split(const mesh::Group& group, ncclConfig_t config, const std::string& who);
   void keep(ncclComm_t nccl);
   bool take(ncclComm_t nccl);
   void look_for_ends();
@@ -109,9 +113,11 @@ class NcclBackend final : public Backend {
 class NcclCommunicator final : public Communicator {
  public:
   NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
-      : Communicator(group, id), backend_(backend), nccl_(nccl), who_(std::move(who)), memory_(backend.buffers()) {}
+      : Communicator(group, id), backend_(backend), others_(nccl, KnownMemory(backend.buffers())), who_(std::move(who)) {}
   // Calls are marked there as they end. It outlives this.
   void mark(Ends& ends) { ends_ = &ends; }
+  // Takes what nothing runs beside. Calls of both are on the caller's streams, in the order of the caller.
+  void take_beside_nothing(ncclComm_t nccl) { beside_nothing_.emplace(nccl, KnownMemory(backend_.buffers())); }
 
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
@@ -129,12 +135,13 @@ class NcclCommunicator final : public Communicator {
   static void on_cuda(const Issued& issued, const device::CudaQueue& queue) {
     NcclCommunicator& self = *issued.self;
     const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
+    auto& [nccl, memory] = issued.call.beside == Beside::nothing && self.beside_nothing_ ? *self.beside_nothing_ : self.others_;
     for (const void* place : {issued.call.in, static_cast<const void*>(issued.call.out)}) {
-      if (self.memory_.knows(place)) continue;
-      self.backend_.call(self.nccl_, "making memory known to NCCL (nccl.buffers)", self.who_, stream, [&] { return self.memory_.learn(place, self.nccl_); });
+      if (memory.knows(place)) continue;
+      self.backend_.call(nccl, "making memory known to NCCL (nccl.buffers)", self.who_, stream, [&] { return memory.learn(place, nccl); });
     }
-    self.backend_.call(self.nccl_, program::name_of(issued.call.kind), self.who_, stream,
-                       [&] { return self.enqueue(issued.call, stream); }, self.capturing());
+    self.backend_.call(nccl, program::name_of(issued.call.kind), self.who_, stream,
+                       [&] { return self.enqueue(issued.call, nccl, stream); }, self.capturing());
     if (self.ends_ != nullptr && self.capturing()) self.ends_->mark_captured(stream, self.who_);
     if (self.ends_ != nullptr && !self.capturing()) self.ends_->mark(issued.call.ticket, stream, self.who_);
     if (!self.capturing()) self.log()->issued(issued.call.ticket);
@@ -144,30 +151,30 @@ class NcclCommunicator final : public Communicator {
     backend_.capture_is_over();
     if (ends_ != nullptr) ends_->launches(ticket, first, count);
   }
-  ncclResult_t enqueue(const Call& call, cudaStream_t stream);
+  ncclResult_t enqueue(const Call& call, ncclComm_t nccl, cudaStream_t stream);
 
   NcclBackend& backend_;
-  ncclComm_t nccl_;
+  std::pair<ncclComm_t, KnownMemory> others_;
+  std::optional<std::pair<ncclComm_t, KnownMemory>> beside_nothing_;
   std::string who_;
-  KnownMemory memory_;
   Ends* ends_ = nullptr;
 };
 
-ncclResult_t NcclCommunicator::enqueue(const Call& call, cudaStream_t stream) {
+ncclResult_t NcclCommunicator::enqueue(const Call& call, ncclComm_t nccl, cudaStream_t stream) {
   const std::size_t count = static_cast<std::size_t>(call.elements);
   const ncclDataType_t type = nccl_type_of(call.dtype);
   const ncclRedOp_t reduction = call.reduction == Reduction::max ? ncclMax : ncclSum;
   switch (call.kind) {
-    case program::OpKind::all_reduce: return ncclAllReduce(call.in, call.out, count, type, reduction, nccl_, stream);
-    case program::OpKind::all_gather: return ncclAllGather(call.in, call.out, count, type, nccl_, stream);
+    case program::OpKind::all_reduce: return ncclAllReduce(call.in, call.out, count, type, reduction, nccl, stream);
+    case program::OpKind::all_gather: return ncclAllGather(call.in, call.out, count, type, nccl, stream);
     case program::OpKind::reduce_scatter:
-      return ncclReduceScatter(call.in, call.out, count, type, reduction, nccl_, stream);
-    case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl_, stream);
-    case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl_, stream);
-    case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl_, stream);
-    case program::OpKind::shift: return nccl_shift(call.in, call.out, count, type, call.peer, index(), size(), nccl_, stream);
+      return ncclReduceScatter(call.in, call.out, count, type, reduction, nccl, stream);
+    case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl, stream);
+    case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl, stream);
+    case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl, stream);
+    case program::OpKind::shift: return nccl_shift(call.in, call.out, count, type, call.peer, index(), size(), nccl, stream);
     case program::OpKind::all_to_all:
-      return nccl_all_to_all(call.in, call.out, call.dtype, call.send_elements, call.receive_elements, size(), nccl_, stream);
+      return nccl_all_to_all(call.in, call.out, call.dtype, call.send_elements, call.receive_elements, size(), nccl, stream);
     default: break;
   }
   SHARDBOOK_CHECK(false, program::name_of(call.kind), " is no collective");
@@ -276,13 +283,34 @@ NcclBackend::~NcclBackend() {
 std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, const mesh::Group& group) {
   const std::string who = base::text(rank_name_, ", ", group.axis, " group ", group.number);
   const program::GroupId id = device.recorder().add_group({group.axis, group.ranks});
-  ncclComm_t nccl = nullptr;
-  if (is_whole_world(group) && !whole_is_taken_ && !options_.blocking_calls) {
+  const bool takes_whole = is_whole_world(group) && !whole_is_taken_ && !options_.blocking_calls;
+  if (takes_whole) {
     whole_is_taken_ = true;
-    nccl = whole_;
-  } else {
-    const Inside inside(*this);
+    warm_up(whole_, group, who);
+  }
+  const ncclComm_t nccl = takes_whole ? whole_ : split(group, config_of(options_.blocking_calls), who);
+  auto made = std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
+  if (options_.ctas_beside_nothing > 0 && group.size() > 1) {
     ncclConfig_t config = config_of(options_.blocking_calls);
+    config.minCTAs = options_.ctas_beside_nothing;
+    config.maxCTAs = std::max(options_.max_ctas > 0 ? options_.max_ctas : most_ctas, options_.ctas_beside_nothing);   // NCCL wants both, or neither
+    made->take_beside_nothing(split(group, config, who));
+  }
+  FlightLog& log = flight().add(group);
+  made->keep_log(log);
+  if (options_.mark_ends) {
+    auto ends = std::make_unique<Ends>(log, who);
+    made->mark(*ends);
+    std::lock_guard lock(list_mutex_);
+    ends_.push_back(std::move(ends));
+  }
+  return made;
+}
+
+ncclComm_t NcclBackend::split(const mesh::Group& group, ncclConfig_t config, const std::string& who) {
+  ncclComm_t nccl = nullptr;
+  {
+    const Inside inside(*this);
     const ncclResult_t code = ncclCommSplit(whole_, group.number, group.index_of_me, &nccl, &config);
     if (code != ncclInProgress) expect(code, whole_, "ncclCommSplit", who);
     await_ready(whole_, "ncclCommSplit", who);
@@ -296,16 +324,7 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
   SHARDBOOK_CHECK(size == group.size() && index == group.index_of_me, who, ": NCCL counts ", size, " ranks and me as ",
                   index, ", the mesh ", group.size(), " and ", group.index_of_me);
   warm_up(nccl, group, who);
-  auto made = std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
-  FlightLog& log = flight().add(group);
-  made->keep_log(log);
-  if (options_.mark_ends) {
-    auto ends = std::make_unique<Ends>(log, who);
-    made->mark(*ends);
-    std::lock_guard lock(list_mutex_);
-    ends_.push_back(std::move(ends));
-  }
-  return made;
+  return nccl;
 }
 
 bool NcclBackend::is_whole_world(const mesh::Group& group) const {
