@@ -10,6 +10,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
+
 
 namespace shardbook::book {
 
@@ -37,9 +39,9 @@ bool means(const std::string& lab, const std::string& asked) {
 // "8" or "grammar-tutor" as an option reads it; several values for an option that takes many.
 std::vector<std::string> values_of(const Json& value) {
   if (value.is_string()) return {value.get<std::string>()};
-  if (!value.is_array()) return {value.dump()};
+  if (!value.is_array()) return {base::json_text(value)};
   std::vector<std::string> values;
-  for (const Json& element : value) values.push_back(element.is_string() ? element.get<std::string>() : element.dump());
+  for (const Json& element : value) values.push_back(element.is_string() ? element.get<std::string>() : base::json_text(element));
   return values;
 }
 
@@ -51,7 +53,7 @@ base::Result<std::vector<Lab::Layout>> layouts_of(const Json& json, const std::s
   std::vector<Lab::Layout> layouts;
   for (const Json& one : json.at("layouts").at(device)) {
     const auto has = [&](const char* key) { return one.is_object() && one.contains(key) && one.at(key).is_number_integer() && one.at(key).get<int>() > 0; };
-    if (!has("tp") || !has("fsdp")) return Error{text("`layouts.", device, "[", layouts.size(), "]` needs tp and fsdp, whole numbers of at least 1, and is ", one.dump())};
+    if (!has("tp") || !has("fsdp")) return Error{text("`layouts.", device, "[", layouts.size(), "]` needs tp and fsdp, whole numbers of at least 1, and is ", base::json_text(one))};
     layouts.push_back({one.at("tp").get<int>(), one.at("fsdp").get<int>()});
   }
   return layouts;
@@ -65,7 +67,7 @@ base::Result<Lab> read_lab(const std::string& root, const std::string& name) {
   base::Result<std::string> content = read_text(path);
   if (!content) return content.as_error();
   try {
-    const Json json = Json::parse(content.value());
+    const Json json = base::parse_json(content.value());
     const auto missing = [&](const std::string& what) -> base::Result<Lab> { return Error{text(path, ": ", what)}; };
     if (!json.contains("title") || !json.at("title").is_object() || !json.at("title").contains("en")) return missing("`title` needs \"en\": {\"en\": \"...\"}");
     lab.title = json.at("title").at("en").get<std::string>();

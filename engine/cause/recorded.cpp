@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "engine/base/json.hpp"
 #include "engine/timeline/pack.hpp"
 
 namespace shardbook::cause {
@@ -55,7 +56,7 @@ std::string Recorded::switch_value(const std::string& key) const {
 std::string Recorded::option(const std::string& name) const {
   if (!info || !info->config.contains(name)) return "";
   const nlohmann::json& value = info->config[name];
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : base::json_text(value);
 }
 
 int Recorded::number(const std::string& name, int otherwise) const {

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/checkpoint/boxes.hpp"
 #include "engine/checkpoint/folder.hpp"
 #include "engine/checkpoint/load.hpp"
@@ -114,7 +115,7 @@ Status take_metadata(const SafeHeader& header, Manifest& manifest, const std::st
     if (error != std::errc{} || at != step.data() + step.size() || manifest.step < 0) return Error{text(path, " is of a step that is no number")};
   }
   if (const auto found = header.metadata.find(config_key); found != header.metadata.end()) {
-    if (!nlohmann::json::accept(found->second)) return Error{text(path, " has a config that is no JSON")};
+    if (!base::is_json(found->second)) return Error{text(path, " has a config that is no JSON")};
     manifest.config = found->second;
   }
   return Done{};

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/base/sha256.hpp"
 
 namespace shardbook::checkpoint {
@@ -57,8 +58,8 @@ std::string to_text(const Manifest& manifest) {
     }
     tensors.push_back({{"name", tensor.name}, {"dtype", base::name_of(tensor.dtype)}, {"shape", shape}, {"boxes", boxes}});
   }
-  const Json all{{"step", manifest.step}, {"config", Json::parse(manifest.config)}, {"chunk", chunk_bytes}, {"files", files}, {"tensors", tensors}};
-  const std::string content = all.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const Json all{{"step", manifest.step}, {"config", base::parse_ordered_json(manifest.config)}, {"chunk", chunk_bytes}, {"files", files}, {"tensors", tensors}};
+  const std::string content = base::json_text(all) + "\n";
   return head_of(content) + content;
 }
 

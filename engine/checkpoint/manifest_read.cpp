@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/base/sha256.hpp"
 #include "engine/checkpoint/bad.hpp"
@@ -153,7 +154,7 @@ Manifest manifest_of(const Json& all, Extent extent) {
   manifest.step = number(member(all, "step", "it"), "step", "it");
   const Json& config = member(all, "config", "it");
   if (!config.is_object()) bad("it has a \"config\" that is no object");
-  manifest.config = config.dump(-1, ' ', false, Json::error_handler_t::replace);
+  manifest.config = base::json_text(config);
   if (const std::int64_t chunk = number(member(all, "chunk", "it"), "chunk", "it"); chunk != chunk_bytes) bad("its chunks have ", chunk, " bytes, and ", chunk_bytes, " are known");
   manifest.files = files_of(all);
   std::set<std::string_view> names;
@@ -171,14 +172,10 @@ Manifest manifest_of(const Json& all, Extent extent) {
   return manifest;
 }
 
-// What nests deeper than any manifest is refused before it is kept, for copying and writing JSON recurse.
 Json parsed_manifest(std::string_view content) {
   constexpr int deepest = 8;
   bool too_deep = false;
-  Json all = Json::parse(content, [&](int depth, Json::parse_event_t, const Json&) {
-    too_deep = too_deep || depth > deepest;
-    return !too_deep;
-  }, false);
+  Json all = base::try_parse_json(content, deepest, too_deep);
   if (too_deep) bad("its values nest deeper than any manifest's");
   if (all.is_discarded()) bad("it holds no JSON");
   return all;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/checkpoint/bad.hpp"
 #include "engine/checkpoint/boxes.hpp"
@@ -114,7 +115,7 @@ std::string to_text(const SafeHeader& header) {
     for (int dim = 0; dim < tensor.shape.dims(); ++dim) shape.push_back(tensor.shape[dim]);
     all[tensor.name] = {{"dtype", safe_name(tensor.dtype)}, {"shape", shape}, {"data_offsets", {tensor.begin, tensor.end}}};
   }
-  std::string content = all.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string content = base::json_text(all);
   while (content.size() % 8 != 0) content += ' ';
   std::string length;
   for (int shift = 0; shift < 64; shift += 8) length += static_cast<char>(std::uint64_t{content.size()} >> shift & 255);

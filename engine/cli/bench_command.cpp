@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/base/signals.hpp"
 #include "engine/book/project.hpp"
@@ -141,7 +142,7 @@ nlohmann::json figures_in(const std::string& said) {
   nlohmann::json last;
   std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) {
-    nlohmann::json read = nlohmann::json::parse(line, nullptr, false);
+    nlohmann::json read = base::try_parse_json(line);
     if (read.is_object() && read.contains("step_ns")) last = std::move(read);
   }
   return last;
@@ -370,7 +371,7 @@ int bench(const Line& line, Console& console) {
   for (Row& row : rows) {
     if (!asked.on_meta) {
       if (base::Status status = measure_row(asked, words_of(row.shape, asked.gpus, asked.set, asked.cudnn), row, console); !status) {
-        if (json) console.out << out.dump(2) << "\n";
+        if (json) console.out << base::json_text(out, 2) << "\n";
         console.err << "shardbook: bench ended at " << row.shape.name << ": " << status.error() << "\n";
         return base::stop_signal() != 0 ? exit_stopped : exit_failed;
       }
@@ -384,10 +385,10 @@ int bench(const Line& line, Console& console) {
     else print_row(console, asked, row);
   }
   if (json) {
-    console.out << out.dump(2) << "\n";
+    console.out << base::json_text(out, 2) << "\n";
   } else {
-    if (!asked.on_meta) console.out << "\nruns     " << asked.folder.string() << "\nversions " << rows.front().ours.versions.dump() << "\n";
-    for (const Side& peer : asked.on_meta ? std::vector<Side>{} : rows.front().peers) console.out << "         " << peer.versions.dump() << "\n";
+    if (!asked.on_meta) console.out << "\nruns     " << asked.folder.string() << "\nversions " << base::json_text(rows.front().ours.versions) << "\n";
+    for (const Side& peer : asked.on_meta ? std::vector<Side>{} : rows.front().peers) console.out << "         " << base::json_text(peer.versions) << "\n";
   }
   return failed ? exit_failed : exit_ok;
 }

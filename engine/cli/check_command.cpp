@@ -8,6 +8,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/base/signals.hpp"
 #include "engine/book/project.hpp"
@@ -222,7 +223,7 @@ int check_once(Course& course, const Place& place, const std::string& file, cons
   if (as_json) {
     workbook::Facts facts(course.root, *place.lab);
     base::Result<std::vector<workbook::Compared>> compared = workbook::compared(facts, *place.part, state, verdict.figures);
-    console.out << json_of(place, verdict, compared ? compared.value() : std::vector<workbook::Compared>{}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(json_of(place, verdict, compared ? compared.value() : std::vector<workbook::Compared>{}), 2) << "\n";
   } else if (verdict.passed) {
     if (base::Status said = say_pass(course, place, state, verdict, console); !said) return refuse(console, said.error());
   } else {
@@ -263,7 +264,7 @@ int check_ours(const Course& course, const Place& place, const std::string& what
   base::Result<Verdict> verdict = workbook::judge(course.root, place, (fs::path(course.root) / file).string(), trial);
   if (!verdict) return refuse(console, verdict.error());
   if (as_json) {
-    console.out << json_of(place, verdict.value(), {}).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(json_of(place, verdict.value(), {}), 2) << "\n";
   } else if (verdict.value().passed) {
     console.out << "✓ the " << what << " of " << place.part->id << " passes\n";
     say_shown(*place.part, verdict.value(), console);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/checkpoint/folder.hpp"
 #include "engine/checkpoint/safetensors.hpp"
@@ -22,10 +23,10 @@ namespace {
 
 // "tp 2 × fsdp 4 × dp 1, grammar-tutor, bf16", or "" of a config that does not say.
 std::string writer_text(const nlohmann::json& config) {
-  const auto value = [&](const char* name) { return config.contains(name) ? printable(config[name].is_string() ? config[name].get<std::string>() : config[name].dump()) : std::string("?"); };
+  const auto value = [&](const char* name) { return config.contains(name) ? printable(config[name].is_string() ? config[name].get<std::string>() : base::json_text(config[name])) : std::string("?"); };
   if (!config.contains("tp")) return "";
   std::string words = text("tp ", value("tp"), " × fsdp ", value("fsdp"), " × dp ", value("dp"), ", ", value("model"), ", ", value("precision"), " on ", value("device"));
-  if (config.contains("set")) words += ", --set " + printable(config["set"].dump());
+  if (config.contains("set")) words += ", --set " + printable(base::json_text(config["set"]));
   return words;
 }
 
@@ -37,12 +38,12 @@ nlohmann::ordered_json json_of(const checkpoint::Found& found) {
     tensors.push_back({{"name", tensor.name}, {"dtype", base::name_of(tensor.dtype)}, {"shape", shape}, {"bytes", tensor.bytes()}, {"boxes", tensor.boxes.size()}});
   }
   return {{"path", found.path}, {"step", found.manifest.step}, {"bytes", found.manifest.bytes()}, {"files", found.manifest.files.size()},
-          {"config", nlohmann::ordered_json::parse(found.manifest.config)}, {"tensors", tensors}};
+          {"config", base::parse_ordered_json(found.manifest.config)}, {"tensors", tensors}};
 }
 
 void list(const checkpoint::Found& found, const std::string& place, Console& console) {
   const Manifest& manifest = found.manifest;
-  const std::string writer = writer_text(nlohmann::json::parse(manifest.config));
+  const std::string writer = writer_text(base::parse_json(manifest.config));
   console.out << "Checkpoint  " << printable(found.path) << "\n"
               << "  steps     " << manifest.step << " done\n";
   if (!writer.empty()) console.out << "  layout    " << writer << "\n";
@@ -110,7 +111,7 @@ int checkpoint_of(const Line& line, Console& console) {
     return exit_ok;
   }
   if (line.has("verify")) return verify_all(found.value(), console);
-  if (line.has("json")) console.out << json_of(found.value()).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << "\n";
+  if (line.has("json")) console.out << base::json_text(json_of(found.value()), 2) << "\n";
   else list(found.value(), place, console);
   return exit_ok;
 }

@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/built_with.hpp"
 #include "engine/cli/viewer.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
@@ -194,7 +195,7 @@ int doctor(const Line& line, Console& console) {
       json.push_back({{"what", finding.what}, {"found", finding.found}, {"state", states[static_cast<int>(finding.state)]},
                       {"effect", finding.effect}, {"remedy", finding.remedy}});
     }
-    console.out << json.dump(2) << "\n";
+    console.out << base::json_text(json, 2) << "\n";
     return exit_ok;
   }
   const int columns = console.text_columns();

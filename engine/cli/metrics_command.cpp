@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/book/project.hpp"
 #include "engine/cause/recorded.hpp"
 #include "engine/cause/why.hpp"
@@ -102,7 +103,7 @@ int metrics_of(const Line& line, Console& console) {
                                  {"exposure", metrics::exposure_sentence(timeline, common)}};
     if (const auto sentence = headline(line, timeline, recorded.value())) json["sentence"] = *sentence;
     // Names come from the trace, and need not be UTF-8.
-    console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(json, 2) << "\n";
     return exit_ok;
   }
   console.out << which_steps(timeline, line) << metrics::table_text(timeline, rows);

@@ -9,6 +9,7 @@
 #include <ostream>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "engine/base/nearest.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/book/excerpts.hpp"
@@ -94,7 +95,7 @@ int check(const Places& places, const Line& line, Console& console) {
   if (!made) return refuse(console, made.error());
   const Report& report = made.value();
   if (line.has("json")) {
-    console.out << json_of(report).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(json_of(report), 2) << "\n";
     return report.passed() ? exit_ok : exit_failed;
   }
   int failed = 0;
@@ -237,7 +238,7 @@ int sources(const Places& places, const Line& line, Console& console) {
 base::Result<double> step_of_folder(const std::string& folder) {
   base::Result<std::string> content = book::read_text((fs::path(folder) / "run.json").string());
   if (!content) return content.as_error();
-  const nlohmann::json json = nlohmann::json::parse(content.value(), nullptr, false);
+  const nlohmann::json json = base::try_parse_json(content.value());
   const nlohmann::json::json_pointer step("/results/step_ns");
   if (json.is_discarded() || !json.contains(step) || !json[step].is_number()) return base::Error{text(folder, "/run.json says no step")};
   return json[step].get<double>() / 1e6;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/cause/recorded.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/cli/built_with.hpp"
@@ -73,7 +74,7 @@ int report_run(const Line& line, Console& console) {
 
   print_banners(timeline, console);
   if (line.has("json")) {
-    console.out << report::to_json(timeline, figures, 12).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(report::to_json(timeline, figures, 12), 2) << "\n";
     return exit_ok;
   }
   console.out << "Page  " << base::printable(out) << "   " << short_number(static_cast<double>(page.size()), " ") << "B, one file, for any browser\n";

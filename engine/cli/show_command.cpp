@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/open_trace.hpp"
 #include "engine/cli/window.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -209,7 +210,7 @@ int show(const Line& line, Console& console) {
 
   const Window shown = window.value().value_or(metrics::common_window(timeline));
   if (line.has("json")) {
-    console.out << exposures_json(timeline, shown).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(exposures_json(timeline, shown), 2) << "\n";
     return exit_ok;
   }
   ViewState state;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/book/project.hpp"
 #include "engine/cli/loop_command.hpp"
@@ -68,7 +69,7 @@ int check_trace(const Line& line, Console& console) {
   if (!trace) return refuse(console, trace.error());
   base::Result<TraceVerdict> verdict = workbook::judge_trace(trace.value(), part);
   if (!verdict) return refuse(console, verdict.error());
-  if (line.has("json")) console.out << json_of(part, trace.value(), verdict.value()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  if (line.has("json")) console.out << base::json_text(json_of(part, trace.value(), verdict.value()), 2) << "\n";
   else say_verdict(part, files, trace.value(), verdict.value(), console);
   if (!verdict.value().passed()) return exit_failed;
   const std::string root = book::project_root();

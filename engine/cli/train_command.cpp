@@ -7,6 +7,7 @@
 #include <ostream>
 #include <utility>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/cli/report.hpp"
 #include "engine/cli/train_config.hpp"
@@ -155,7 +156,7 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   }
   begin_to_speak();
   if (config.json) {
-    console.out << outcome_json(config, outcome.value(), recorded).dump(2) << "\n";
+    console.out << base::json_text(outcome_json(config, outcome.value(), recorded), 2) << "\n";
   } else {
     console.out << "\n" << base::printable(after, base::Lines::kept);
   }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/checkpoint/folder.hpp"
 #include "engine/cli/switches_command.hpp"
@@ -29,7 +30,7 @@ base::Status read_config(RunConfig& config, const std::string& path) {
   const base::Result<timeline::RunInfo> run = timeline::read_run_info(file);
   if (!run) return run.as_error();
   if (run.value().config.empty()) return Error{text(file, " is not the run.json of a run: it holds no \"config\"")};
-  return config::read_json(config, run.value().config.dump(1), file + " (\"config\")");
+  return config::read_json(config, base::json_text(run.value().config, 1), file + " (\"config\")");
 }
 
 bool is_one_of(const std::string& name, std::initializer_list<const char*> names) {
@@ -40,7 +41,7 @@ bool is_one_of(const std::string& name, std::initializer_list<const char*> names
 // that change no number. Another layout on the line is another layout in all.
 base::Status take_from_checkpoint(RunConfig& config, const Line& line, const checkpoint::Found& found) {
   const bool other_layout = line.has("tp") || line.has("fsdp") || line.has("dp") || line.has("ranks");
-  const nlohmann::json stored = nlohmann::json::parse(found.manifest.config);
+  const nlohmann::json stored = base::parse_json(found.manifest.config);
   nlohmann::json taken = nlohmann::json::object();
   for (const config::Option& option : config::options()) {
     const std::string& name = option.name;
@@ -49,7 +50,7 @@ base::Status take_from_checkpoint(RunConfig& config, const Line& line, const che
     if (other_layout && is_one_of(name, {"tp", "fsdp", "dp", "ranks", "prefetch", "reshard", "set", "micro-batches"})) continue;
     taken[name] = stored[name];
   }
-  return config::read_json(config, taken.dump(1), found.path + "/manifest (\"config\")");
+  return config::read_json(config, base::json_text(taken, 1), found.path + "/manifest (\"config\")");
 }
 
 // Steps to record are counted from where the run goes on, unless they were asked for.

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/check/hang.hpp"
 #include "engine/check/ledger.hpp"
 #include "engine/check/numbers.hpp"
@@ -62,7 +63,7 @@ base::Result<std::string> numbers_against(const std::string& place, const std::s
   if (!other) return other.as_error();
   for (const auto& [option, value] : mine.value().second.items()) {
     if (may_differ(option) || !other.value().second.contains(option) || other.value().second[option] == value) continue;
-    return base::Error{text("the two runs differ in --", option, ", so their numbers do too: ", value.dump(), " and ", other.value().second[option].dump())};
+    return base::Error{text("the two runs differ in --", option, ", so their numbers do too: ", base::json_text(value), " and ", base::json_text(other.value().second[option]))};
   }
   const bool bf16 = mine.value().first.in_bf16 || other.value().first.in_bf16;
   return check::difference(mine.value().first, other.value().first, bf16 ? check::rounding_bf16 : check::rounding_f32);
@@ -256,7 +257,7 @@ int verify(const Line& line, Console& console) {
     verdict.numbers = std::move(numbers).value();
   }
   if (line.has("json")) {
-    console.out << to_json(verdict).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    console.out << base::json_text(to_json(verdict), 2) << "\n";
   } else {
     print(verdict, place, static_cast<std::size_t>(most), console);
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <ostream>
 
+#include "engine/base/json.hpp"
 #include "engine/cause/diff.hpp"
 #include "engine/cause/recorded.hpp"
 #include "engine/cause/whatif.hpp"
@@ -51,7 +52,7 @@ bool is_run(const std::string& word) {
 // issued so, too, unless it is the graph that is asked for.
 base::Result<cause::Issued> issued_with(const cause::Recorded& recorded, const std::vector<std::string>& switches) {
   config::RunConfig config;
-  if (const base::Status read = config::read_json(config, recorded.info->config.dump(1), "run.json (\"config\")"); !read) return read.as_error();
+  if (const base::Status read = config::read_json(config, base::json_text(recorded.info->config, 1), "run.json (\"config\")"); !read) return read.as_error();
   for (const std::string& one : switches) {
     if (const base::Status set = config::find_option("set")->set(config, one); !set) return base::Error{"--set " + set.error()};
   }
@@ -76,7 +77,7 @@ base::Result<cause::Issued> issued_with(const cause::Recorded& recorded, const s
 
 void print(Console& console, const nlohmann::json& json) {
   // Names come from the trace, and need not be UTF-8.
-  console.out << json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  console.out << base::json_text(json, 2) << "\n";
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/base/json.hpp"
 #include "engine/config/config.hpp"
 #include "engine/config/options.hpp"
 
@@ -75,7 +76,7 @@ std::string reason_of(const Json::parse_error& error) {
 // The texts that an option's set() reads, or nothing when the JSON value cannot stand for any.
 std::vector<std::string> texts_of(const Json& value, bool takes_many) {
   if (value.is_string()) return {value.get<std::string>()};
-  if (value.is_number() || value.is_boolean()) return {value.dump()};
+  if (value.is_number() || value.is_boolean()) return {base::json_text(value)};
   std::vector<std::string> texts;
   if (takes_many && value.is_array()) {
     for (const Json& element : value) {
@@ -104,15 +105,11 @@ Status read_json(RunConfig& config, std::string_view json, std::string_view name
   if (const std::size_t zero = json.find('\0'); zero != std::string_view::npos) {
     return Error{text(place_of(json, zero, name), ": byte ", zero, " is zero, and a config is text")};
   }
-  // Copying and writing JSON recurse, so what nests deeper than any option is refused before it is kept.
   Json document;
   constexpr int deepest = 8;
   bool too_deep = false;
   try {
-    document = Json::parse(json, [&](int depth, Json::parse_event_t, const Json&) {
-      too_deep = too_deep || depth > deepest;
-      return !too_deep;
-    });
+    document = base::parse_json(json, deepest, too_deep);
   } catch (const Json::parse_error& error) {
     return Error{text(place_of(json, error.byte, name), ": ", reason_of(error))};
   } catch (const Json::exception& error) {
@@ -136,7 +133,7 @@ Status read_json(RunConfig& config, std::string_view json, std::string_view name
     const Json& value = document.at(at.key);
     const std::vector<std::string> values = texts_of(value, option->takes_many);
     if (values.empty()) {
-      return Error{text(place, "\"", at.key, "\" takes ", option->values, ", not ", value.dump())};
+      return Error{text(place, "\"", at.key, "\" takes ", option->values, ", not ", base::json_text(value))};
     }
     if (Status status = take(changed, *option, values); !status) {
       return Error{text(place, "\"", at.key, "\" ", status.error())};
@@ -175,8 +172,8 @@ std::string to_json(const RunConfig& config) {
       case Option::Kind::number:
       case Option::Kind::boolean: out += value; break;
       case Option::Kind::choice:
-      case Option::Kind::text: out += Json(value).dump(); break;
-      case Option::Kind::texts: out += Json(lines_of(value)).dump(); break;
+      case Option::Kind::text: out += base::json_text(Json(value)); break;
+      case Option::Kind::texts: out += base::json_text(Json(lines_of(value))); break;
     }
   }
   return out + "\n}\n";

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "engine/base/json.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/kernels/cudnn_attention.hpp"
 #include "engine/launch/checkpoints.hpp"
@@ -47,7 +48,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   info.lab = config.lab;
   info.command = options.command;
   info.made_at = folder.made_at();
-  info.config = nlohmann::json::parse(config::to_json(config));
+  info.config = base::parse_json(config::to_json(config));
   info.switches = config::switches_in_force(config);
   info.hardware["device"] = ranks[0].device;
   info.hardware["ranks"] = static_cast<int>(ranks.size());

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/base/json.hpp"
 #include "engine/launch/rank.hpp"
 #include "engine/timeline/output.hpp"
 
@@ -138,13 +139,13 @@ Json json_of(const MatmulPlan& plan) {
 }  // namespace
 
 std::string to_json(const MatmulFile& file) {
-  std::string out = text("{\"gpu\": ", Json(file.gpu).dump(), ",\n \"library\": ", file.library, ",\n \"matmuls\": [");
-  for (std::size_t at = 0; at < file.plans.size(); ++at) out += text(at == 0 ? "\n  " : ",\n  ", json_of(file.plans[at]).dump());
+  std::string out = text("{\"gpu\": ", base::json_text(Json(file.gpu)), ",\n \"library\": ", file.library, ",\n \"matmuls\": [");
+  for (std::size_t at = 0; at < file.plans.size(); ++at) out += text(at == 0 ? "\n  " : ",\n  ", base::json_text(json_of(file.plans[at])));
   return out + "\n ]}\n";
 }
 
 base::Result<MatmulFile> matmul_file_from_json(const std::string& content, const std::string& path) {
-  const Json json = Json::parse(content, nullptr, false);
+  const Json json = base::try_parse_ordered_json(content);
   try {
     if (!json.is_object()) throw Malformed{"it is no JSON object"};
     MatmulFile file;

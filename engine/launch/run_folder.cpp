@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "engine/base/json.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/timeline/whole.hpp"
@@ -91,11 +92,11 @@ std::string changed_options(const config::RunConfig& config) {
   constexpr std::size_t longest = 60;
   config::RunConfig plain;
   if (!config::ask(plain, "model", {config.model.preset})) return "";
-  const nlohmann::json given = nlohmann::json::parse(config::to_json(config)), usual = nlohmann::json::parse(config::to_json(plain));
+  const nlohmann::json given = base::parse_json(config::to_json(config)), usual = base::parse_json(config::to_json(plain));
   std::string changed;
   for (const char* name : named) {
     if (!given.contains(name) || !usual.contains(name) || given[name] == usual[name]) continue;
-    const std::string value = given[name].is_string() ? given[name].get<std::string>() : given[name].dump();
+    const std::string value = given[name].is_string() ? given[name].get<std::string>() : base::json_text(given[name]);
     if (changed.size() + value.size() < longest) changed += base::text("-", name, value);
   }
   for (const auto& [key, value] : config.switches) {
@@ -125,8 +126,8 @@ base::Result<RunFolder> RunFolder::make(const config::RunConfig& config, const L
   run.id_ = random_id();
   run.made_at_ = utc_now("%Y-%m-%dT%H:%M:%SZ");
   const nlohmann::json claim = {{"format", 1}, {"id", run.id_}, {"command", options.command}, {"made_at", run.made_at_},
-                                {"source_root", options.source_root}, {"config", nlohmann::json::parse(config::to_json(config))}};
-  const std::string content = claim.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+                                {"source_root", options.source_root}, {"config", base::parse_json(config::to_json(config))}};
+  const std::string content = base::json_text(claim, 1) + "\n";
   constexpr int most_tries = 100;
   for (int n = 1; n <= most_tries; ++n) {
     fs::path folder = config.out.empty() ? own_name(config, n) : fs::path(config.out).lexically_normal();
@@ -205,7 +206,7 @@ base::Result<Claim> read_claim(const std::string& folder) {
   std::string content(std::size_t{1} << 20, '\0');
   file.read(content.data(), static_cast<std::streamsize>(content.size()));
   content.resize(static_cast<std::size_t>(file.gcount()));
-  const nlohmann::json json = nlohmann::json::parse(content, nullptr, false);
+  const nlohmann::json json = base::try_parse_json(content);
   const base::Error damaged{path + " does not say which run it is of: it is damaged, or was made by another program"};
   if (!json.is_object() || !json.contains("config")) return damaged;
   Claim claim;
@@ -216,7 +217,7 @@ base::Result<Claim> read_claim(const std::string& folder) {
     *text = found->get<std::string>();
   }
   config::RunConfig asked;
-  if (base::Status read = config::read_json(asked, json["config"].dump(1), path); !read) return read.as_error();
+  if (base::Status read = config::read_json(asked, base::json_text(json["config"], 1), path); !read) return read.as_error();
   // Whether this machine has its GPUs doesn't matter any more.
   base::Result<config::RunConfig> config = config::validate(asked, asked.tp * asked.fsdp * asked.dp);
   if (!config) return config.as_error();

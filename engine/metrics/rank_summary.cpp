@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/check.hpp"
+#include "engine/base/json.hpp"
 
 namespace shardbook::metrics {
 
@@ -43,7 +44,7 @@ std::string percent_as_python(std::int64_t part, std::int64_t whole, int digits)
 
 std::string json_line(const RankSummary& s) {
   const std::string overlap = s.comm_ns > 0 ? percent_as_python(s.overlapped_ns, s.comm_ns, 4) : "null";
-  return base::text("{\"file\": ", nlohmann::json(s.file).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), ", \"rank\": ", s.rank, ", \"gpu_spans\": ", s.gpu_spans,
+  return base::text("{\"file\": ", base::json_text(nlohmann::json(s.file)), ", \"rank\": ", s.rank, ", \"gpu_spans\": ", s.gpu_spans,
                     ", \"window_ns\": ", s.window_ns, ", \"comm_ns\": ", s.comm_ns, ", \"compute_ns\": ", s.compute_ns,
                     ", \"overlapped_ns\": ", s.overlapped_ns, ", \"exposed_comm_ns\": ", s.exposed_comm_ns,
                     ", \"idle_ns\": ", s.idle_ns, ", \"overlap_pct\": ", overlap, "}");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/base/json.hpp"
 #include "engine/base/sha256.hpp"
 #include "engine/reading/words.hpp"
 
@@ -29,7 +30,7 @@ const FileFacts* Facts::file(std::string_view repository, std::string_view commi
 base::Result<Facts> read_facts(const std::string& json) {
   Facts facts;
   try {
-    const Json table = Json::parse(json);
+    const Json table = base::parse_ordered_json(json);
     for (const Json& project : table.at("projects")) {
       Project one{project.at("repository"), project.at("commit"), project.at("what"), {}};
       for (const Json& file : project.at("files")) {
@@ -49,13 +50,13 @@ std::string facts_json(const Facts& facts) {
   // A name a line: so a change of the table can be read as one of the files.
   std::string out = "{\"projects\": [";
   for (const Project& project : facts.projects) {
-    out += base::text(&project == &facts.projects.front() ? "" : ",", "\n {\"repository\": ", Json(project.repository).dump(), ", \"commit\": ", Json(project.commit).dump(),
-                      ",\n  \"what\": ", Json(project.what).dump(), ",\n  \"files\": [");
+    out += base::text(&project == &facts.projects.front() ? "" : ",", "\n {\"repository\": ", base::json_text(Json(project.repository)), ", \"commit\": ", base::json_text(Json(project.commit)),
+                      ",\n  \"what\": ", base::json_text(Json(project.what)), ",\n  \"files\": [");
     for (const FileFacts& file : project.files) {
-      out += base::text(&file == &project.files.front() ? "" : ",", "\n   {\"path\": ", Json(file.path).dump(), ", \"lines\": ", file.lines, ",\n    \"sha256\": \"", file.sha256, "\",\n    \"names\": {");
+      out += base::text(&file == &project.files.front() ? "" : ",", "\n   {\"path\": ", base::json_text(Json(file.path)), ", \"lines\": ", file.lines, ",\n    \"sha256\": \"", file.sha256, "\",\n    \"names\": {");
       bool first = true;
       for (const auto& [name, lines] : file.names) {
-        out += base::text(first ? "" : ",", "\n     ", Json(name).dump(), ": ", Json(lines).dump());
+        out += base::text(first ? "" : ",", "\n     ", base::json_text(Json(name)), ": ", base::json_text(Json(lines)));
         first = false;
       }
       out += "}}";

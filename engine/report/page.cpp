@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/check.hpp"
+#include "engine/base/json.hpp"
 #include "engine/report/html.hpp"
 #include "engine/report/page_parts.hpp"
 #include "engine/report/style.hpp"
@@ -25,7 +26,7 @@ constexpr std::size_t most_files = 16;
 // A value of run.json as text: strings as they are, all else as JSON.
 std::string value_text(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return base::json_text(value);
 }
 
 std::string field(const std::string& name, const std::string& inside) {

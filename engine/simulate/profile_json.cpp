@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/simulate/profile.hpp"
 
 namespace shardbook::simulate {
@@ -27,7 +28,7 @@ void print(const Json& json, const std::string& indent, std::string& out) {
   const bool flat = !json.is_structured() || json.empty() ||
                     (json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& entry) { return entry.is_number(); }));
   if (flat) {
-    out += json.dump();
+    out += base::json_text(json);
     return;
   }
   const std::string inner = indent + "  ";
@@ -37,7 +38,7 @@ void print(const Json& json, const std::string& indent, std::string& out) {
     out += first ? "\n" : ",\n";
     first = false;
     out += inner;
-    if (json.is_object()) out += Json(key).dump() + ": ";
+    if (json.is_object()) out += base::json_text(Json(key)) + ": ";
     print(value, inner, out);
   }
   out += "\n" + indent + (json.is_array() ? "]" : "}");
@@ -300,7 +301,7 @@ std::string to_json(const Profile& profile) {
 
 base::Result<Profile> profile_from_json(std::string_view text, const std::string& source) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = base::parse_ordered_json(text);
     Profile profile;
     Fields fields(json, "");
     profile.name = fields.text("name");

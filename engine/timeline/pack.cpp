@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "engine/base/json.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/run_info.hpp"
 #include "engine/timeline/tar.hpp"
@@ -114,10 +115,10 @@ base::Result<About> read_about(TarReader& reader, const std::string& path) {
   if (below_top(entry.value().name) != about_name || entry.value().size > 4096) return no_pack;
   const base::Result<std::string> content = read_whole(reader, entry.value().size);
   if (!content) return content.as_error();
-  const nlohmann::json about = nlohmann::json::parse(content.value(), nullptr, false);
+  const nlohmann::json about = base::try_parse_json(content.value());
   if (!about.is_object() || !about.contains("format") || !about["format"].is_number_integer()) return no_pack;
   if (about["format"] != pack_format) {
-    return base::Error{base::text(path, " has format ", about["format"].dump(), "; this build reads format ", pack_format)};
+    return base::Error{base::text(path, " has format ", base::json_text(about["format"]), "; this build reads format ", pack_format)};
   }
   return About{entry.value().name.substr(0, entry.value().name.find('/')), content.value()};
 }
@@ -189,7 +190,7 @@ base::Result<PackSize> write_pack(const std::string& run_folder, const std::stri
   TarWriter writer(out_path);
   const nlohmann::json about = {{"format", pack_format}, {"run", own_name(run_folder)}};
   PackSize size;
-  if (base::Status added = writer.add_text(top + about_name, about.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"); !added) return added.as_error();
+  if (base::Status added = writer.add_text(top + about_name, base::json_text(about) + "\n"); !added) return added.as_error();
   for (const Source& source : sources.value()) {
     if (base::Status added = writer.add_file(top + source.name, source.path); !added) return added.as_error();
     ++size.files;

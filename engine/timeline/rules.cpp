@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "engine/base/check.hpp"
+#include "engine/base/json.hpp"
 
 namespace shardbook::timeline {
 namespace {
@@ -44,7 +45,7 @@ class Checker {
     std::ostringstream whole;
     whole << file.rdbuf();
     content_ = whole.str();
-    document_ = json::parse(content_, nullptr, false);
+    document_ = base::try_parse_json(content_);
     // A raw control character in a name (rule 9) makes the text invalid, too.
     if (document_.is_discarded()) return {path + " is not valid JSON"};
     if (!document_.contains("traceEvents") || !document_["traceEvents"].is_array()) return {path + " has no traceEvents"};

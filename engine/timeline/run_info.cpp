@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "engine/timeline/output.hpp"
 
 namespace shardbook::timeline {
@@ -60,7 +61,7 @@ base::Result<RunInfo> run_info_from_json(const nlohmann::json& json, const std::
 base::Status write_run_info(const RunInfo& info, const std::string& path) {
   Output out(path);
   // What is not UTF-8 in a source file or a command is replaced, never refused.
-  out << to_json(info).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  out << base::json_text(to_json(info), 2) << "\n";
   return out.commit();
 }
 
@@ -71,13 +72,9 @@ base::Result<RunInfo> read_run_info(const std::string& path) {
   }
   std::ifstream file(path);
   if (!file) return base::Error{base::text("cannot read ", path)};
-  // Copying and writing JSON recurse, so what nests too deep is refused before it is kept.
   constexpr int deepest = 100;
   bool too_deep = false;
-  const nlohmann::json json = nlohmann::json::parse(file, [&](int depth, nlohmann::json::parse_event_t, const nlohmann::json&) {
-    too_deep = too_deep || depth > deepest;
-    return !too_deep;
-  }, false);
+  const nlohmann::json json = base::try_parse_json(std::string(std::istreambuf_iterator<char>(file), {}), deepest, too_deep);
   if (too_deep) return base::Error{base::text(path, " is not the run.json of a run: its values nest deeper than ", deepest, " levels")};
   if (json.is_discarded()) return base::Error{base::text(path, " is not valid JSON")};
   return run_info_from_json(json, path);

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/book/project.hpp"
 #include "engine/workbook/child.hpp"
@@ -40,7 +41,7 @@ base::Result<Recipe> read_recipe(const std::string& path) {
   base::Result<std::string> content = book::read_text(path);
   if (!content) return Error{text(content.error(), "; run ./shardbook build, which makes it")};
   try {
-    const Json json = Json::parse(content.value());
+    const Json json = base::parse_json(content.value());
     return Recipe{json.at("compiler").get<std::string>(), json.at("compile").get<std::vector<std::string>>(),
                   json.at("link").get<std::vector<std::string>>()};
   } catch (const Json::exception& error) {
@@ -127,7 +128,7 @@ std::string place_of(const Json& finding) {
     const Json& value = finding.at(key);
     if (value.is_string() && value.get<std::string>().empty()) continue;
     const bool numbered = key == std::string("rank") || key == std::string("layer");
-    place += text(place.empty() ? "" : " · ", numbered ? text(key, " ") : std::string(), value.is_string() ? value.get<std::string>() : value.dump());
+    place += text(place.empty() ? "" : " · ", numbered ? text(key, " ") : std::string(), value.is_string() ? value.get<std::string>() : base::json_text(value));
   }
   return place;
 }
@@ -239,7 +240,7 @@ Finding first_error(const std::string& said, const std::string& root, const std:
 base::Result<Verdict> verdict_from_json(const std::string& content, const std::string& path) {
   Verdict verdict;
   try {
-    const Json json = Json::parse(content);
+    const Json json = base::parse_json(content);
     verdict.passed = json.at("passed").get<bool>();
     for (const Json& one : json.at("findings")) {
       Finding finding;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/base/nearest.hpp"
 #include "engine/book/project.hpp"
 
@@ -36,13 +37,13 @@ auto within(const std::string& entry, const Read& read) {
 }
 
 const Json& needed(const Json& json, const std::string& key) {
-  if (!json.is_object()) throw Unreadable{"", text("is ", json.dump(), ", and should be {...} with \"", key, "\"")};
+  if (!json.is_object()) throw Unreadable{"", text("is ", base::json_text(json), ", and should be {...} with \"", key, "\"")};
   if (!json.contains(key)) throw Unreadable{"", "needs \"" + key + "\""};
   return json.at(key);
 }
 
 std::string word_of(const Json& value, const std::string& entry) {
-  if (!value.is_string()) throw Unreadable{entry, text("is ", value.dump(), ", and should be a text in quotes")};
+  if (!value.is_string()) throw Unreadable{entry, text("is ", base::json_text(value), ", and should be a text in quotes")};
   return value.get<std::string>();
 }
 
@@ -50,7 +51,7 @@ std::string word_at(const Json& json, const std::string& key) { return word_of(n
 std::string word_or_none(const Json& json, const std::string& key) { return json.contains(key) ? word_at(json, key) : ""; }
 
 double number_at(const Json& json, const std::string& key) {
-  if (!needed(json, key).is_number()) throw Unreadable{key, text("is ", json.at(key).dump(), ", and should be a number")};
+  if (!needed(json, key).is_number()) throw Unreadable{key, text("is ", base::json_text(json.at(key)), ", and should be a number")};
   return json.at(key).get<double>();
 }
 
@@ -61,14 +62,14 @@ std::string words_of(const Json& json, const std::string& key, bool required = t
   return value.is_object() ? within(key, [&] { return word_at(value, "en"); }) : word_of(value, key);
 }
 
-std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
+std::string plain(const Json& value) { return value.is_string() ? value.get<std::string>() : base::json_text(value); }
 
 // Each of a list; none where there is no such key.
 template <class Read>
 auto each_of(const Json& json, const std::string& key, const Read& read) {
   std::vector<decltype(read(json))> all;
   if (!json.contains(key)) return all;
-  if (!json.at(key).is_array()) throw Unreadable{key, text("is ", json.at(key).dump(), ", and should be a list in [...]")};
+  if (!json.at(key).is_array()) throw Unreadable{key, text("is ", base::json_text(json.at(key)), ", and should be a list in [...]")};
   for (const Json& one : json.at(key)) {
     all.push_back(within(text(key, "[", all.size(), "]"), [&] { return read(one); }));
   }
@@ -164,7 +165,7 @@ base::Result<Lab> lab_from_json(const std::string& content, const std::string& n
   Lab lab;
   lab.name = name;
   try {
-    const Json json = Json::parse(content);
+    const Json json = base::parse_json(content);
     lab.id = json.contains("id") ? word_at(json, "id") : name.substr(0, name.find('_'));
     lab.title = words_of(json, "title");
     lab.question = words_of(json, "question", false);

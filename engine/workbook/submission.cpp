@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
 #include "engine/book/project.hpp"
 #include "engine/workbook/answers.hpp"
@@ -150,14 +151,14 @@ base::Result<Submission> submission_of(const Course& course, const std::string& 
 }
 
 std::string to_json(const Submission& submission) {
-  return Json{{"format", format}, {"name", submission.name}, {"made_at", submission.made_at}, {"progress", submission.progress},
-              {"files", submission.files}, {"seal", seal_of(submission)}}.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return base::json_text(Json{{"format", format}, {"name", submission.name}, {"made_at", submission.made_at}, {"progress", submission.progress},
+              {"files", submission.files}, {"seal", seal_of(submission)}}, 1) + "\n";
 }
 
 base::Result<Submission> submission_from_json(const std::string& content, const std::string& path) {
   Submission submission;
   try {
-    const Json json = Json::parse(content);
+    const Json json = base::parse_json(content);
     if (json.at("format").get<std::string>() != format) return Error{text(path, " is no submission: its format is not \"", format, "\"")};
     submission.name = base::printable(json.at("name").get<std::string>());
     submission.made_at = json.at("made_at").get<std::string>();

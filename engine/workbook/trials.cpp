@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/base/signals.hpp"
 #include "engine/book/project.hpp"
 #include "engine/workbook/answers.hpp"
@@ -42,7 +43,7 @@ std::string text_of(const Figures& figures) {
 // What such a file holds; nothing where it is none.
 Figures figures_in(const std::string& content) {
   Figures figures;
-  const nlohmann::json json = nlohmann::json::parse(content, nullptr, false);
+  const nlohmann::json json = base::try_parse_json(content);
   if (!json.is_object()) return {};
   for (const auto& [name, value] : json.items()) {
     if (value.is_number()) figures[name] = value.get<double>();

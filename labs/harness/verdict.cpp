@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "engine/base/json.hpp"
+
 namespace shardbook::labs {
 
 void Verdict::figure(const std::string& name, double value) {
@@ -26,7 +28,7 @@ std::string Verdict::to_json() const {
     json["findings"].push_back(std::move(row));
   }
   for (const auto& [name, value] : figures_) json["figures"][name] = value;
-  return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return base::json_text(json, 1) + "\n";
 }
 
 int run(int argc, char** argv, Judge judge) {

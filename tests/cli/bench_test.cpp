@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/bench_suite.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/config/switches.hpp"
@@ -71,7 +72,7 @@ TEST(Floor, IsTheFlopsOfMatmulsAndTheBytesOfAllElseThatComputes) {
 TEST(Bench, SaysWhatTheModelForetellsWhereThereIsNoGpu) {
   const Spoken spoken = shardbook({"bench", "--device", "meta", "--gpus", "4", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json out = nlohmann::json::parse(spoken.out);
+  const nlohmann::json out = base::parse_json(spoken.out);
   ASSERT_EQ(out["rows"].size(), bench_suite().size());
   for (const nlohmann::json& row : out["rows"]) {
     const double floor = row["floor"]["matmul_ns"].get<double>() + row["floor"]["memory_ns"].get<double>();
@@ -82,7 +83,7 @@ TEST(Bench, SaysWhatTheModelForetellsWhereThereIsNoGpu) {
 }
 
 TEST(Bench, TheModelsStepIsThatOfTheSameRun) {
-  const nlohmann::json row = nlohmann::json::parse(shardbook({"bench", "gpt-124m", "--device", "meta", "--json"}).out)["rows"][0];
+  const nlohmann::json row = base::parse_json(shardbook({"bench", "gpt-124m", "--device", "meta", "--json"}).out)["rows"][0];
   const base::Result<launch::Outcome> run = run_on_meta(words_of(shapes_named({"gpt-124m"}).value()[0], 2, {}));
   ASSERT_TRUE(run.ok()) << run.error();
   EXPECT_EQ(row["modelled"]["step_ns"], run.value().speed.step_ns);

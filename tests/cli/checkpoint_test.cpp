@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -11,7 +12,7 @@ namespace {
 const std::vector<std::string> small_saving = {"train", "--device", "host", "--tp", "2", "--fsdp", "2", "--layers", "2", "--width", "32", "--heads", "4", "--sequence", "16",
                                         "--steps", "8", "--warmup-steps", "2", "--data", "synthetic"};
 
-nlohmann::json losses_of(const Folder& folder, const std::string& run) { return nlohmann::json::parse(content_of(folder / (run + "/run.json")))["results"]["losses"]; }
+nlohmann::json losses_of(const Folder& folder, const std::string& run) { return base::parse_json(content_of(folder / (run + "/run.json")))["results"]["losses"]; }
 
 std::string error_of(const std::vector<std::string>& words, int code = 2) {
   const Spoken spoken = shardbook(words);
@@ -32,7 +33,7 @@ TEST(Checkpoint, IsSavedListedVerifiedAndGoneOnFrom) {
   for (const char* words : {"step-00000008", "8 done", "tp 2 × fsdp 2 × dp 1, grammar-tutor, bf16 on host", "in 4 files", "checkpoints of step 6, 3", "blocks.1.mlp.down.weight.second_moment"}) {
     EXPECT_NE(listed.out.find(words), std::string::npos) << words << "\n" << listed.out;
   }
-  const nlohmann::json json = nlohmann::json::parse(shardbook({"checkpoint", saved, "--json"}).out);
+  const nlohmann::json json = base::parse_json(shardbook({"checkpoint", saved, "--json"}).out);
   EXPECT_EQ(json["step"], 8);
   EXPECT_EQ(json["config"]["tp"], 2);
   const Spoken whole = shardbook({"checkpoint", saved, "--verify"});

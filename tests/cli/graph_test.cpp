@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -17,7 +18,7 @@ std::string in_one_line(std::string text) {
 }
 
 double step_ns_of_run(const std::string& folder, const char* key = "step_ns") {
-  return nlohmann::json::parse(content_of(folder + "/run.json"))["results"][key].get<double>();
+  return base::parse_json(content_of(folder + "/run.json"))["results"][key].get<double>();
 }
 
 TEST(StepsAsAGraph, AreForetoldByWhatifAsTrainWithoutADeviceHasThem) {
@@ -34,11 +35,11 @@ TEST(StepsAsAGraph, AreForetoldByWhatifAsTrainWithoutADeviceHasThem) {
 
   const Spoken foretold = shardbook({"whatif", folder / "off", "--set", "host.graph=on", "--json"});
   ASSERT_EQ(foretold.code, 0) << foretold.err;
-  EXPECT_NEAR(nlohmann::json::parse(foretold.out)["would_be_ns"].get<double>(), step_ns_of_run(folder / "on"), 0.01 * step_ns_of_run(folder / "on"));
+  EXPECT_NEAR(base::parse_json(foretold.out)["would_be_ns"].get<double>(), step_ns_of_run(folder / "on"), 0.01 * step_ns_of_run(folder / "on"));
   // And back: of a run of graphs, what its steps would be one by one
   const Spoken back = shardbook({"whatif", folder / "on", "--set", "host.graph=off", "--json"});
   ASSERT_EQ(back.code, 0) << back.err;
-  EXPECT_NEAR(nlohmann::json::parse(back.out)["would_be_ns"].get<double>(), step_ns_of_run(folder / "off"), 0.01 * step_ns_of_run(folder / "off"));
+  EXPECT_NEAR(base::parse_json(back.out)["would_be_ns"].get<double>(), step_ns_of_run(folder / "off"), 0.01 * step_ns_of_run(folder / "off"));
 }
 
 // The timeline is that of traced steps, which come one by one with the switch and without.
@@ -67,7 +68,7 @@ TEST(StepsAsAGraph, GainNothingWhereTheHostIsAheadAnyway) {
   ASSERT_EQ(shardbook({"train", "--device", "meta", "--model", "gpt-6.9b", "--data", "synthetic", "--sequences", "8", "--out", folder / "run"}).code, 0);
   const Spoken spoken = shardbook({"whatif", folder / "run", "--set", "host.graph=on", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json answer = nlohmann::json::parse(spoken.out);
+  const nlohmann::json answer = base::parse_json(spoken.out);
   EXPECT_NEAR(answer["would_be_ns"].get<double>(), answer["step_ns"].get<double>(), 0.005 * answer["step_ns"].get<double>());
 }
 
@@ -75,7 +76,7 @@ TEST(StepsAsAGraph, GainNothingWhereTheHostIsAheadAnyway) {
 TEST(StepsAsAGraph, AreForetoldOfARunOnSeveralGpus) {
   const Spoken spoken = shardbook({"whatif", std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/gpt-1.3b-fsdp4.tar.gz", "--set", "host.graph=on", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json answer = nlohmann::json::parse(spoken.out);
+  const nlohmann::json answer = base::parse_json(spoken.out);
   EXPECT_GT(answer["would_be_ns"].get<double>(), 0);
   EXPECT_LE(answer["would_be_ns"].get<double>(), 1.005 * answer["step_ns"].get<double>());
 }

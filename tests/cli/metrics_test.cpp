@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/doctor.hpp"
 #include "engine/cli/window.hpp"
 #include "tests/cli/spoken.hpp"
@@ -25,7 +26,7 @@ TEST(Show, ANameThatIsNotUtf8IsStillJson) {
   for (const char* command : {"show", "metrics"}) {
     const Spoken spoken = shardbook({command, path, "--json"});
     ASSERT_EQ(spoken.code, 0) << spoken.err;
-    EXPECT_TRUE(nlohmann::json::accept(spoken.out)) << spoken.out;
+    EXPECT_TRUE(base::is_json(spoken.out)) << spoken.out;
   }
 }
 
@@ -40,7 +41,7 @@ TEST(Metrics, AsATableTheyNameTheClock) {
 TEST(Metrics, AWindowIsCutOut) {
   const Spoken spoken = shardbook({"metrics", metrics_data + "fsdp_rank0.json.gz", "--window", "10ms:12ms", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json rank = nlohmann::json::parse(spoken.out)["tables"][0]["ranks"][0];
+  const nlohmann::json rank = base::parse_json(spoken.out)["tables"][0]["ranks"][0];
   EXPECT_EQ(rank["window_ns"], 2'000'000);
 }
 
@@ -65,7 +66,7 @@ TEST(Show, DrawsPlainlyWithoutATerminal) {
 TEST(Doctor, SaysWhatIsHereAndHowToGetTheRest) {
   const Spoken spoken = shardbook({"doctor", "--json"});
   ASSERT_EQ(spoken.code, 0);
-  const nlohmann::json findings = nlohmann::json::parse(spoken.out);
+  const nlohmann::json findings = base::parse_json(spoken.out);
   EXPECT_EQ(findings[0]["what"], "compiler");
   for (const nlohmann::json& finding : findings) {
     EXPECT_NE(finding["found"], "") << finding;

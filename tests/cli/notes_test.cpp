@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/notes_command.hpp"
 #include "engine/reading/check.hpp"
 #include "tests/cli/spoken.hpp"
@@ -17,15 +18,15 @@ TEST(NotesCommand, PassesTheReferenceAndRunsItsFiguresAgain) {
   EXPECT_EQ(spoken.code, 0) << spoken.out << spoken.err;
   EXPECT_NE(spoken.out.find("9 figures by their runs"), std::string::npos) << spoken.out;
   EXPECT_NE(spoken.out.find("Passed.\n"), std::string::npos);
-  const nlohmann::json json = nlohmann::json::parse(shardbook({"notes", "check", root + "/solutions/03_reading", "--sources", "nowhere", "--json"}).out);
+  const nlohmann::json json = base::parse_json(shardbook({"notes", "check", root + "/solutions/03_reading", "--sources", "nowhere", "--json"}).out);
   EXPECT_TRUE(json["passed"]);
   EXPECT_EQ(json["choices"], 10);
   EXPECT_EQ(json["judged_by_table"], json["citations"]);
 }
 
 TEST(NotesCommand, OfTheReferenceHaveNoWarning) {
-  const nlohmann::json json = nlohmann::json::parse(shardbook({"notes", "check", root + "/solutions/03_reading", "--json"}).out);
-  EXPECT_EQ(json["findings"], nlohmann::json::array()) << json.dump(1);
+  const nlohmann::json json = base::parse_json(shardbook({"notes", "check", root + "/solutions/03_reading", "--json"}).out);
+  EXPECT_EQ(json["findings"], nlohmann::json::array()) << base::json_text(json, 1);
 }
 
 TEST(NotesCommand, FailsWithFileLineAndRule) {
@@ -78,7 +79,7 @@ TEST(NotesCommand, TakesSourcesFromAFolderAndRefusesOtherVersions) {
 }
 
 TEST(Lab03, PredictionsAreFoundByItsRuns) {
-  const nlohmann::json lab = nlohmann::json::parse(content_of(root + "/labs/03_reading/lab.json"));
+  const nlohmann::json lab = base::parse_json(content_of(root + "/labs/03_reading/lab.json"));
   const std::string big = "--model gpt-1.3b ";
   const std::map<std::string, std::string> runs = {{"awaited", big + "--tp 2 --sequences 8 --set tensor_parallel.input_gradient_sum=awaited"},
                                                    {"tp4", big + "--tp 4 --sequences 8"},

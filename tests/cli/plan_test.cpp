@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/command.hpp"
 #include "tests/cli/spoken.hpp"
 
@@ -146,7 +147,7 @@ TEST(Plan, SaysOfEachParameterWhatThisRankHoldsAndWhatTheOthersDo) {
   }
   const auto qkv = std::find_if(one.begin(), one.end(), [](const nlohmann::json& parameter) { return parameter["name"] == "blocks.2.attention.qkv.weight"; });
   ASSERT_NE(qkv, one.end());
-  EXPECT_EQ((*qkv)["boxes"].dump(), "[[[64,128],[0,128]],[[192,256],[0,128]],[[320,384],[0,128]]]");
+  EXPECT_EQ(base::json_text((*qkv)["boxes"]), "[[[64,128],[0,128]],[[192,256],[0,128]],[[320,384],[0,128]]]");
 }
 
 TEST(Plan, SaysThatNormsHaveSummandsOverTpWhereTokensAreCut) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/timeline/pack.hpp"
 #include "tests/cli/spoken.hpp"
 
@@ -14,16 +15,16 @@ namespace fs = std::filesystem;
 TEST(Report, LiesBesideTheRunWithTheFiguresOfMetrics) {
   const Folder folder;
   const std::string run = made_run(folder);
-  const nlohmann::json metrics = nlohmann::json::parse(shardbook({"metrics", run, "--json"}).out);
+  const nlohmann::json metrics = base::parse_json(shardbook({"metrics", run, "--json"}).out);
   const Spoken spoken = shardbook({"report", run + "/", "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json report = nlohmann::json::parse(spoken.out);
+  const nlohmann::json report = base::parse_json(spoken.out);
   EXPECT_EQ(report["tables"], metrics["tables"]);
   EXPECT_EQ(report["exposure"], metrics["exposure"]);
   const std::string page = content_of(run + "/report.html");
   for (const nlohmann::json& rank : metrics["tables"][0]["ranks"]) {
     for (const char* key : {"window_ns", "compute_ns", "exposed_communication_ns", "idle_ns", "overlapped_ns"}) {
-      EXPECT_NE(page.find("<data value=\"" + rank[key].dump() + "\">"), std::string::npos) << key;
+      EXPECT_NE(page.find("<data value=\"" + base::json_text(rank[key]) + "\">"), std::string::npos) << key;
     }
   }
   // run.json was read: the command stands in the page.
@@ -34,11 +35,11 @@ TEST(Report, LiesBesideTheRunWithTheFiguresOfMetrics) {
 TEST(Report, OfAStepIsMetricsOfThatStep) {
   const Folder folder;
   const std::string run = made_run(folder), out = folder / "step.html";
-  const nlohmann::json all = nlohmann::json::parse(shardbook({"report", run, "--json", "--out", out}).out);
+  const nlohmann::json all = base::parse_json(shardbook({"report", run, "--json", "--out", out}).out);
   const int step = all["exposures"].empty() ? 0 : all["exposures"][0]["step"].get<int>();
   const std::string number = std::to_string(step);
-  const nlohmann::json of_step = nlohmann::json::parse(shardbook({"report", run, "--step", number, "--json", "--out", out}).out);
-  const nlohmann::json metrics = nlohmann::json::parse(shardbook({"metrics", run, "--step", number, "--json"}).out);
+  const nlohmann::json of_step = base::parse_json(shardbook({"report", run, "--step", number, "--json", "--out", out}).out);
+  const nlohmann::json metrics = base::parse_json(shardbook({"metrics", run, "--step", number, "--json"}).out);
   EXPECT_EQ(of_step["tables"], metrics["tables"]);
   EXPECT_EQ(of_step["exposure"], metrics["exposure"]);
 }
@@ -68,11 +69,11 @@ TEST(Report, OfPyTorchsTracesHasTheIndependentReadersFigures) {
   const std::string out = folder / "two.html";
   const Spoken spoken = shardbook({"report", metrics_data + "fsdp_rank0.json.gz", metrics_data + "fsdp_rank1.json.gz", "--out", out, "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json ranks = nlohmann::json::parse(spoken.out)["tables"][0]["ranks"];
+  const nlohmann::json ranks = base::parse_json(spoken.out)["tables"][0]["ranks"];
   std::istringstream lines(content_of(metrics_data + "expected.jsonl"));
   std::size_t rank = 0;
   for (std::string line; std::getline(lines, line); ++rank) {
-    const nlohmann::json expected = nlohmann::json::parse(line);
+    const nlohmann::json expected = base::parse_json(line);
     EXPECT_EQ(ranks[rank]["window_ns"], expected["window_ns"]);
     EXPECT_EQ(ranks[rank]["exposed_communication_ns"], expected["exposed_comm_ns"]);
     EXPECT_EQ(ranks[rank]["idle_ns"], expected["idle_ns"]);

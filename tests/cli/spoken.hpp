@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/cli.hpp"
 #include "tests/support/small_run.hpp"
 
@@ -40,7 +41,7 @@ inline std::vector<std::string> with(std::vector<std::string> words, const std::
 inline nlohmann::json json_of(const std::vector<std::string>& words) {
   const Spoken spoken = shardbook(with(words, {"--json"}));
   EXPECT_EQ(spoken.code, 0) << spoken.err;
-  return nlohmann::json::parse(spoken.out);
+  return base::parse_json(spoken.out);
 }
 
 // Traces of PyTorch's own, and what the independent reader says of them.

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/book/project.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/config/switches.hpp"
@@ -44,10 +45,10 @@ TEST(Switches, TellAllOfOneByItsName) {
 TEST(Switches, AreTheSameAsJson) {
   const Spoken all = shardbook({"switches", "--json"});
   ASSERT_EQ(all.code, 0) << all.err;
-  const nlohmann::json rows = nlohmann::json::parse(all.out);
+  const nlohmann::json rows = base::parse_json(all.out);
   ASSERT_EQ(rows.size(), switches().size());
   for (const nlohmann::json& row : rows) {
-    EXPECT_EQ(nlohmann::json::parse(shardbook({"switches", row["key"], "--json"}).out), row);
+    EXPECT_EQ(base::parse_json(shardbook({"switches", row["key"], "--json"}).out), row);
     for (const nlohmann::json& original : row["originals"]) EXPECT_TRUE(std::string(original["url"]).starts_with("https://github.com/"));
   }
 }
@@ -56,7 +57,7 @@ TEST(Switches, AreTheSameAsJson) {
 TEST(Switches, NameWhatStandsInTheLinesOfTheOriginal) {
   std::ifstream file(book::project_root() + "/labs/03_reading/places.json");
   std::map<std::string, nlohmann::json> names;
-  const nlohmann::json places = nlohmann::json::parse(file);
+  const nlohmann::json places = base::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   for (const nlohmann::json& project : places["projects"]) {
     for (const nlohmann::json& one : project["files"]) names[one["path"]] = one["names"];
   }
@@ -95,7 +96,7 @@ TEST(Switches, InForceAreWrittenBesideTheRun) {
   const std::string run = folder / "run";
   const Spoken trained = shardbook({"train", "--device", "meta", "--fsdp", "2", "--set", "fsdp.backward_prefetch=post", "--out", run});
   ASSERT_EQ(trained.code, 0) << trained.err;
-  const nlohmann::json info = nlohmann::json::parse(content_of(run + "/run.json"));
+  const nlohmann::json info = base::parse_json(content_of(run + "/run.json"));
   EXPECT_EQ(info["switches"].size(), switches().size());
   EXPECT_EQ(info["switches"]["fsdp.backward_prefetch"], "post");
   EXPECT_EQ(info["switches"]["fsdp.prefetch"], "1");
@@ -113,7 +114,7 @@ TEST(Switches, AreNamedByDiffWhereTheyDifferAndOnce) {
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   const nlohmann::json expected = {{{"option", "fsdp.backward_prefetch"}, {"before", "pre"}, {"after", "none"}},
                                    {{"option", "prefetch"}, {"before", "1"}, {"after", "2"}}};
-  EXPECT_EQ(nlohmann::json::parse(spoken.out).at("changed"), expected) << spoken.out;
+  EXPECT_EQ(base::parse_json(spoken.out).at("changed"), expected) << spoken.out;
 }
 
 // Of two values of one switch neither is taken, whichever way each is asked for; the same value twice is one.
@@ -157,7 +158,7 @@ double bytes_set_aside(const std::string& options) {
   for (std::string word; typed >> word;) words.push_back(word);
   const Spoken spoken = shardbook(words);
   EXPECT_EQ(spoken.code, 0) << options << "\n" << spoken.err;
-  return spoken.code == 0 ? nlohmann::json::parse(spoken.out).at("memory").at("bytes").get<double>() : 0;
+  return spoken.code == 0 ? base::parse_json(spoken.out).at("memory").at("bytes").get<double>() : 0;
 }
 
 double percent_of_change(const std::string& key, const Trial& trial) {
@@ -185,7 +186,7 @@ TEST_P(Trials, AreForetoldByWhatIf) {
   ASSERT_EQ(shardbook(words).code, 0);
   const Spoken spoken = shardbook({"whatif", folder / "run", "--set", row.key + "=" + row.moves.value, "--json"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json answer = nlohmann::json::parse(spoken.out);
+  const nlohmann::json answer = base::parse_json(spoken.out);
   EXPECT_EQ(answer.at("is"), "a model, not a measurement");
   EXPECT_EQ(answer.at("step_ns").get<double>(), modelled_step_ns(row.moves.options));
   EXPECT_EQ(answer.at("would_be_ns").get<double>(), modelled_step_ns(row.moves.options + " --set " + row.key + "=" + row.moves.value));
@@ -249,7 +250,7 @@ double measured_step_ms(const nlohmann::json& runs, const std::string& options) 
 // The file of the runs that stand behind them is in experiments/, and holds them to what they say.
 TEST(Switches, ThatOnlyAGpuShowsWereMeasuredToMoveTheStepAndNotToMoveIt) {
   std::ifstream file(book::project_root() + "/experiments/switches/h200x2.json");
-  const nlohmann::json runs = nlohmann::json::parse(file);
+  const nlohmann::json runs = base::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   for (const config::Switch& row : switches()) {
     if (!row.of_gpus_alone()) continue;
     for (const Trial* trial : {&row.moves, &row.still}) {
@@ -271,7 +272,7 @@ nlohmann::json why_of(const Folder& folder, const std::vector<std::string>& opti
   words.insert(words.end(), options.begin(), options.end());
   const Spoken trained = shardbook(words);
   EXPECT_EQ(trained.code, 0) << trained.err;
-  return nlohmann::json::parse(shardbook({"why", folder / "run", "--json"}).out);
+  return base::parse_json(shardbook({"why", folder / "run", "--json"}).out);
 }
 
 TEST(LabMachines, AreNamedByWhy) {
@@ -296,7 +297,7 @@ TEST(LabMachines, WithAnIdealNetworkReportNoNumbers) {
   ASSERT_EQ(spoken.code, 0) << spoken.err;
   EXPECT_NE(spoken.out.find("with these switches only times count"), std::string::npos) << spoken.out;
   EXPECT_EQ((spoken.out + spoken.err).find("· loss"), std::string::npos) << spoken.out << spoken.err;
-  const nlohmann::json info = nlohmann::json::parse(content_of(folder / "run/run.json"));
+  const nlohmann::json info = base::parse_json(content_of(folder / "run/run.json"));
   EXPECT_EQ(info["switches"]["network"], "ideal");
   EXPECT_EQ(info["results"]["only_times_count"], true);
   EXPECT_TRUE(info["results"]["losses"].empty());
@@ -325,12 +326,12 @@ TEST(Mistakes, AreMarkedInTheRunAndFoundByVerify) {
   const Spoken wrong = train("wrong", {"--fsdp", "2", "--wrong", "loss.divisor=own_tokens"});
   ASSERT_EQ(wrong.code, 0) << wrong.err;
   EXPECT_NE((wrong.out + wrong.err).find("this run is wrong on purpose (loss.divisor=own_tokens)"), std::string::npos) << wrong.out << wrong.err;
-  EXPECT_EQ(nlohmann::json::parse(content_of(folder / "wrong/run.json"))["results"]["wrong_on_purpose"], "loss.divisor=own_tokens");
+  EXPECT_EQ(base::parse_json(content_of(folder / "wrong/run.json"))["results"]["wrong_on_purpose"], "loss.divisor=own_tokens");
 
   EXPECT_EQ(shardbook({"verify", folder / "right", "--against", folder / "one"}).code, 0);
   const Spoken found = shardbook({"verify", folder / "wrong", "--against", folder / "one", "--json"});
   EXPECT_EQ(found.code, 1);
-  const std::string numbers = nlohmann::json::parse(found.out).at("numbers");
+  const std::string numbers = base::parse_json(found.out).at("numbers");
   EXPECT_NE(numbers.find("exactly 2 times"), std::string::npos) << numbers;
   // A plan that cannot be right is refused before a rank starts
   const Spoken refused = train("early", {"--fsdp", "2", "--wrong", "optimizer.update=before_sums"});
@@ -347,7 +348,7 @@ TEST(Mistakes, InDropoutMasksAreFoundByTheNumbersOfOneRank) {
     EXPECT_EQ(spoken.code, 0) << spoken.err;
   };
   const auto numbers = [&](const std::string& name) -> std::string {
-    return nlohmann::json::parse(shardbook({"verify", folder / name, "--against", folder / "one", "--json"}).out).at("numbers");
+    return base::parse_json(shardbook({"verify", folder / name, "--against", folder / "one", "--json"}).out).at("numbers");
   };
   train("one", {});
   train("right", {"--tp", "2", "--fsdp", "2", "--set", "activations.recompute=full"});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -39,7 +40,7 @@ TEST(Train, AStoredRunRepeatsItself) {
   ASSERT_EQ(shardbook(with(small_traced, {"--out", folder / "run"})).code, 0);
   ASSERT_EQ(shardbook({"train", "--config", folder / "run", "--out", folder / "again"}).code, 0);
   const auto losses = [&](const char* run) {
-    return nlohmann::json::parse(content_of(folder / (std::string(run) + "/run.json")))["results"]["losses"];
+    return base::parse_json(content_of(folder / (std::string(run) + "/run.json")))["results"]["losses"];
   };
   EXPECT_EQ(losses("run"), losses("again"));
 }
@@ -48,7 +49,7 @@ TEST(Train, JsonHoldsFiguresOnlyAndPartsSumToTheWindow) {
   const Folder folder;
   const Spoken spoken = shardbook(with(small_traced, {"--json", "--out", folder / "run"}));
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json json = nlohmann::json::parse(spoken.out);
+  const nlohmann::json json = base::parse_json(spoken.out);
   EXPECT_EQ(json["clock"], "modelled");
   EXPECT_EQ(json["losses"].size(), 6u);
   ASSERT_EQ(json["tables"][0]["ranks"].size(), 4u);
@@ -63,13 +64,13 @@ TEST(Train, OnMetaThereAreTimesAndNoLosses) {
   const Folder folder;
   const Spoken spoken = shardbook({"train", "--device", "meta", "--model", "gpt-124m", "--tp", "2", "--fsdp", "4", "--json", "--out", folder / "run"});
   ASSERT_EQ(spoken.code, 0) << spoken.err;
-  const nlohmann::json json = nlohmann::json::parse(spoken.out);
+  const nlohmann::json json = base::parse_json(spoken.out);
   EXPECT_EQ(json["losses"].size(), 0u);
   EXPECT_GT(json["tokens_per_second"].get<double>(), 0);
   EXPECT_EQ(json["tables"][0]["clock"], "modelled");
   // Memory is what a GPU would give, as `plan` has it: bf16 in two bytes
   const Spoken plan = shardbook({"plan", "--device", "meta", "--model", "gpt-124m", "--tp", "2", "--fsdp", "4", "--json"});
-  EXPECT_EQ(json["allocated_bytes"].get<double>(), nlohmann::json::parse(plan.out)["memory"]["bytes"].get<double>());
+  EXPECT_EQ(json["allocated_bytes"].get<double>(), base::parse_json(plan.out)["memory"]["bytes"].get<double>());
 }
 
 TEST(Train, WithoutTracedStepsItSaysSo) {
@@ -90,9 +91,9 @@ TEST(Run, TheLabTrainsAndTheRunOpens) {
   EXPECT_EQ(shown.code, 0) << shown.err;
   EXPECT_NE(shown.out.find("MODELLED h200x8"), std::string::npos);
   const Spoken figures = shardbook({"metrics", folder / "run", "--json"});
-  EXPECT_EQ(nlohmann::json::parse(figures.out)["tables"][0]["ranks"].size(), 4u);
+  EXPECT_EQ(base::parse_json(figures.out)["tables"][0]["ranks"].size(), 4u);
   // The loss fell, and the same sentence stands in the report and in `metrics`.
-  const nlohmann::json info = nlohmann::json::parse(content_of(folder / "run/run.json"));
+  const nlohmann::json info = base::parse_json(content_of(folder / "run/run.json"));
   EXPECT_LT(info["results"]["losses"].back().get<double>(), info["results"]["losses"].front().get<double>() - 0.5);
 }
 

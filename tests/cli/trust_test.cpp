@@ -6,6 +6,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/cli/command.hpp"
 #include "tests/cli/spoken.hpp"
 
@@ -125,7 +126,7 @@ TEST(Run, QuotesItsFolderForTheShell) {
   EXPECT_EQ(spoken.code, exit_ok) << spoken.err;
   EXPECT_NE(spoken.out.find("./shardbook view '" + run + "'"), std::string::npos) << spoken.out;
   std::ifstream file(run + "/run.json");
-  const nlohmann::json info = nlohmann::json::parse(file);
+  const nlohmann::json info = base::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   EXPECT_NE(info["command"].get<std::string>().find("--out '" + run + "'"), std::string::npos) << info["command"];
   EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
 }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/program/file.hpp"
 #include "engine/timeline/pack.hpp"
 #include "tests/cli/spoken.hpp"
@@ -52,7 +53,7 @@ TEST(Verify, SaysOfACorrectRunThatNothingWasFound) {
   const Spoken spoken = shardbook({"verify", run});
   EXPECT_EQ(spoken.code, 0) << spoken.out << spoken.err;
   for (const char* said : {"4 ranks", "No race", "No rank differs", "No hang"}) EXPECT_NE(spoken.out.find(said), std::string::npos) << spoken.out;
-  const nlohmann::json json = nlohmann::json::parse(shardbook({"verify", run, "--json"}).out);
+  const nlohmann::json json = base::parse_json(shardbook({"verify", run, "--json"}).out);
   EXPECT_TRUE(json["fine"].get<bool>());
   EXPECT_EQ(json["ranks"].size(), 4u);
 
@@ -75,7 +76,7 @@ TEST(Verify, NamesAMissingWaitOnceForAllRanksThatLackIt) {
   EXPECT_NE(one_line.find("1 wait missing"), std::string::npos) << spoken.out;
   EXPECT_NE(one_line.find("No rank differs"), std::string::npos) << spoken.out;
 
-  const nlohmann::json json = nlohmann::json::parse(shardbook({"verify", run, "--json"}).out);
+  const nlohmann::json json = base::parse_json(shardbook({"verify", run, "--json"}).out);
   EXPECT_FALSE(json["fine"].get<bool>());
   ASSERT_EQ(json["races"].size(), 1u);
   EXPECT_EQ(json["races"][0]["ranks"], nlohmann::json({0, 1, 3}));

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -100,7 +101,7 @@ TEST(Why, SaysOfTheFirstTenMinutesWhatReadmeQuotes) {
 // What a measured step loses to its clock is told apart from what was asked; a modelled one has no clock of its own.
 TEST(WhatIf, TellsWhatTheClockTakes) {
   const std::string run = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz";
-  const nlohmann::json answer = nlohmann::json::parse(shardbook({"whatif", run, "comm=0", "--json"}).out);
+  const nlohmann::json answer = base::parse_json(shardbook({"whatif", run, "comm=0", "--json"}).out);
   const double clock_ns = answer.at("of_the_clock_ns"), slower_ns = answer.at("would_be").at("compute_ns").get<double>() - answer.at("as_it_is").at("compute_ns").get<double>();
   EXPECT_GT(clock_ns, 0.01 * answer.at("step_ns").get<double>());
   EXPECT_NEAR(clock_ns, slower_ns, 0.1 * slower_ns) << "nothing else makes compute slower where nothing is communicated";

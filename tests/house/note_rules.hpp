@@ -54,6 +54,8 @@ Problems stray_libraries(const Tree& tree);
 // A clock that is set, by hand or by the network, names files and days and measures nothing: whoever waits, measures or
 // gives up goes by one that only runs.
 Problems clocks_that_jump(const Tree& tree);
+// JSON is parsed and written by base/json.hpp: whoever names nlohmann's parser or writer compiles it anew.
+Problems json_as_text(const Tree& tree);
 // Switches are known to their table, to the command that prints it, and to train/seams.cpp, which says what a value
 // does. All other rooms get numbers, functions and pieces.
 Problems strangers_to_switches(const Tree& tree);

@@ -299,6 +299,21 @@ TEST(Clocks, ThatJumpNameDaysAndMeasureNothing) {
   EXPECT_EQ(problems("viewer/app/frame.cpp", "const std::time_t begin = time(NULL);"), 1u);
 }
 
+TEST(Json, IsParsedAndWrittenInOnePlace) {
+  EXPECT_EQ(listed(json_as_text(project())), "");
+
+  const auto problems = [](const std::string& path, const std::string& line) {
+    Tree tree;
+    tree.add(path, line + "\n");
+    return json_as_text(tree).size();
+  };
+  EXPECT_EQ(problems("engine/base/json.cpp", "return nlohmann::json::parse(text);"), 0u);
+  EXPECT_EQ(problems("engine/cli/doctor.cpp", "console.out << base::json_text(json, 2);"), 0u);
+  EXPECT_EQ(problems("engine/cli/doctor.cpp", "const Json read = Json::parse(line);"), 1u);
+  EXPECT_EQ(problems("engine/cli/doctor.cpp", "console.out << json.dump(2);"), 1u);
+  EXPECT_EQ(problems("tests/cli/why_test.cpp", "EXPECT_TRUE(nlohmann::json::accept(spoken.out));"), 1u);
+}
+
 TEST(Switches, AreKnownToTheirTableAndToTheSeamsAlone) {
   EXPECT_EQ(listed(strangers_to_switches(project())), "");
 

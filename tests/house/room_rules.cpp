@@ -175,6 +175,22 @@ Problems clocks_that_jump(const Tree& tree) {
   return problems;
 }
 
+Problems json_as_text(const Tree& tree) {
+  static const std::regex names(R"(\b[jJ]son::(parse|accept|sax_parse)\(|\.dump\()");
+  // One asks of each key, while it is read, whether it came before.
+  static const std::vector<std::string> may{"engine/base/json.cpp", "engine/checkpoint/safetensors.cpp"};
+  Problems problems;
+  for (const auto& [path, content] : tree.texts) {
+    if (!(path.ends_with(".cpp") || path.ends_with(".hpp")) || path.starts_with("tests/house/") || std::find(may.begin(), may.end(), path) != may.end()) continue;
+    int number = 0;
+    for (const std::string& line : lines_of(content)) {
+      ++number;
+      if (std::regex_search(line, names)) problems.push_back(text(path, ":", number, ": base/json.hpp parses and writes JSON; here it would be compiled anew"));
+    }
+  }
+  return problems;
+}
+
 Problems strangers_to_switches(const Tree& tree) {
   Problems problems;
   for_each_include(tree, [&](const std::string& path, int line, const std::string& included) {

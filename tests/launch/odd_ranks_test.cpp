@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "engine/base/json.hpp"
 #include "engine/checkpoint/folder.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/timeline/reader.hpp"
@@ -37,7 +38,7 @@ base::Result<Outcome> run_with(const std::string& fault, const config::RunConfig
 // Losses and norms as run.json has them; the error where there is none.
 std::string losses_and_norms_of(const std::string& folder) {
   const base::Result<timeline::RunInfo> info = timeline::read_run_info((fs::path(folder) / "run.json").string());
-  return info ? info.value().results.at("losses").dump() + info.value().results.at("gradient_norms").dump() : info.error();
+  return info ? base::json_text(info.value().results.at("losses")) + base::json_text(info.value().results.at("gradient_norms")) : info.error();
 }
 
 std::string undisturbed(const Folder& folder) {

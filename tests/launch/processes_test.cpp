@@ -11,6 +11,7 @@
 #include <set>
 #include <thread>
 
+#include "engine/base/json.hpp"
 #include "engine/launch/journal.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/launch/recover.hpp"
@@ -51,7 +52,7 @@ std::string numbers_of(const std::string& folder) {
   const base::Result<timeline::RunInfo> info = timeline::read_run_info((fs::path(folder) / "run.json").string());
   if (!info) return info.error();
   const nlohmann::json& results = info.value().results;
-  return base::text(results.at("losses").dump(), results.at("gradient_norms").dump(), results.at("program_hashes").dump(), results.at("step_ns").dump());
+  return base::text(base::json_text(results.at("losses")), base::json_text(results.at("gradient_norms")), base::json_text(results.at("program_hashes")), base::json_text(results.at("step_ns")));
 }
 
 TEST(ProcessRanks, ComputeTheSameBitsAndIssueTheSameProgramsAsThreads) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 
+#include "engine/base/json.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/partition.hpp"
@@ -63,7 +64,7 @@ TEST(Run, IsRepeatedBitForBitByTheConfigThatItStores) {
   const config::RunConfig config = small_run({{"tp", "2"}, {"fsdp", "2"}, {"out", folder.run()}});
   const Outcome first = run_or_fail(config, {});
   config::RunConfig stored;
-  ASSERT_TRUE(config::read_json(stored, first.info.config.dump(), "run.json").ok());
+  ASSERT_TRUE(config::read_json(stored, base::json_text(first.info.config), "run.json").ok());
   const base::Result<config::RunConfig> valid = config::validate(stored, 0);
   ASSERT_TRUE(valid.ok()) << valid.error();
   LaunchOptions in_memory;

@@ -1,6 +1,7 @@
 // What the writer writes, the reader reads: nothing is lost, and the form is the one that others need.
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "engine/timeline/links.hpp"
 #include "engine/timeline/reader.hpp"
 #include "engine/timeline/rules.hpp"
@@ -55,7 +56,7 @@ TEST(Writer, KeepsAllRulesOfItsReaders) {
 TEST(Writer, NamesClockAndProfileInTheProcessAndOnEachKernel) {
   const TemporaryFolder folder;
   ASSERT_TRUE(write_rank(sample_timeline(), 0, folder / "rank0.json"));
-  const auto document = nlohmann::json::parse(content_of(folder / "rank0.json"));
+  const auto document = base::parse_json(content_of(folder / "rank0.json"));
   EXPECT_EQ(document["traceEvents"][0]["args"]["name"], "rank 0 · MODELLED h200x8");
   int kernels = 0;
   for (const auto& event : document["traceEvents"]) {
@@ -70,7 +71,7 @@ TEST(Writer, StatesWhatAStreamWaitedForAsHtaExpects) {
   const TemporaryFolder folder;
   const Timeline timeline = sample_timeline();
   ASSERT_TRUE(write_rank(timeline, 0, folder / "rank0.json"));
-  const auto document = nlohmann::json::parse(content_of(folder / "rank0.json"));
+  const auto document = base::parse_json(content_of(folder / "rank0.json"));
   int waits = 0;
   for (const auto& event : document["traceEvents"]) {
     if (event.value("cat", "") != "cuda_sync") continue;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
 #include "tests/train/host_run.hpp"
 
 namespace shardbook::tests {
@@ -117,7 +118,7 @@ void fill_by_rule(train::Trainer& trainer) {
 TEST(PyTorch, GivesTheSameLossAndGradients) {
   std::ifstream file(std::string(SHARDBOOK_SOURCE_DIR) + "/tests/train/pytorch_reference.json");
   ASSERT_TRUE(file) << "tests/train/pytorch_reference.json is made by pytorch_reference.py";
-  const nlohmann::json reference = nlohmann::json::parse(file);
+  const nlohmann::json reference = base::parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   struct Case {
     const char* name;
     bool tied, llama;

@@ -1,4 +1,5 @@
 // Does the program refuse what cannot be in one sentence, and say what a diagram means?
+#include "engine/base/json.hpp"
 #include "viewer/app/command_line.hpp"
 
 #include <gtest/gtest.h>
@@ -82,7 +83,7 @@ TEST_F(Diagrams, are_told_in_words) {
 TEST_F(Diagrams, are_told_as_json) {
   const Answer answer = ask({"diagram", file("a.mmd", "sequenceDiagram\n  A->>B: hi\n"), "--json"});
   ASSERT_EQ(answer.code, 0);
-  const auto json = nlohmann::json::parse(answer.out);
+  const auto json = base::parse_json(answer.out);
   EXPECT_TRUE(json["ok"].get<bool>());
 }
 
@@ -95,7 +96,7 @@ TEST_F(Diagrams, that_are_not_understood_have_line_and_reason_in_their_file) {
   expect_refused({"diagram", page, "--number", "3"}, "holds 2 diagrams");
   const Answer json = ask({"diagram", plain, "--json"});
   EXPECT_EQ(json.code, 2);
-  EXPECT_FALSE(nlohmann::json::parse(json.out)["ok"].get<bool>());
+  EXPECT_FALSE(base::parse_json(json.out)["ok"].get<bool>());
 }
 
 TEST_F(Diagrams, are_drawn_as_large_as_they_are) {

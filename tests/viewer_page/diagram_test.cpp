@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "page_support.hpp"
+#include "engine/base/json.hpp"
 #include "viewer/page/diagram_json.hpp"
 #include "engine/diagram/diagram_limits.hpp"
 #include "engine/diagram/diagram_source.hpp"
@@ -46,18 +47,18 @@ TEST(Diagram, StylesLinksAndTooltipsAreKept) {
 }
 
 TEST(Diagram, WhatWasUnderstoodIsToldAsJson) {
-  const auto right = nlohmann::json::parse(diagram_json(parse_diagram("flowchart TD\n  subgraph s [Title]\n    a[One] -->|x| b\n  end\n")));
+  const auto right = base::parse_json(diagram_json(parse_diagram("flowchart TD\n  subgraph s [Title]\n    a[One] -->|x| b\n  end\n")));
   EXPECT_EQ(right["ok"], true);
   EXPECT_EQ(right["kind"], "flowchart");
   EXPECT_EQ(right["nodes"][0]["label"], "One");
   EXPECT_EQ(right["nodes"][0]["subgraph"], "s");
   EXPECT_EQ(right["edges"][0]["label"], "x");
   EXPECT_EQ(right["subgraphs"][0]["title"], "Title");
-  const auto wrong = nlohmann::json::parse(diagram_json(parse_diagram("flowchart TD\n  a[\n")));
+  const auto wrong = base::parse_json(diagram_json(parse_diagram("flowchart TD\n  a[\n")));
   EXPECT_EQ(wrong["ok"], false);
   EXPECT_EQ(wrong["line"], 2);
   EXPECT_FALSE(wrong["error"].get<std::string>().empty());
-  const auto gantt = nlohmann::json::parse(diagram_json(parse_diagram("gantt\n dateFormat YYYY-MM-DD\n a :x, 2024-01-01, 1d\n")));
+  const auto gantt = base::parse_json(diagram_json(parse_diagram("gantt\n dateFormat YYYY-MM-DD\n a :x, 2024-01-01, 1d\n")));
   EXPECT_EQ(gantt["tasks"][0]["begin_ms"], 1704067200000);
 }
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "viewer/page/diagram.hpp"
 
 namespace shardbook::page {
@@ -95,7 +96,7 @@ Json gantt(const Diagram& diagram) {
 class Mermaid : public testing::TestWithParam<std::string> {};
 
 TEST_P(Mermaid, IsUnderstoodAsMermaidDoes) {
-  const Json expected = Json::parse(content(folder / (GetParam() + ".json")));
+  const Json expected = base::parse_ordered_json(content(folder / (GetParam() + ".json")));
   const Diagram diagram = parse_diagram(content(folder / (GetParam() + ".mmd")));
   if (!expected["ok"].get<bool>()) {
     EXPECT_FALSE(diagram.ok) << "mermaid rejects it: " << expected["reason"];
@@ -105,7 +106,7 @@ TEST_P(Mermaid, IsUnderstoodAsMermaidDoes) {
   }
   ASSERT_TRUE(diagram.ok) << "line " << diagram.error_line << ": " << diagram.error;
   const Json found = diagram.kind == DiagramKind::flowchart ? flowchart(diagram) : diagram.kind == DiagramKind::sequence ? sequence(diagram) : gantt(diagram);
-  EXPECT_EQ(Json::parse(expected.dump()), found) << expected.dump(1) << "\n" << found.dump(1);
+  EXPECT_EQ(base::parse_ordered_json(base::json_text(expected)), found) << base::json_text(expected, 1) << "\n" << base::json_text(found, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Diagrams, Mermaid, testing::ValuesIn(names()), [](const auto& info) { return info.param; });
@@ -113,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Diagrams, Mermaid, testing::ValuesIn(names()), [](const
 TEST(MermaidFolder, HoldsManyDiagramsOfEachKindRightAndWrong) {
   int right = 0, wrong = 0;
   for (const std::string& name : names()) {
-    (Json::parse(content(folder / (name + ".json")))["ok"].get<bool>() ? right : wrong) += 1;
+    (base::parse_ordered_json(content(folder / (name + ".json")))["ok"].get<bool>() ? right : wrong) += 1;
   }
   EXPECT_GE(right, 60);
   EXPECT_GE(wrong, 30);

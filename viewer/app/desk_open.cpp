@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/base/json.hpp"
 #include "engine/book/project.hpp"
 #include "viewer/app/desk_state.hpp"
 #include "viewer/lanes/camera.hpp"
@@ -67,7 +68,7 @@ fs::path settings_path() {
 Settings read_settings() {
   Settings settings;
   std::ifstream file(settings_path());
-  const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
+  const nlohmann::json json = base::try_parse_json(std::string(std::istreambuf_iterator<char>(file), {}));
   if (!json.is_object()) return settings;      // none yet, or not ours: start anew
   const auto number = [&](const char* name, float least, float most, float otherwise) {
     const auto found = json.find(name);
@@ -91,11 +92,10 @@ void write_settings(const Settings& settings) {
   const fs::path beside = path.string() + ".new";
   {
     std::ofstream file(beside);
-    file << nlohmann::json{{"dark", settings.dark}, {"scale", settings.scale}, {"text_share", settings.text_share},
-                           {"drawer_share", settings.drawer_share}, {"work_share", settings.work_share}, {"drawer", settings.drawer},
-                           {"notes_share", settings.notes_share}, {"findings_share", settings.findings_share}}
-                .dump(2)
-         << "\n";
+    const nlohmann::json all{{"dark", settings.dark}, {"scale", settings.scale}, {"text_share", settings.text_share},
+                             {"drawer_share", settings.drawer_share}, {"work_share", settings.work_share}, {"drawer", settings.drawer},
+                             {"notes_share", settings.notes_share}, {"findings_share", settings.findings_share}};
+    file << base::json_text(all, 2) << "\n";
     if (!file) return;                         // a home that cannot be written to keeps no settings; nothing else is lost
   }
   fs::rename(beside, path, ignored);

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/json.hpp"
+
 namespace shardbook::page {
 
 namespace {
@@ -96,7 +98,7 @@ std::string diagram_json(const Diagram& diagram) {
     out.update(diagram.kind == DiagramKind::flowchart ? flowchart_json(diagram)
                : diagram.kind == DiagramKind::sequence ? sequence_json(diagram) : gantt_json(diagram));
   }
-  return out.dump(2, ' ', false, Json::error_handler_t::replace);
+  return base::json_text(out, 2);
 }
 
 }  // namespace shardbook::page

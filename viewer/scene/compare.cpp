@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/base/check.hpp"
+#include "engine/base/json.hpp"
 #include "engine/timeline/run_info.hpp"
 
 namespace shardbook::scene {
@@ -24,7 +25,7 @@ void flatten(const nlohmann::json& json, const std::string& key, std::map<std::s
     for (const auto& [name, value] : json.items()) flatten(value, key.empty() ? name : base::text(key, ".", name), out);
     return;
   }
-  if (!key.empty()) out[key] = json.is_string() ? json.get<std::string>() : json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (!key.empty()) out[key] = json.is_string() ? json.get<std::string>() : base::json_text(json);
 }
 
 std::map<std::string, std::string> settings(const Scene& scene) {

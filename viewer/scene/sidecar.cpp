@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "engine/base/check.hpp"
+#include "engine/base/json.hpp"
 #include "engine/timeline/output.hpp"
 
 namespace shardbook::scene {
@@ -81,19 +82,15 @@ base::Result<Sidecar> read_sidecar(const std::string& path) {
   if (!fs::exists(path, error)) return Sidecar{};
   std::ifstream file(path, std::ios::binary);
   if (!file || fs::is_directory(path, error)) return base::Error{base::text("cannot read ", path, ": look at its rights")};
-  // Copying JSON recurses, so what nests too deep is refused before it is kept.
   constexpr int deepest = 100;
   bool too_deep = false;
-  const json content = json::parse(file, [&](int depth, json::parse_event_t, const json&) {
-    too_deep = too_deep || depth > deepest;
-    return !too_deep;
-  }, false);
+  const json content = base::try_parse_json(std::string(std::istreambuf_iterator<char>(file), {}), deepest, too_deep);
   if (too_deep) return moved_aside(path, base::text("its values nest deeper than ", deepest, " levels"));
   if (content.is_discarded()) return moved_aside(path, "it is not valid JSON");
   if (!content.is_object()) return moved_aside(path, "it is not an object");
   try {
     if (const json format = content.value("format", json(1)); format != 1) {
-      return moved_aside(path, base::text("it has format ", format.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 20), ", and this build reads format 1"));
+      return moved_aside(path, base::text("it has format ", base::json_text(format, -1, true).substr(0, 20), ", and this build reads format 1"));
     }
     return from_json(content);
   } catch (const std::exception& problem) {
@@ -103,7 +100,7 @@ base::Result<Sidecar> read_sidecar(const std::string& path) {
 
 base::Status write_sidecar(const Sidecar& sidecar, const std::string& path) {
   timeline::Output out(path);
-  out << to_json(sidecar).dump(2, ' ', false, json::error_handler_t::replace) << "\n";
+  out << base::json_text(to_json(sidecar), 2) << "\n";
   return out.commit();
 }
 

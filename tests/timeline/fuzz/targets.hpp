@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/json.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/idle.hpp"
 #include "engine/metrics/predicates.hpp"
@@ -83,7 +84,7 @@ inline void check_timeline(const Timeline& timeline) {
   check_path(timeline, window);
   const auto rows = metrics::rank_rows(timeline);
   metrics::table_text(timeline, rows);
-  metrics::table_json(timeline, rows).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  base::json_text(metrics::table_json(timeline, rows));
   if (!timeline.ranks.empty()) {
     metrics::ViewState state;
     for (const metrics::ViewKey key : {metrics::ViewKey::fit, metrics::ViewKey::next_exposed, metrics::ViewKey::zoom_in, metrics::ViewKey::pan_left}) {
@@ -158,7 +159,7 @@ inline void check_run_info(std::string_view bytes) {
   const MemoryFile file(bytes);
   const base::Result<RunInfo> info = read_run_info(file.path());
   if (!info.ok()) return require(!info.error().empty(), "what is no run.json is a sentence");
-  const std::string text = to_json(info.value()).dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = base::json_text(to_json(info.value()), 2);
   const MemoryFile again(text);
   require(read_run_info(again.path()).ok(), "what was read can be written and read");
 }
