@@ -1,7 +1,8 @@
 // base/json: JSON as text.
 //
-// The parser and the writer of nlohmann/json are templates: every file that names them compiles them anew, which takes g++
-// two to six seconds a file, and longer under a sanitizer. They are named here alone, and compiled once.
+// The parser and the writer of nlohmann/json are templates: every file that names them compiles them anew, for two to six
+// seconds (g++ 12, one kind of value or both). They are named here, and compiled once; checkpoint/safetensors.cpp names the
+// parser too, for it looks at each key as it is read.
 #pragma once
 
 #include <string>
@@ -26,5 +27,7 @@ bool is_json(std::string_view text);
 // On one line, or with `indent` spaces a level. Bytes that are no UTF-8 are replaced. `ascii`: other letters as \uXXXX.
 std::string json_text(const nlohmann::json& value, int indent = -1, bool ascii = false);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1, bool ascii = false);
+// For what will be read again and must be the same: throws nlohmann::json::type_error where bytes are no UTF-8.
+std::string json_text_or_throw(const nlohmann::json& value);
 
 }  // namespace shardbook::base

@@ -172,8 +172,8 @@ std::string to_json(const RunConfig& config) {
       case Option::Kind::number:
       case Option::Kind::boolean: out += value; break;
       case Option::Kind::choice:
-      case Option::Kind::text: out += base::json_text(Json(value)); break;
-      case Option::Kind::texts: out += base::json_text(Json(lines_of(value))); break;
+      case Option::Kind::text: out += base::json_text_or_throw(Json(value)); break;
+      case Option::Kind::texts: out += base::json_text_or_throw(Json(lines_of(value))); break;
     }
   }
   return out + "\n}\n";

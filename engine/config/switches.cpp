@@ -349,7 +349,7 @@ std::vector<Switch> make_switches() {
        .still = {"--model gpt-124m --fsdp 2 --sequences 512 --micro-batches 1 --attention flash", "windows", 0.5, true}});
 
   row({.key = "nccl.last_ctas", .least = 0, .most = 64, .default_value = "0",
-       .sentence = "How many of a GPU's multiprocessors the last reductions of a step take at least, of the first block's gradient and the embedding's, behind which no block is left to compute; 0: as many as the others. NCCL has one number for all calls of a communicator, so each group then has a second one.",
+       .sentence = "How many of a GPU's multiprocessors the last reductions of a step take at least, of the first block's gradient and the embedding's, behind which no block is left to compute; 0: as many as the others. Also where nccl.max_ctas is less, which then bounds the others alone. NCCL has one number for all calls of a communicator, so the ranks that shard have a second one.",
        .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "fsdp > 1"}, .excludes = {},
        .originals = {in_megatron("parallel_state.py", 188, 189, "min_ctas: in get_nccl_options, for each kind of group, not for some of its calls")},
        .megatron = "--nccl-communicator-config-path (min_ctas: of all calls of a group)", .pytorch = "ProcessGroupNCCL.Options().config.min_ctas (of all calls of a group)", .note = "04_fsdp#last-reductions",

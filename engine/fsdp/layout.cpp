@@ -69,7 +69,7 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
   }
 }
 
-// Where each sum is waited for, blocks come as backward leaves them; embedding and head last, for they may lie in one place in turn.
+// Where each sum is waited for, units come as backward leaves them.
 void ShardedParameters::number_shards() {
   for (std::size_t number = 0; number < units_.size(); ++number) {
     for (const Flat& flat : units_[number].flats) {
@@ -78,9 +78,7 @@ void ShardedParameters::number_shards() {
     }
   }
   if (!by_unit()) return;
-  const auto at_an_end = [this](std::size_t shard) { return !units_[static_cast<std::size_t>(unit_of_shard_[shard])].of_block; };
   std::reverse(order_of_sums_.begin(), order_of_sums_.end());
-  std::stable_partition(order_of_sums_.begin(), order_of_sums_.end(), [&](std::size_t shard) { return !at_an_end(shard); });
 }
 
 // Each rank sees other tokens, so each has a summand. Alone with several micro-batches, "reduce" adds them up: an axis of

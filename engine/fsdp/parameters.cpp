@@ -127,7 +127,7 @@ void ShardedParameters::open_gradient(ShardedUnit& unit, int slot) {
   view_gradients(unit, unit.gradient_slot->full);
 }
 
-//@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches. The last have the device to themselves.
+//@ fsdp.reduce: Sum the gradient over ranks; each keeps its shard of the sum, and adds up micro-batches. The last have no block beside them.
 void ShardedParameters::reduce(ShardedUnit& unit, int place) {
   GradientSlot& slot = *unit.gradient_slot;
   program::Part part(device_.recorder(), unit.part);

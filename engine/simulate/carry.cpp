@@ -23,7 +23,9 @@ using Sort = std::tuple<std::string, program::OpKind, base::DType, std::int64_t,
 Sort sort_of(const Op& op, const program::Catalogue& catalogue) {
   const program::OpDesc& desc = op.desc;
   const std::string axis = desc.collective.group == program::no_group ? "" : catalogue.groups[desc.collective.group].axis;
-  return {desc.name, desc.kind, desc.dtype, desc.gemm.m, desc.gemm.n, desc.gemm.k, desc.gemm.batch, desc.bytes_read, desc.bytes_written, desc.collective.bytes, axis};
+  // Of attention older records do not say; its bytes tell sizes apart as well
+  const program::GemmSize size = desc.kind == OpKind::attention ? program::GemmSize{} : desc.gemm;
+  return {desc.name, desc.kind, desc.dtype, size.m, size.n, size.k, size.batch, desc.bytes_read, desc.bytes_written, desc.collective.bytes, axis};
 }
 
 // What it is, and for whom.

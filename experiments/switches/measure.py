@@ -26,7 +26,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AXES = ("tp", "fsdp", "dp")
 # Whole numbers besides those of a row's two configurations
-MORE_VALUES = {"fsdp.blocks_a_unit": ["2", "4"], "fsdp.prefetch": ["2"], "loss.chunks": ["2"], "matmul.sms_beside": ["16"], "nccl.max_ctas": ["4"]}
+MORE_VALUES = {"fsdp.blocks_a_unit": ["2", "4"], "fsdp.prefetch": ["2"], "loss.chunks": ["2"], "matmul.sms_beside": ["16"], "nccl.last_ctas": ["16"], "nccl.max_ctas": ["4"]}
 LARGEST = 125 << 30  # bytes of a GPU: what is left of an H200's to this process
 
 

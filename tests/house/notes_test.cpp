@@ -310,6 +310,7 @@ TEST(Json, IsParsedAndWrittenInOnePlace) {
   EXPECT_EQ(problems("engine/base/json.cpp", "return nlohmann::json::parse(text);"), 0u);
   EXPECT_EQ(problems("engine/cli/doctor.cpp", "console.out << base::json_text(json, 2);"), 0u);
   EXPECT_EQ(problems("engine/cli/doctor.cpp", "const Json read = Json::parse(line);"), 1u);
+  EXPECT_EQ(problems("engine/cli/doctor.cpp", "const auto read = nlohmann::ordered_json::parse(line);"), 1u);
   EXPECT_EQ(problems("engine/cli/doctor.cpp", "console.out << json.dump(2);"), 1u);
   EXPECT_EQ(problems("tests/cli/why_test.cpp", "EXPECT_TRUE(nlohmann::json::accept(spoken.out));"), 1u);
 }

@@ -176,7 +176,7 @@ Problems clocks_that_jump(const Tree& tree) {
 }
 
 Problems json_as_text(const Tree& tree) {
-  static const std::regex names(R"(\b[jJ]son::(parse|accept|sax_parse)\(|\.dump\()");
+  static const std::regex names(R"([jJ]son::(parse|accept|sax_parse)\(|\.dump\()");
   // One asks of each key, while it is read, whether it came before.
   static const std::vector<std::string> may{"engine/base/json.cpp", "engine/checkpoint/safetensors.cpp"};
   Problems problems;

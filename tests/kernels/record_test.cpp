@@ -157,6 +157,10 @@ TEST_F(Record, CudnnAttentionCountsWhatFlashAttentionDoesAndItsWorkspace) {
     EXPECT_EQ(ops[way + 2].desc.bytes_read, ops[way].desc.bytes_read);
     EXPECT_EQ(ops[way + 2].desc.bytes_written, ops[way].desc.bytes_written + (way == 0 ? 256 : cudnn_workspace_bytes(heads)));
   }
+  for (const program::Op& op : ops) {
+    const program::GemmSize scores = op.desc.gemm;
+    EXPECT_TRUE(scores.m == 10 && scores.n == 10 && scores.k == 8 && scores.batch == 2 * 4) << op.desc.name << " says the width of its heads, by which it is timed";
+  }
   EXPECT_THROW(record([&](device::Stream& s) { cudnn_attention_forward(s, heads, 1, qkv, out, logsumexp, i32({64})); }), base::Failure) << "too small a workspace";
 }
 

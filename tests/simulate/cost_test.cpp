@@ -244,7 +244,7 @@ TEST(CostModel, TimesAttentionByTheMeasuredCurveOfHeadsThatAreNearestInWidth) {
   EXPECT_DOUBLE_EQ(ns(32), 2e6);
   EXPECT_DOUBLE_EQ(ns(128), 1e6);
   EXPECT_DOUBLE_EQ(ns(256), 1e6);
-  EXPECT_DOUBLE_EQ(ns(0), 1e6) << "an old record does not say how wide: models of that time had heads of 128";
+  EXPECT_DOUBLE_EQ(ns(0), 1e6) << "an old record does not say how wide: curves of that time were of 128";
   OpDesc wide("flash_attention_forward", OpKind::attention, DType::bf16);
   EXPECT_EQ(curve_of_heads(wide.scores({1024, 1024, 128, 8})), "flash_attention_forward/128");
 }

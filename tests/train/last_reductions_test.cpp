@@ -11,7 +11,7 @@ namespace {
 
 using comm::Beside;
 
-// Notes what each reduce-scatter says of what runs beside it, and by which unit's gradient it reads.
+// Notes what each reduce-scatter says of what runs beside it.
 class Listening final : public comm::Backend {
  public:
   class One final : public comm::Communicator {
@@ -61,6 +61,10 @@ TEST(LastReductions, AreThoseBehindWhichNoBlockIsComputed) {
   const int layers = config.model.layers;
   EXPECT_EQ(heard_in_a_step(config, ""), first_then_alone(layers - 1, 2));
   EXPECT_EQ(heard_in_a_step(config, "fsdp.reduce_dtype=bf16"), first_then_alone(layers - 1, 2));
+  EXPECT_EQ(heard_in_a_step(config, "fsdp.blocks_a_unit=2"), first_then_alone((layers + 1) / 2 - 1, 2));
+  config.model.tied = false;   // the head is reduced first, with all blocks beside it
+  EXPECT_EQ(heard_in_a_step(config, ""), first_then_alone(layers, 2));
+  config.model.tied = true;
   config.micro_batches = 2;
   EXPECT_EQ(heard_in_a_step(config, ""), first_then_alone(2 * layers, 2));
   EXPECT_EQ(heard_in_a_step(config, "accumulate.reduce=last"), first_then_alone(layers - 1, 2));

@@ -13,7 +13,8 @@
 namespace shardbook::comm {
 
 // When the calls of a communicator have ended, its log is told by events: one behind each call, in a ring as the log's.
-// Calls of one communicator end in their order.
+// Calls of one communicator end in their order. Where NCCL has two for it (NcclOptions::ctas_beside_nothing), that is so because
+// all of its calls are on one stream.
 //
 // A call in a graph has an event of its own, which is part of the graph: each launch records it anew, from that moment on
 // (CUDA runtime API, cudaEventRecordExternal; so NCCL orders what is in graphs and what is not: NVIDIA/nccl @5067397c,

@@ -290,11 +290,11 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
   }
   const ncclComm_t nccl = takes_whole ? whole_ : split(group, config_of(options_.blocking_calls), who);
   auto made = std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
-  if (options_.ctas_beside_nothing > 0 && group.size() > 1) {
+  if (options_.ctas_beside_nothing > 0 && group.size() > 1 && group.axis == std::string_view("dp_shard")) {
     ncclConfig_t config = config_of(options_.blocking_calls);
     config.minCTAs = options_.ctas_beside_nothing;
-    config.maxCTAs = std::max(options_.max_ctas > 0 ? options_.max_ctas : most_ctas, options_.ctas_beside_nothing);   // NCCL wants both, or neither
-    made->take_beside_nothing(split(group, config, who));
+    config.maxCTAs = std::max(options_.max_ctas > 0 ? options_.max_ctas : most_ctas, options_.ctas_beside_nothing);   // NCCL refuses a least without a most
+    made->take_beside_nothing(split(group, config, base::text(who, " (for what nothing runs beside)")));
   }
   FlightLog& log = flight().add(group);
   made->keep_log(log);
