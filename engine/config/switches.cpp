@@ -354,7 +354,7 @@ std::vector<Switch> make_switches() {
        .originals = {in_megatron("parallel_state.py", 188, 189, "min_ctas: in get_nccl_options, for each kind of group, not for some of its calls")},
        .megatron = "--nccl-communicator-config-path (min_ctas: of all calls of a group)", .pytorch = "ProcessGroupNCCL.Options().config.min_ctas (of all calls of a group)", .note = "04_fsdp#last-reductions",
        .moves = {"--model gpt-1.3b --layers 2 --fsdp 2 --sequences 2 --set nccl.buffers=windows --set fsdp.update=by_unit", "32", 5, true},
-       .still = {"--model gpt-124m --fsdp 2 --sequences 512 --micro-batches 1 --attention flash", "32", 0.5, true}});
+       .still = {"--model gpt-6.9b --fsdp 2 --sequences 4 --micro-batches 1 --attention cudnn --set loss.kernel=fused --set gelu.kernel=in_matmuls --set fsdp.gradient_memory=lent --set nccl.buffers=windows --set fsdp.update=by_unit", "32", 0.5, true}});
 
   row({.key = "nccl.max_ctas", .least = 0, .most = 64, .default_value = "0",
        .sentence = "How many of a GPU's multiprocessors a collective may take at most; 0: as NCCL chooses. Fewer leave more to the kernels beside it, and move bytes more slowly.",
