@@ -46,6 +46,9 @@ class Communicator {
   std::size_t splits_kept() const { return splits_.size(); }
   const mesh::Group& group() const { return group_; }
 
+  // Set-up: some of its calls will have nothing beside them. Collective; all ranks of the world call it alike, before seal().
+  virtual void prepare_beside_nothing() {}
+
   // Keeps its calls there from now on; before the first one.
   void keep_log(FlightLog& log) { log_ = &log; }
 

@@ -61,6 +61,7 @@ ShardedParameters::ShardedParameters(model::Model& model, device::Device& device
     sharded.sum_there = device.create_event(unit->name + ".gradient.summed");
   }
   number_shards();
+  if (!alone()) group_.prepare_beside_nothing();
   if (on_host()) host_ = std::make_unique<HostShards>(device, host, shards_);
   // Where all are alike, the gaps between parameters hold zeros because no user of the memory writes there
   if (sizes.size() < 2 || gradient_in_place()) return;

@@ -98,6 +98,7 @@ TEST_P(Nccl, EveryCollectiveIsExactOnIntegers) {
     RankSetup rank(world, options());
     const auto all = rank.backend->communicator(*rank.device, everyone(world, "tp"));
     const auto second = rank.backend->communicator(*rank.device, everyone(world, "dp_shard"));
+    second->prepare_beside_nothing();
     const int size = world.size(), me = world.rank();
     for (const std::int64_t shard : {1, 1000, 1 << 20}) {
       const Tensor mine = rank.tensor(shard), full = rank.tensor(shard * size), sum = rank.tensor(shard * size);
@@ -215,6 +216,7 @@ TEST_P(Nccl, GathersAndSumsOfMemoryThatIsKnownStayExact) {
     RankSetup rank(world, options());
     const auto tp = rank.backend->communicator(*rank.device, everyone(world, "tp"));
     const auto fsdp = rank.backend->communicator(*rank.device, everyone(world, "dp_shard"));
+    fsdp->prepare_beside_nothing();
     const int size = world.size(), me = world.rank();
     const std::int64_t shard = gpu_test::one_gpu_for_all() ? 1 << 20 : 12 << 20;   // 2 of them are larger than a shared piece
     const Tensor full = rank.tensor(shard * size), small = rank.tensor(4096), apart = rank.tensor(shard);

@@ -1,4 +1,4 @@
-// The house keeps its law, and notes, labs' texts and README say nothing that is not so, as far as a program can tell.
+// Notes, labs' texts and README say nothing that is not so, and rooms stand as the house has them, as far as a program can tell.
 //
 // Each rule is run on the project, and each is shown to fail on a small one that breaks it.
 #include <gtest/gtest.h>
@@ -6,34 +6,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/config/config.hpp"
 #include "tests/house/markdown.hpp"
-#include "tests/house/note_rules.hpp"
+#include "tests/house/project.hpp"
 
 namespace shardbook::tests {
 namespace {
-
-const Tree& project() {
-  static const Tree tree = [] {
-    Tree read = read_tree(SHARDBOOK_SOURCE_DIR);
-    for (const config::Option& option : config::options()) read.options.insert(option.name);
-    return read;
-  }();
-  return tree;
-}
-
-// One sentence a line, so that a failure reads like a list.
-std::string listed(const Problems& problems) {
-  std::string all;
-  for (const std::string& problem : problems) all += problem + "\n";
-  return all;
-}
-
-Tree page(const std::string& text, const std::string& path = "notes/page.md") {
-  Tree tree;
-  tree.add(path, text);
-  return tree;
-}
 
 TEST(Notes, AreThere) { EXPECT_GE(project().pages().size(), 25u); }
 
@@ -176,87 +153,6 @@ TEST(Rooms, OfTheViewerUseThePureOnesAndTheEngineUsesNoneOfThem) {
   EXPECT_EQ(problems("viewer/scene/CMakeLists.txt", "shardbook_room(viewer_scene FLOOR 4 USES base device SOURCES scene.cpp)"), 1u);
 }
 
-TEST(Includes, AreThereForWhatASourceNames) {
-  EXPECT_EQ(listed(missing_includes(project())), "");
-
-  auto problems = [](const std::string& content) {
-    Tree tree;
-    tree.add("engine/base/text.hpp", "#include <string>\nnamespace shardbook::base {\nstd::string text();\nclass Word {\n};\n#define BASE_CHECK(x)\n}\n");
-    tree.add("engine/mesh/mesh.hpp", "#include \"engine/base/text.hpp\"\nnamespace shardbook::mesh {\nstruct Mesh {\n};\nint ranks_of(const Mesh& mesh);\n}\n");
-    tree.add("engine/mesh/mesh.cpp", content);
-    return listed(missing_includes(tree));
-  };
-  const std::string space = "namespace shardbook::mesh {\n";
-  EXPECT_EQ(problems("#include <vector>\n" + space + "std::vector<int> all;"), "");
-  EXPECT_NE(problems(space + "std::vector<int> all;").find("engine/mesh/mesh.cpp names std::vector and does not include vector"), std::string::npos);
-  EXPECT_EQ(problems("#include \"engine/mesh/mesh.hpp\"\n" + space + "std::string name = base::text();"), "") << "by what it includes";
-  EXPECT_NE(problems("#include <string>\n" + space + "std::string name = base::text();"), "") << "a function of another room";
-  EXPECT_NE(problems(space + "base::Word word;"), "") << "a type of another room";
-  EXPECT_NE(problems(space + "Mesh mesh;"), "") << "a type of its own";
-  EXPECT_NE(problems(space + "int n = ranks_of(all);"), "") << "a function of its own";
-  EXPECT_NE(problems(space + "void f() {\n  BASE_CHECK(1);\n}"), "") << "a macro";
-  EXPECT_NE(problems(space + "int n = errno;"), "") << "of the system";
-  EXPECT_EQ(problems(space + "class Other {\n  struct Mesh {};\n  Mesh mesh;\n};"), "") << "another of that name";
-  EXPECT_EQ(problems(space + "// a std::vector\nconst char* said = \"std::vector\";"), "") << "a word, not a name";
-}
-
-// In a batch another file's using makes up for it; file by file the first to build it would be whoever trains.
-TEST(Usings, AreInEachFileThatCallsANameSo) {
-  EXPECT_EQ(listed(names_without_using(project())), "");
-
-  auto problems = [](const std::string& content) {
-    Tree tree;
-    tree.add("engine/mesh/a.cpp", "namespace shardbook::mesh {\nusing base::text;\nusing program::Op;\n}\n");
-    tree.add("engine/base/text.hpp", "namespace shardbook::base {\nstd::string text(int n);\n}\n");
-    tree.add("engine/mesh/b.cpp", "#include \"engine/base/text.hpp\"\nnamespace shardbook::mesh {\n" + content + "\n}\n");
-    return names_without_using(tree).size();
-  };
-  EXPECT_EQ(problems("void f() {\n  say(text(1));\n}"), 1u);
-  EXPECT_EQ(problems("using base::text;\nvoid f() {\n  say(text(1));\n}"), 0u);
-  EXPECT_EQ(problems("void f() {\n  say(base::text(1));\n}"), 0u) << "with its namespace";
-  EXPECT_EQ(problems("void f() {\n  const std::string text = said();\n  say(text);\n}"), 0u) << "a variable";
-  EXPECT_EQ(problems("std::string text(int n) {\n}\nvoid f() {\n  say(text(1));\n}"), 0u) << "one of its own";
-  EXPECT_EQ(problems("void f(const Op& op) {\n}"), 1u) << "a type";
-}
-
-TEST(NamesOfFiles, AreGivenOnceInARoom) {
-  EXPECT_EQ(listed(names_given_twice(project())), "");
-
-  auto problems = [](const std::string& a, const std::string& b, const std::string& second = "engine/mesh/b.cpp") {
-    Tree tree;
-    for (const auto& [path, content] : {std::pair{std::string("engine/mesh/a.cpp"), a}, std::pair{second, b}}) {
-      tree.add(path, "namespace shardbook::mesh {\nnamespace {\n" + content + "\n}  // namespace\nint shared(int n) { return n; }\n}  // namespace shardbook::mesh\n");
-    }
-    return names_given_twice(tree).size();
-  };
-  EXPECT_EQ(problems("constexpr int most = 5;", "constexpr long most = 8;"), 1u);
-  EXPECT_EQ(problems("constexpr int most = 5;", "constexpr long most = 8;", "engine/config/b.cpp"), 0u) << "of another room";
-  EXPECT_EQ(problems("struct Asked {\n};", "class Asked final : Base {\n};"), 1u);
-  EXPECT_EQ(problems("std::string said(int n) {\n}", "std::string said(int count) {\n}"), 1u) << "whatever a parameter is called";
-  EXPECT_EQ(problems("std::string said(int n) {\n}", "std::string said(double n) {\n}"), 0u) << "an overload";
-  EXPECT_EQ(problems("int one;", "// constexpr int most = 5;\nint two;"), 0u);
-}
-
-TEST(Libraries, AreKnownWhereTheyBelongAlone) {
-  EXPECT_EQ(listed(stray_libraries(project())), "");
-
-  auto problems = [](const std::string& path, const std::string& header) {
-    Tree tree;
-    tree.add(path, "#include <" + header + ">\n");
-    return stray_libraries(tree).size();
-  };
-  EXPECT_EQ(problems("viewer/ui/theme.hpp", "imgui.h"), 0u);
-  EXPECT_EQ(problems("viewer/ui/keys.cpp", "GLFW/glfw3.h"), 0u);
-  EXPECT_EQ(problems("viewer/app/window_glfw.cpp", "backends/imgui_impl_opengl3.h"), 0u);
-  EXPECT_EQ(problems("viewer/scene/scene.hpp", "imgui.h"), 1u);
-  EXPECT_EQ(problems("engine/report/page.cpp", "imgui_internal.h"), 1u);
-  EXPECT_EQ(problems("viewer/ui/widgets.cpp", "GLFW/glfw3.h"), 1u);
-  EXPECT_EQ(problems("viewer/lanes/paint.cpp", "GL/gl.h"), 1u);
-  EXPECT_EQ(problems("viewer/views/overview.cpp", "EGL/egl.h"), 1u);
-  EXPECT_EQ(problems("viewer/page/flow.cpp", "md4c.h"), 1u);
-  EXPECT_EQ(problems("viewer/ui/picture_view.cpp", "gvc.h"), 1u);
-}
-
 TEST(TreeOfTheProject, LeavesOutWhatGitIgnores) {
   const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "shardbook_house_tree";
   std::filesystem::remove_all(root);
@@ -282,77 +178,6 @@ TEST(TreeOfTheProject, LeavesOutWhatGitIgnores) {
   EXPECT_FALSE(tree.paths.contains("page.tmp"));
   EXPECT_TRUE(tree.paths.contains("experiments/02"));
   std::filesystem::remove_all(root);
-}
-
-TEST(Clocks, ThatJumpNameDaysAndMeasureNothing) {
-  EXPECT_EQ(listed(clocks_that_jump(project())), "");
-
-  auto problems = [](const std::string& path, const std::string& line) {
-    Tree tree;
-    tree.add(path, line + "\n");
-    return clocks_that_jump(tree).size();
-  };
-  EXPECT_EQ(problems("engine/world/processes.cpp", "const auto until = std::chrono::steady_clock::now() + grace;"), 0u);
-  EXPECT_EQ(problems("engine/launch/run_folder.cpp", "const std::time_t now = std::time(nullptr);"), 0u);
-  EXPECT_EQ(problems("engine/world/processes.cpp", "const auto until = std::chrono::system_clock::now() + grace;"), 1u);
-  EXPECT_EQ(problems("engine/comm/loopback/hall.cpp", "clock_gettime(CLOCK_REALTIME, &until);"), 1u);
-  EXPECT_EQ(problems("viewer/app/frame.cpp", "const std::time_t begin = time(NULL);"), 1u);
-}
-
-TEST(Json, IsParsedAndWrittenInOnePlace) {
-  EXPECT_EQ(listed(json_as_text(project())), "");
-
-  const auto problems = [](const std::string& path, const std::string& line) {
-    Tree tree;
-    tree.add(path, line + "\n");
-    return json_as_text(tree).size();
-  };
-  EXPECT_EQ(problems("engine/base/json.cpp", "return nlohmann::json::parse(text);"), 0u);
-  EXPECT_EQ(problems("engine/cli/doctor.cpp", "console.out << base::json_text(json, 2);"), 0u);
-  EXPECT_EQ(problems("engine/cli/doctor.cpp", "const Json read = Json::parse(line);"), 1u);
-  EXPECT_EQ(problems("engine/cli/doctor.cpp", "const auto read = nlohmann::ordered_json::parse(line);"), 1u);
-  EXPECT_EQ(problems("engine/cli/doctor.cpp", "console.out << json.dump(2);"), 1u);
-  EXPECT_EQ(problems("tests/cli/why_test.cpp", "EXPECT_TRUE(nlohmann::json::accept(spoken.out));"), 1u);
-}
-
-TEST(Switches, AreKnownToTheirTableAndToTheSeamsAlone) {
-  EXPECT_EQ(listed(strangers_to_switches(project())), "");
-
-  Tree tree;
-  tree.add("engine/train/seams.cpp", "#include \"engine/config/switches.hpp\"\n");
-  EXPECT_EQ(listed(strangers_to_switches(tree)), "");
-  tree.add("engine/fsdp/parameters.cpp", "#include \"engine/config/switches.hpp\"\n");
-  EXPECT_EQ(strangers_to_switches(tree).size(), 1u);
-}
-
-TEST(Schedules, KnowNothingButThePlan) {
-  ASSERT_TRUE(project().texts.contains("engine/fsdp/schedule.cpp") && project().texts.contains("engine/data_parallel/schedule.cpp"));
-  EXPECT_EQ(listed(impure_schedules(project())), "");
-
-  Tree tree;
-  tree.add("engine/fsdp/schedule.cpp", "#include \"engine/fsdp/schedule.hpp\"\n#include <map>\n#include \"engine/plan/uses.hpp\"\n");
-  EXPECT_EQ(listed(impure_schedules(tree)), "");
-  for (const char* stranger : {"engine/fsdp/parameters.hpp", "engine/device/device.hpp", "engine/config/config.hpp"}) {
-    tree.add("engine/data_parallel/schedule.cpp", std::string("#include \"") + stranger + "\"\n");
-    EXPECT_EQ(impure_schedules(tree).size(), 1u) << stranger;
-  }
-}
-
-TEST(KernelsThatAreLetInEarly, WaitForTheOneBefore) {
-  EXPECT_EQ(listed(kernels_that_do_not_wait(project())), "");
-
-  const std::string body = "  double_it(x);\n}\n\n\n\n\n\n\n\n\n\n";
-  const auto problems = [](const std::string& content) {
-    Tree tree;
-    tree.add("engine/kernels/cuda/twice.cu", content);
-    return kernels_that_do_not_wait(tree).size();
-  };
-  EXPECT_EQ(problems("__global__ void twice(float* x) {\n  wait_for_kernel_before();\n" + body), 0u);
-  EXPECT_EQ(problems("__global__ void twice(float* x) {\n" + body), 1u);
-  EXPECT_EQ(problems("__global__ void twice(float* x) {\n  double_it(x);\n}\n"), 1u) << "at the end of a file";
-  EXPECT_EQ(problems("template <class T> __global__ void twice(T* x) {\n}\n__global__ void thrice(float* x) {\n  wait_for_kernel_before();\n" + body), 1u) << "before another";
-  EXPECT_EQ(problems("// no __global__ function\n" + body), 0u);
-  EXPECT_EQ(problems("void launch_twice(float* x) {\n  twice<<<1, 1>>>(x);\n}\n"), 1u);
 }
 
 TEST(Map, ShowsTheArrowsThatThereAre) {

@@ -17,16 +17,22 @@ class Listening final : public comm::Backend {
   class One final : public comm::Communicator {
    public:
     One(const mesh::Group& group, program::GroupId id, std::vector<Beside>& heard) : Communicator(group, id), heard_(heard) {}
+    void prepare_beside_nothing() override { prepared_ = true; }
 
    protected:
     void issue(comm::Lane lane, const program::OpDesc& desc, const Call& call) override {
-      if (call.kind == program::OpKind::reduce_scatter) heard_.push_back(call.beside);
-      else EXPECT_EQ(call.beside, Beside::kernels) << program::name_of(call.kind);
+      if (call.kind == program::OpKind::reduce_scatter) {
+        heard_.push_back(call.beside);
+      } else {
+        EXPECT_EQ(call.beside, Beside::kernels) << program::name_of(call.kind);
+      }
+      EXPECT_TRUE(prepared_ || call.beside == Beside::kernels) << "of a group that was not prepared for it";
       lane.device().launch_body(lane, desc, device::Body{});
       ran(call.ticket);
     }
 
    private:
+    bool prepared_ = false;
     std::vector<Beside>& heard_;
   };
   std::unique_ptr<comm::Communicator> communicator(device::Device& device, const mesh::Group& group) override {
@@ -38,7 +44,9 @@ class Listening final : public comm::Backend {
 };
 
 std::vector<Beside> heard_in_a_step(config::RunConfig config, const char* set) {
-  if (*set != 0) EXPECT_TRUE(config::set_switch(config, set)) << set;
+  if (*set != 0) {
+    EXPECT_TRUE(config::set_switch(config, set)) << set;
+  }
   device::MetaDevice device(0);
   Listening backend;
   train::Trainer trainer(config, device, backend, mesh_of(config), 0, nullptr);

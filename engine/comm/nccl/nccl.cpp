@@ -42,6 +42,8 @@ class NcclBackend final : public Backend {
   }
 
   Buffers buffers() const { return options_.buffers; }
+  // For calls that nothing runs beside; null where they are to be as all others.
+  ncclComm_t split_beside_nothing(const mesh::Group& group, const std::string& who);
 
   // Runs f(), which makes one call on `nccl` (or a group of them), and returns when it is in its stream, or in the graph.
   template <class F>
@@ -116,8 +118,10 @@ class NcclCommunicator final : public Communicator {
       : Communicator(group, id), backend_(backend), others_(nccl, KnownMemory(backend.buffers())), who_(std::move(who)) {}
   // Calls are marked there as they end. It outlives this.
   void mark(Ends& ends) { ends_ = &ends; }
-  // Takes what nothing runs beside. Calls of both are on the caller's streams, in the order of the caller.
-  void take_beside_nothing(ncclComm_t nccl) { beside_nothing_.emplace(nccl, KnownMemory(backend_.buffers())); }
+  // A second communicator takes what nothing runs beside. Calls of both are on the caller's streams, in the order of the caller.
+  void prepare_beside_nothing() override {
+    if (const ncclComm_t nccl = backend_.split_beside_nothing(group(), who_)) beside_nothing_.emplace(nccl, KnownMemory(backend_.buffers()));
+  }
 
  protected:
   void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
@@ -154,6 +158,7 @@ class NcclCommunicator final : public Communicator {
   ncclResult_t enqueue(const Call& call, ncclComm_t nccl, cudaStream_t stream);
 
   NcclBackend& backend_;
+  // Each with the memory that it knows: one for all calls, but for those that nothing runs beside where there is a second
   std::pair<ncclComm_t, KnownMemory> others_;
   std::optional<std::pair<ncclComm_t, KnownMemory>> beside_nothing_;
   std::string who_;
@@ -290,12 +295,6 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
   }
   const ncclComm_t nccl = takes_whole ? whole_ : split(group, config_of(options_.blocking_calls), who);
   auto made = std::make_unique<NcclCommunicator>(group, id, *this, nccl, who);
-  if (options_.ctas_beside_nothing > 0 && group.size() > 1 && group.axis == std::string_view("dp_shard")) {
-    ncclConfig_t config = config_of(options_.blocking_calls);
-    config.minCTAs = options_.ctas_beside_nothing;
-    config.maxCTAs = std::max(options_.max_ctas > 0 ? options_.max_ctas : most_ctas, options_.ctas_beside_nothing);   // NCCL refuses a least without a most
-    made->take_beside_nothing(split(group, config, base::text(who, " (for what nothing runs beside)")));
-  }
   FlightLog& log = flight().add(group);
   made->keep_log(log);
   if (options_.mark_ends) {
@@ -305,6 +304,14 @@ std::unique_ptr<Communicator> NcclBackend::communicator(device::Device& device, 
     ends_.push_back(std::move(ends));
   }
   return made;
+}
+
+ncclComm_t NcclBackend::split_beside_nothing(const mesh::Group& group, const std::string& who) {
+  if (options_.ctas_beside_nothing == 0) return nullptr;
+  ncclConfig_t config = config_of(options_.blocking_calls);
+  config.minCTAs = options_.ctas_beside_nothing;
+  config.maxCTAs = std::max(options_.max_ctas > 0 ? options_.max_ctas : most_ctas, options_.ctas_beside_nothing);   // NCCL refuses a least without a most
+  return split(group, config, base::text(who, " (for what nothing runs beside)"));
 }
 
 ncclComm_t NcclBackend::split(const mesh::Group& group, ncclConfig_t config, const std::string& who) {

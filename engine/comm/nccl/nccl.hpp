@@ -39,7 +39,7 @@ struct NcclOptions {
   // Blocks of threads, and so multiprocessors, that a collective may take at most; 0: as NCCL chooses (ncclConfig_t::maxCTAs).
   int max_ctas = 0;
   // Of what nothing runs beside (Beside::nothing) so many at least; 0: as of any other. NCCL has one number for all calls of a
-  // communicator (ncclConfig_t::minCTAs), so groups over dp_shard, whose sums end a step, then have a second one.
+  // communicator (ncclConfig_t::minCTAs), so a group that prepares for such calls then has a second one.
   int ctas_beside_nothing = 0;
   // registered: each piece of memory is made known to NCCL when a call first uses it (ncclCommRegister), and peers may read and
   // write it without a copy between. windows: it is so on all ranks at once (ncclCommWindowRegister), and what copy engines
