@@ -31,6 +31,7 @@ bool is_json(std::string_view text) { return nlohmann::json::accept(text); }
 
 std::string json_text(const nlohmann::json& value, int indent, bool ascii) { return text_of(value, indent, ascii); }
 std::string json_text(const nlohmann::ordered_json& value, int indent, bool ascii) { return text_of(value, indent, ascii); }
-std::string json_text_or_throw(const nlohmann::json& value) { return value.dump(); }
+std::string json_text_or_throw(const nlohmann::json& value, int indent) { return value.dump(indent); }
+std::string json_text_or_throw(const nlohmann::ordered_json& value, int indent) { return value.dump(indent); }
 
 }  // namespace shardbook::base

@@ -27,7 +27,8 @@ bool is_json(std::string_view text);
 // On one line, or with `indent` spaces a level. Bytes that are no UTF-8 are replaced. `ascii`: other letters as \uXXXX.
 std::string json_text(const nlohmann::json& value, int indent = -1, bool ascii = false);
 std::string json_text(const nlohmann::ordered_json& value, int indent = -1, bool ascii = false);
-// For what will be read again and must be the same: throws nlohmann::json::type_error where bytes are no UTF-8.
-std::string json_text_or_throw(const nlohmann::json& value);
+// For what must be the same when it is read: throws nlohmann::json::type_error where bytes are no UTF-8.
+std::string json_text_or_throw(const nlohmann::json& value, int indent = -1);
+std::string json_text_or_throw(const nlohmann::ordered_json& value, int indent = -1);
 
 }  // namespace shardbook::base

@@ -371,7 +371,7 @@ int bench(const Line& line, Console& console) {
   for (Row& row : rows) {
     if (!asked.on_meta) {
       if (base::Status status = measure_row(asked, words_of(row.shape, asked.gpus, asked.set, asked.cudnn), row, console); !status) {
-        if (json) console.out << base::json_text(out, 2) << "\n";
+        if (json) console.out << base::json_text_or_throw(out, 2) << "\n";
         console.err << "shardbook: bench ended at " << row.shape.name << ": " << status.error() << "\n";
         return base::stop_signal() != 0 ? exit_stopped : exit_failed;
       }
@@ -385,10 +385,10 @@ int bench(const Line& line, Console& console) {
     else print_row(console, asked, row);
   }
   if (json) {
-    console.out << base::json_text(out, 2) << "\n";
+    console.out << base::json_text_or_throw(out, 2) << "\n";
   } else {
-    if (!asked.on_meta) console.out << "\nruns     " << asked.folder.string() << "\nversions " << base::json_text(rows.front().ours.versions) << "\n";
-    for (const Side& peer : asked.on_meta ? std::vector<Side>{} : rows.front().peers) console.out << "         " << base::json_text(peer.versions) << "\n";
+    if (!asked.on_meta) console.out << "\nruns     " << asked.folder.string() << "\nversions " << base::json_text_or_throw(rows.front().ours.versions) << "\n";
+    for (const Side& peer : asked.on_meta ? std::vector<Side>{} : rows.front().peers) console.out << "         " << base::json_text_or_throw(peer.versions) << "\n";
   }
   return failed ? exit_failed : exit_ok;
 }

@@ -195,7 +195,7 @@ int doctor(const Line& line, Console& console) {
       json.push_back({{"what", finding.what}, {"found", finding.found}, {"state", states[static_cast<int>(finding.state)]},
                       {"effect", finding.effect}, {"remedy", finding.remedy}});
     }
-    console.out << base::json_text(json, 2) << "\n";
+    console.out << base::json_text_or_throw(json, 2) << "\n";
     return exit_ok;
   }
   const int columns = console.text_columns();

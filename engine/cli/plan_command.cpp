@@ -302,7 +302,7 @@ int plan_of(const Line& line, Console& console) {
   const PlannedRank& shown = ranks[static_cast<std::size_t>(number)];
   const PlanVerdict verdict = verdict_over(ranks);
   if (config.json) {
-    console.out << base::json_text(json_of(shown, config, number, verdict), 2) << "\n";
+    console.out << base::json_text_or_throw(json_of(shown, config, number, verdict), 2) << "\n";
     return verdict.problem.empty() ? exit_ok : exit_bad_input;
   }
   for (const std::string& sentence : made.value().said) console.out << wrapped("note: ", sentence, plain_columns);

@@ -141,7 +141,7 @@ int switches_of(const Line& line, Console& console) {
   if (line.places.empty()) {
     nlohmann::json all = nlohmann::json::array();
     for (const config::Switch& row : config::switches()) all.push_back(row_json(row));
-    console.out << (as_json ? base::json_text(all, 2) + "\n" : table_text());
+    console.out << (as_json ? base::json_text_or_throw(all, 2) + "\n" : table_text());
     return exit_ok;
   }
   const std::string& name = line.places.front();
@@ -151,7 +151,7 @@ int switches_of(const Line& line, Console& console) {
     for (const config::Switch& known : config::switches()) keys.push_back(known.key);
     return refuse(console, text("there is no switch '", name, "'; the nearest is ", base::nearest(name, keys), ", and `shardbook switches` lists all"));
   }
-  console.out << (as_json ? base::json_text(row_json(*row), 2) + "\n" : row_text(*row));
+  console.out << (as_json ? base::json_text_or_throw(row_json(*row), 2) + "\n" : row_text(*row));
   return exit_ok;
 }
 

@@ -156,7 +156,7 @@ int run(const Line& line, const std::optional<book::Lab>& asked, const std::stri
   }
   begin_to_speak();
   if (config.json) {
-    console.out << base::json_text(outcome_json(config, outcome.value(), recorded), 2) << "\n";
+    console.out << base::json_text_or_throw(outcome_json(config, outcome.value(), recorded), 2) << "\n";
   } else {
     console.out << "\n" << base::printable(after, base::Lines::kept);
   }

@@ -139,8 +139,8 @@ Json json_of(const MatmulPlan& plan) {
 }  // namespace
 
 std::string to_json(const MatmulFile& file) {
-  std::string out = text("{\"gpu\": ", base::json_text(Json(file.gpu)), ",\n \"library\": ", file.library, ",\n \"matmuls\": [");
-  for (std::size_t at = 0; at < file.plans.size(); ++at) out += text(at == 0 ? "\n  " : ",\n  ", base::json_text(json_of(file.plans[at])));
+  std::string out = text("{\"gpu\": ", base::json_text_or_throw(Json(file.gpu)), ",\n \"library\": ", file.library, ",\n \"matmuls\": [");
+  for (std::size_t at = 0; at < file.plans.size(); ++at) out += text(at == 0 ? "\n  " : ",\n  ", base::json_text_or_throw(json_of(file.plans[at])));
   return out + "\n ]}\n";
 }
 

@@ -50,13 +50,13 @@ std::string facts_json(const Facts& facts) {
   // A name a line: so a change of the table can be read as one of the files.
   std::string out = "{\"projects\": [";
   for (const Project& project : facts.projects) {
-    out += base::text(&project == &facts.projects.front() ? "" : ",", "\n {\"repository\": ", base::json_text(Json(project.repository)), ", \"commit\": ", base::json_text(Json(project.commit)),
-                      ",\n  \"what\": ", base::json_text(Json(project.what)), ",\n  \"files\": [");
+    out += base::text(&project == &facts.projects.front() ? "" : ",", "\n {\"repository\": ", base::json_text_or_throw(Json(project.repository)), ", \"commit\": ", base::json_text_or_throw(Json(project.commit)),
+                      ",\n  \"what\": ", base::json_text_or_throw(Json(project.what)), ",\n  \"files\": [");
     for (const FileFacts& file : project.files) {
-      out += base::text(&file == &project.files.front() ? "" : ",", "\n   {\"path\": ", base::json_text(Json(file.path)), ", \"lines\": ", file.lines, ",\n    \"sha256\": \"", file.sha256, "\",\n    \"names\": {");
+      out += base::text(&file == &project.files.front() ? "" : ",", "\n   {\"path\": ", base::json_text_or_throw(Json(file.path)), ", \"lines\": ", file.lines, ",\n    \"sha256\": \"", file.sha256, "\",\n    \"names\": {");
       bool first = true;
       for (const auto& [name, lines] : file.names) {
-        out += base::text(first ? "" : ",", "\n     ", base::json_text(Json(name)), ": ", base::json_text(Json(lines)));
+        out += base::text(first ? "" : ",", "\n     ", base::json_text_or_throw(Json(name)), ": ", base::json_text_or_throw(Json(lines)));
         first = false;
       }
       out += "}}";

@@ -28,7 +28,7 @@ void print(const Json& json, const std::string& indent, std::string& out) {
   const bool flat = !json.is_structured() || json.empty() ||
                     (json.is_array() && std::all_of(json.begin(), json.end(), [](const Json& entry) { return entry.is_number(); }));
   if (flat) {
-    out += base::json_text(json);
+    out += base::json_text_or_throw(json);
     return;
   }
   const std::string inner = indent + "  ";
@@ -38,7 +38,7 @@ void print(const Json& json, const std::string& indent, std::string& out) {
     out += first ? "\n" : ",\n";
     first = false;
     out += inner;
-    if (json.is_object()) out += base::json_text(Json(key)) + ": ";
+    if (json.is_object()) out += base::json_text_or_throw(Json(key)) + ": ";
     print(value, inner, out);
   }
   out += "\n" + indent + (json.is_array() ? "]" : "}");

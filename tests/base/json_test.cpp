@@ -41,6 +41,7 @@ TEST(Json, ThatNestsTooDeepIsRefusedBeforeItIsKept) {
 TEST(Json, ReplacesWhatIsNoUtf8AndSpellsOutLettersWhereAsked) {
   EXPECT_EQ(json_text(nlohmann::json("a\xff" "b")), "\"a\xef\xbf\xbd" "b\"");
   EXPECT_THROW(json_text_or_throw(nlohmann::json("a\xff")), nlohmann::json::type_error);
+  EXPECT_THROW(json_text_or_throw(nlohmann::ordered_json("a\xff"), 2), nlohmann::ordered_json::type_error);
   EXPECT_EQ(json_text_or_throw(nlohmann::json("\xc3\xa9")), "\"\xc3\xa9\"");
   EXPECT_EQ(json_text(nlohmann::json("\xc3\xa9")), "\"\xc3\xa9\"");
   EXPECT_EQ(json_text(nlohmann::json("\xc3\xa9"), -1, true), "\"\\u00e9\"");
