@@ -53,7 +53,8 @@ std::string row(const std::string& number, const std::string& kind, const std::s
 
 std::string row_of(std::size_t at, const PlannedRank& rank) {
   const Action& action = rank.plan.actions[at];
-  const std::string batch = action.micro_batch < 0 ? "" : std::to_string(action.micro_batch);
+  const std::size_t behind_update = rank.plan.actions.size() - plan::for_the_next_step(rank.plan).size();
+  const std::string batch = action.micro_batch < 0 ? "" : at >= behind_update ? "next" : std::to_string(action.micro_batch);
   return row(std::to_string(at), plan::name_of(action.kind), subject_of(action, rank.network), batch,
              action.slot >= 0 ? std::to_string(action.slot) : action.kind == plan::Kind::to_device || action.kind == plan::Kind::to_host ? "@" + std::to_string(action.shard_slot) : "", planned_at(action, plain_columns - 60));
 }

@@ -240,7 +240,7 @@ std::vector<Switch> make_switches() {
        .originals = {in_megatron("optimizer/optimizer.py", 1667, 1676, "ChainedOptimizer._step: the first part's gather begins before the others are updated"),
                      in_megatron("optimizer/optimizer_config.py", 340, 341, "overlap_param_gather_with_optimizer_step")},
        .megatron = "--overlap-param-gather-with-optimizer-step (of the first of several model chunks)", .pytorch = "fully_shard: whole; the first gathers wait for the stream of the optimizer, or for FSDPModule.set_post_optim_event(event)", .note = "04_fsdp#by-unit",
-       .moves = {"--model gpt-1.3b --layers 2 --fsdp 2 --sequences 2", "by_unit", 9},
+       .moves = {"--model gpt-1.3b --layers 2 --fsdp 2 --sequences 2", "by_unit", 7},
        .still = {"--model gpt-124m --fsdp 8 --sequences 4096 --micro-batches 4", "by_unit", 0.5}});
 
   row({.key = "fsdp.update_awaited", .values = {"yes", "no"}, .default_value = "yes",

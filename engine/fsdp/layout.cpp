@@ -125,6 +125,8 @@ void ShardedParameters::set_up(const plan::Plan& plan, const plan::Slots& slots,
     ++so_far;
   }
   for (std::size_t unit = 0; unit < units_.size(); ++unit) units_[unit].once = reductions[unit] == 1;
+  carried_ = plan::for_the_next_step(plan);
+  for (const plan::Action& action : carried_) unit(action.unit).carried = true;
   std::int64_t largest_shard = 0;
   for (const ShardedUnit& unit : units_) {
     for (const Flat& flat : unit.flats) largest_shard = std::max(largest_shard, flat.layout->shard_elements());

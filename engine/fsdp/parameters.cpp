@@ -14,9 +14,11 @@ using program::WaitReason;
 void ShardedParameters::begin_step() {
   if (!alone() && !by_unit()) device_.wait(stream_, updated_);
   reductions_ = 0;
+  updated_all_ = false;
   for (ShardedUnit& unit : units_) {
-    unit.gathered = false;
-    unit.slot = nullptr;
+    unit.gathered = unit.carried;
+    if (!unit.carried) unit.slot = nullptr;
+    unit.awaited = false;
     unit.gradient_slot = nullptr;
     unit.summed = false;
     if (alone()) take_whole(unit, -1);
@@ -54,8 +56,7 @@ void ShardedParameters::await(const Action& action) {
 void ShardedParameters::gather(ShardedUnit& unit, const Action& action) {
   take_whole(unit, action.slot);
   program::Part part(device_.recorder(), unit.part);
-  if (by_unit() && !unit.gathered) device_.wait(stream_, unit.updated);
-  unit.gathered = true;
+  await_update(unit);
   if (action.slot >= 0) device_.wait(stream_, unit.slot->released, WaitReason::buffer_reuse);
   if (*action.axis != 0) {
     device_.wait(stream_, unit.kept_there);
@@ -70,6 +71,17 @@ void ShardedParameters::gather(ShardedUnit& unit, const Action& action) {
   device_.record(stream_, unit.slot->gathered);
 }
 //@end
+
+// No gather before the update of what it gathers: this step's, if it is for the next one.
+void ShardedParameters::await_update(ShardedUnit& unit) {
+  if (by_unit() && !unit.gathered) device_.wait(stream_, unit.updated);
+  if (!by_unit() && updated_all_) device_.wait(stream_, updated_);
+  unit.gathered = true;
+}
+
+void ShardedParameters::gather_for_the_first_step() {
+  for (const Action& action : carried_) gather(unit(action.unit), action);
+}
 
 //@ fsdp.my_part: What this rank gives to a gather: a copy that it keeps, or one that it makes where it will be of the whole.
 Tensor ShardedParameters::my_part(ShardedUnit& unit, const Flat& flat) {
@@ -216,9 +228,13 @@ void ShardedParameters::await_sum(std::size_t shard) {
 }
 
 void ShardedParameters::updated(std::size_t shard) {
-  const ShardedUnit& of = unit(unit_of_shard_[shard]);
-  if (by_unit() && shard == of.flats.back().state) device_.record(compute_, of.updated);
-  if (!by_unit() && !alone() && shard + 1 == shards_.size()) device_.record(compute_, updated_);
+  ShardedUnit& of = unit(unit_of_shard_[shard]);
+  if (by_unit() && shard == of.flats.back().state) {
+    device_.record(compute_, of.updated);
+    of.gathered = false;
+  }
+  updated_all_ = shard + 1 == shards_.size();
+  if (!by_unit() && !alone() && updated_all_) device_.record(compute_, updated_);
 }
 //@end
 

@@ -54,6 +54,9 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   std::vector<base::Bytes> wants_lots() const;
   void lend(const std::vector<Tensor>& lots);
 
+  // Before the first step, with the numbers that it begins with: gathers what each step gathers for the next.
+  void gather_for_the_first_step();
+
   std::vector<optimizer::ShardState>& shards() override { return shards_; }
   Tensor gradients(int unit, int units) const override;
   std::vector<Tensor> summands(int unit, std::string_view axis) const override;
@@ -88,6 +91,7 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
   ShardedUnit& unit(int number) { return units_[static_cast<std::size_t>(number)]; }
 
   void gather(ShardedUnit& unit, const plan::Action& action);
+  void await_update(ShardedUnit& unit);
   Tensor my_part(ShardedUnit& unit, const Flat& flat);
   void take_whole(ShardedUnit& unit, int slot);
   void keep(ShardedUnit& unit);
@@ -109,6 +113,8 @@ class ShardedParameters final : public plan::Executor, public optimizer::Store {
 
   std::vector<ShardedUnit> units_;
   std::vector<optimizer::ShardState> shards_;
+  std::vector<plan::Action> carried_;        // gathers of the plan that are for the next step
+  bool updated_all_ = false;           // in this step
   std::unique_ptr<HostShards> host_;   // null: shards lie on the device
   Complete complete_;
   Tensor gradients_;        // of all shards end to end, where they are summed over replicas

@@ -58,6 +58,20 @@ Plan gather_and_release(const Plan& compute, const plan::Network& network, const
 }
 //@end
 
+//@ fsdp.next_step: What a step needs first is gathered at the end of the one before it, while other units are updated.
+Plan gather_for_the_next_step(const Plan& plan, const plan::Network& network) {
+  Plan moved, behind_update;
+  bool computes = false;
+  for (const plan::Action& action : plan.actions) {
+    computes = computes || plan::computes(action.kind);
+    const bool may_move = !computes && action.kind == plan::Kind::gather && !network.units[static_cast<std::size_t>(action.unit)].on_host;
+    (may_move ? behind_update : moved).add(action);
+  }
+  for (const plan::Action& gather : behind_update.actions) moved.add(gather);
+  return moved;
+}
+//@end
+
 //@ fsdp.host_memory: A shard comes from host memory before its gather, and the sum of its gradient goes there after its reduction.
 Plan bring_and_take_back(const Plan& plan, const plan::Network& network) {
   using plan::Kind;

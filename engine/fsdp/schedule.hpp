@@ -28,11 +28,16 @@ struct Ahead {
 struct Schedule {
   Ahead forward, backward;
   bool across_micro_batches = false;  // look beyond the end of a micro-batch
+  bool for_the_next_step = false;     // what a step needs first is gathered at the end of the one before
   const Ahead& of(plan::Phase phase) const { return phase == plan::Phase::forward ? forward : backward; }
 };
 
 // `compute` with a gather before each use of a unit that is not whole, and a release after it.
 plan::Plan gather_and_release(const plan::Plan& compute, const plan::Network& network, const Schedule& schedule);
+
+// What a plan gathers before anything computes is gathered behind the update instead, for the next step: there other units' updates
+// run beside it. Not where the shard lies in host memory, for that comes first.
+plan::Plan gather_for_the_next_step(const plan::Plan& plan, const plan::Network& network);
 
 // Of units whose shards lie in host memory: each comes to the device before its gather over all ranks that shard it, and the
 // shard of its gradient's sum goes to host memory after the reduction. Other units are left alone, and so is a plan that says

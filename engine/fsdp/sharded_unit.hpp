@@ -54,7 +54,8 @@ struct ShardedUnit {
   bool resident = false;
   GatherSlot* slot = nullptr;             // where it is whole now, or null
   bool awaited = false;                   // compute has already been told to wait for it
-  bool gathered = false;                  // in this step, once at least
+  bool carried = false;                   // gathered at the end of each step, and so whole when the next begins
+  bool gathered = false;                  // since its update, once at least
   device::Event updated;                  // on compute: its update has run. Where units are waited for by themselves
   Tensor kept;                            // this rank's part of it after forward, flat after flat; none where nothing is kept
   device::Event kept_there;               // on compute: the part has been copied

@@ -23,6 +23,12 @@ class InTurn {
     }
     return -1;
   }
+  // This one, or -1 where it is taken.
+  int take(int slot) {
+    if (slot < 0 || taken_[static_cast<std::size_t>(slot)]) return -1;
+    taken_[static_cast<std::size_t>(slot)] = true;
+    return slot;
+  }
   void give_back(int slot) {
     if (slot >= 0) taken_[static_cast<std::size_t>(slot)] = false;
   }
@@ -35,6 +41,7 @@ class InTurn {
 // What is known of a unit at a place in the plan.
 struct Now {
   int gathered_slot = -1, gradient_slot = -1;
+  int first_slot = -1;          // where it is whole when the step begins
   int shard_slot = -1, gradient_shard_slot = -1;
   int micro_batch = -1;         // that last added to its gradient
   bool gradient_open = false;   // holds what is not reduced yet
@@ -47,10 +54,17 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
   InTurn gathered(slots.gathered), gradients(slots.gradient), shards(slots.shards), gradient_shards(slots.gradient_shards);
   std::vector<Now> units(network.units.size());
   const Uses uses(plan, network);
+  // Each step begins as the one before ended
+  for (const Action& action : for_the_next_step(plan)) {
+    Now& now = units[static_cast<std::size_t>(action.unit)];
+    if (network.units[static_cast<std::size_t>(action.unit)].shares_gathered && now.first_slot < 0) now.gathered_slot = now.first_slot = gathered.take();
+  }
+  bool updated = false;
 
   for (std::size_t at = 0; at < plan.actions.size(); ++at) {
     Action& action = plan.actions[at];
     action.slot = action.shard_slot = -1;
+    updated = updated || action.kind == Kind::update;
     if (computes(action.kind)) action.unit = network.layers[static_cast<std::size_t>(action.layer)].unit;
     if (action.unit < 0) continue;
     const Unit& unit = network.units[static_cast<std::size_t>(action.unit)];
@@ -59,7 +73,7 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
       case Kind::to_device:
       case Kind::gather:
         // It is for the next use, and counted to it
-        if (const Use* use = uses.next_of(action.unit, at)) {
+        if (const Use* use = updated ? uses.first_of(action.unit) : uses.next_of(action.unit, at)) {
           action.phase = use->phase;
           action.micro_batch = use->micro_batch;
         }
@@ -71,7 +85,7 @@ Plan finish(Plan plan, const Network& network, const Slots& slots) {
           action.shard_slot = std::exchange(now.shard_slot, -1);
           shards.give_back(action.shard_slot);
         }
-        if (unit.shares_gathered) action.slot = now.gathered_slot = gathered.take();
+        if (unit.shares_gathered) action.slot = now.gathered_slot = updated ? gathered.take(now.first_slot) : gathered.take();
         break;
       case Kind::keep:
       case Kind::release:

@@ -14,6 +14,13 @@ Needs needs_of(const Plan& plan, const Network& network) {
   for (const Action& action : plan.actions) {
     if (action.kind == Kind::backward) ++backwards_left[action.micro_batch];
   }
+  // What the step before gathered is whole at the begin
+  for (const Action& action : for_the_next_step(plan)) {
+    const Unit& unit = network.units[static_cast<std::size_t>(action.unit)];
+    if (!whole.insert(action.unit).second) continue;
+    now.gathered_bytes += unit.gathered;
+    now.gathered += unit.shares_gathered;
+  }
   auto unit_of = [&](const Action& action) { return action.layer >= 0 ? network.layers[static_cast<std::size_t>(action.layer)].unit : action.unit; };
 
   for (const Action& action : plan.actions) {

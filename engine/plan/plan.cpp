@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "engine/base/check.hpp"
 
@@ -41,6 +42,13 @@ std::string to_string(const Action& action) {
 }
 
 std::string line_of(const Action& action) { return base::text(action.where.file, ":", action.where.line); }
+
+std::vector<Action> for_the_next_step(const Plan& plan) {
+  std::vector<Action> gathers;
+  const auto update = std::find_if(plan.actions.begin(), plan.actions.end(), [](const Action& action) { return action.kind == Kind::update; });
+  std::copy_if(update, plan.actions.end(), std::back_inserter(gathers), [](const Action& action) { return action.kind == Kind::gather; });
+  return gathers;
+}
 
 namespace {
 

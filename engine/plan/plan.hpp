@@ -108,6 +108,10 @@ struct Plan {
   Plan& add(const Action& action) { actions.push_back(action); return *this; }
 };
 
+// The gathers behind the update. What they make whole is whole when the next step begins, so of each step: somebody gathers it
+// once before the first.
+std::vector<Action> for_the_next_step(const Plan& plan);
+
 // The run of ranks that keep a unit between them: mesh::near_group of dp_shard.
 inline constexpr const char* near_axis = "dp_shard_near";
 

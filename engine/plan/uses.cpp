@@ -48,4 +48,9 @@ const Use* Uses::next_of(int unit, std::size_t at) const {
   return next == mine.end() ? nullptr : &uses_[*next];
 }
 
+const Use* Uses::first_of(int unit) const {
+  const std::vector<std::size_t>& mine = of_unit_[static_cast<std::size_t>(unit)];
+  return mine.empty() ? nullptr : &uses_[mine.front()];
+}
+
 }  // namespace shardbook::plan

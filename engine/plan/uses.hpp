@@ -28,6 +28,8 @@ class Uses {
   std::vector<const Use*> ahead(std::size_t at, int count, bool across_micro_batches) const;
   // The next use of a unit that begins behind this place; null if there is none.
   const Use* next_of(int unit, std::size_t at) const;
+  // The first one; null if there is none.
+  const Use* first_of(int unit) const;
 
  private:
   std::vector<Use> uses_;                        // by `first`

@@ -38,7 +38,9 @@ class Walk {
  public:
   Walk(const Plan& plan, const Network& network)
       : plan_(plan), network_(network), units_(network.units.size()),
-        recomputes_(has(plan, Kind::recompute)), remakes_(has(plan, Kind::remake)) {}
+        recomputes_(has(plan, Kind::recompute)), remakes_(has(plan, Kind::remake)) {
+    begins_as_it_ends();
+  }
 
   std::optional<Problem> run(int rank) {
     for (at_ = 0; at_ < plan_.actions.size(); ++at_) {
@@ -73,16 +75,32 @@ class Walk {
     bool forward = false, backward = false;
   };
 
+  // What is gathered behind the update is whole already when a step begins, in the same place.
+  void begins_as_it_ends() {
+    const auto update = std::find_if(plan_.actions.begin(), plan_.actions.end(), [](const Action& action) { return action.kind == Kind::update; });
+    for (auto action = update; action != plan_.actions.end(); ++action) {
+      if (action->kind != Kind::gather || !names_what_there_is(*action, network_).empty()) continue;
+      OfUnit& now = state(action->unit);
+      now.whole = true;
+      now.slot = action->slot;
+      now.gathered = static_cast<int>(action - plan_.actions.begin());
+    }
+  }
+
   const Unit& unit(int number) const { return network_.units[static_cast<std::size_t>(number)]; }
   OfUnit& state(int number) { return units_[static_cast<std::size_t>(number)]; }
   const std::string& layer_name(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].name; }
   bool is_block(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].is_block(); }
   int unit_of(int layer) const { return network_.layers[static_cast<std::size_t>(layer)].unit; }
   OfLayer& of(int layer, int m) { return layers_[{layer, m}]; }
-  std::string at(int action) const { return text("action ", action, " (", line_of(plan_.actions[static_cast<std::size_t>(action)]), ")"); }
+  // "action 4 (engine/fsdp/schedule.cpp:31)"
+  std::string at(int action) const {
+    const bool in_step_before = static_cast<std::size_t>(action) > at_;
+    return text("action ", action, " (", line_of(plan_.actions[static_cast<std::size_t>(action)]), ")", in_step_before ? " of the step before" : "");
+  }
 
   std::string step(const Action& action) {
-    if (updated_ && action.kind != Kind::update) return text(to_string(action), " comes after the update, which ends the step");
+    if (updated_ && action.kind != Kind::update && action.kind != Kind::gather) return text(to_string(action), " comes after the update, which ends the step: only gathers for the next one may");
     switch (action.kind) {
       case Kind::load: return loaded_.insert(action.micro_batch).second ? "" : text("the tokens of micro-batch ", action.micro_batch, " are loaded twice");
       case Kind::states: return states();
@@ -373,6 +391,11 @@ class Walk {
     }
     if (network_.states_on_host && sent_ < 0) return "the update needs masters and moments, which lie in host memory, and nothing has sent for them";
     updated_ = true;
+    // What is whole, or kept in parts, is so with numbers of before
+    for (OfUnit& now : units_) {
+      now.whole = now.kept = false;
+      now.slot = -1;
+    }
     return {};
   }
 

@@ -26,6 +26,8 @@ Order order_of(const Choices& choices, const plan::Network& network) {
   plan = through_host_memory(plan, network);
   // What the host waits for
   if (choices.limit > 0) plan = plan::limit_gathers(plan, choices.limit);
+  // What the next step needs first
+  if (choices.gathers.for_the_next_step) plan = fsdp::gather_for_the_next_step(plan, network);
   if (choices.synchronize) plan = plan::synchronize_after_layers(plan);
   if (choices.mistakes.order) plan = choices.mistakes.order(plan, network);
   return finished(plan, network);

@@ -76,7 +76,7 @@ const std::map<std::string, Seam, std::less<>>& seams() {
       {"fsdp.reshard_group", [](Choices& c, const std::string& v) { c.store.near = number_in(v); }},
       {"fsdp.sharding", [](Choices& c, const std::string& v) { c.store.each_parameter = v == "per_parameter"; }},
       {"fsdp.gather_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", ".gathered"); }},
-      {"fsdp.update", [](Choices& c, const std::string& v) { c.store.updates_by_unit = v == "by_unit"; }},
+      {"fsdp.update", [](Choices& c, const std::string& v) { c.store.updates_by_unit = c.gathers.for_the_next_step = v == "by_unit"; }},
       {"fsdp.update_awaited", [](Choices& c, const std::string& v) { leave_out(c, v == "no", "fsdp.updated"); }},
       {"gelu.kernel", [](Choices& c, const std::string& v) { c.gelu_in_matmuls = v == "in_matmuls"; }},
       {"host.connections", [](Choices& c, const std::string& v) { c.machine.connections = number_in(v); }},

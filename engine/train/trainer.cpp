@@ -265,6 +265,8 @@ program::StepTimes& Trainer::issue(std::int64_t step, bool timed) {
   // The first step comes one by one: it chooses what matmuls run by, and shows what a graph will be of
   const bool as_graph = graphs_wanted_ && !timed && program_.has_value();
   batches_->fill(step);
+  if (!begun_) parameters_->gather_for_the_first_step();
+  begun_ = true;
   program::StepTimes& times = as_graph ? issue_graph() : issue_ops(timed);
   // Two events in turn, outside of the recorded step: each step's program is the same.
   device_.record(compute_, done_[static_cast<std::size_t>(step % 2)]);

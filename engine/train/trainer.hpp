@@ -137,6 +137,7 @@ class Trainer {
   std::vector<int> places_;                               // by micro-batch: where its activations are kept
   int first_ = 0;                                         // the micro-batch whose loss is the first of a step
   std::int64_t step_ = 0;
+  bool begun_ = false;                                    // a step has been issued
   std::int64_t divisor_ = 1;                              // of a loss summed over tokens: those of the global batch
   bool update_ = true;
   std::function<void(model::Draw&, const plan::Action&, bool)> draw_otherwise_;   // a mistake on purpose; empty: none

@@ -204,7 +204,7 @@ const std::vector<Plant>& plants() {
       {"GatherBeforeItsOwnUnitsUpdate", [](Step& s) { s.drop(s.wait("fsdp", "blocks.1.fsdp.updated")); },
        "blocks.1.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", true, true, "fsdp.update=by_unit"},
       {"UnitRecordedAsUpdatedBeforeItIs", [](Step& s) { s.move(s.record("root.fsdp.updated"), s.op("adam_w", "root.parameter_shard")); },
-       "root.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", true, true, "fsdp.update=by_unit"},
+       "root.parameter_shard", "adam_w", "compute", "all_gather", "fsdp", false, true, "fsdp.update=by_unit"},
       {"SquaresBeforeTheirOwnSum",
        [](Step& s) {
          std::size_t last = s.op("sum_of_squares", "root.gradient_shard");

@@ -41,6 +41,7 @@ TEST(Resume, GivesTheLossesOfTheUninterruptedRunInEveryFormOfAStep) {
       {{"fsdp", "2"}, {"set", "fsdp.blocks_a_unit=2"}},
       {{"tp", "2"}, {"fsdp", "2"}, {"set", "fsdp.parameter_copy=made"}},
       {{"fsdp", "2"}, {"set", "fsdp.gradient_memory=lent"}},
+      {{"tp", "2"}, {"fsdp", "2"}, {"set", "fsdp.update=by_unit"}},                      // the first gathers come before the first step
       {{"fsdp", "2"}, {"tied", "false"}, {"architecture", "llama"}},
       {{"tp", "2"}, {"fsdp", "2"}, {"drain-seed", "7"}}};
   for (std::size_t at = 0; at < forms.size(); at += one_in) {

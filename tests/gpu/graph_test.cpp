@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(OfOne, StepsAsAGraph,
                          testing::Values(Form{1, 1, 1, 0, false, "", ""}, Form{1, 1, 2, 0.1, false, "activations.recompute", "full"}, Form{1, 1, 1, 0.1, true, "", ""}));
 INSTANTIATE_TEST_SUITE_P(OfTwo, StepsAsAGraph,
                          testing::Values(Form{2, 1, 1, 0, false, "", ""}, Form{1, 2, 2, 0.1, true, "", ""}, Form{2, 1, 1, 0.1, false, "tensor_parallel.sequence", "cut"},
-                                         Form{1, 2, 1, 0, false, "fsdp.prefetch", "0"}));
+                                         Form{1, 2, 1, 0, false, "fsdp.prefetch", "0"}, Form{1, 2, 1, 0, false, "fsdp.update", "by_unit"}));
 INSTANTIATE_TEST_SUITE_P(OfFour, StepsAsAGraph, testing::Values(Form{2, 2, 1, 0.1, true, "", ""}));
 
 }  // namespace

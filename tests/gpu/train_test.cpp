@@ -257,6 +257,33 @@ INSTANTIATE_TEST_SUITE_P(Switches, OfLessMemory,
                                          LessMemory{2, {"fsdp.parameter_copy=made", nullptr, nullptr}}, LessMemory{2, {"fsdp.gradient_memory=lent", nullptr, nullptr}},
                                          LessMemory{2, {"activations.recompute=cheap", "fsdp.parameter_copy=made", "fsdp.gradient_memory=lent"}}));
 
+// Norm, update and next gather of each unit by itself: where nothing is clipped, the norm's last bits alone may differ.
+TEST(UpdatesByUnit, OfTwoGpusChangeNoBitButTheNorms) {
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
+  const base::Status ran = gpu_test::on_gpus(2, [](world::World& world) {
+    for (const char* other : {"fsdp.prefetch=1", "fsdp.parameter_copy=made", "fsdp.reshard=false", "fsdp.offload=optimizer"}) {
+      config::RunConfig whole = small_config(1, 2);
+      whole.model.layers = 6;
+      whole.steps = 8;
+      whole.clip = 0;
+      ASSERT_TRUE(config::set_switch(whole, other)) << other;
+      config::RunConfig by_unit = whole;
+      ASSERT_TRUE(config::set_switch(by_unit, "fsdp.update=by_unit"));
+      const TestTokens tokens(whole.model.vocab, whole.model.sequence);
+      const std::string offload = config::switch_value(whole, "fsdp.offload");
+      std::vector<double> usual = trained(world, whole, tokens, offload), found = trained(world, by_unit, tokens, offload);
+      ASSERT_GT(usual.size(), 1000u);
+      ASSERT_EQ(found.size(), usual.size());
+      for (std::size_t norm = 1; norm < 2 * static_cast<std::size_t>(whole.steps); norm += 2) {
+        EXPECT_NEAR(found[norm], usual[norm], 1e-5 * usual[norm]);
+        found[norm] = usual[norm];
+      }
+      EXPECT_EQ(found, usual) << other;
+    }
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
 // The CPU's update, its sums of micro-batches and its rounding to bf16 give the GPU's bits, with gradients that are clipped
 // (a norm of 0.01) and such that are not, in the bytes and in the norm; alone, sharded, and cut over tp.
 struct HostForm {

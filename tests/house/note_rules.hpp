@@ -51,6 +51,8 @@ Problems false_arrows(const Tree& tree);
 Problems upward_includes(const Tree& tree);
 // Libraries that only some rooms know: Dear ImGui, GLFW, OpenGL and EGL, md4c, Graphviz.
 Problems stray_libraries(const Tree& tree);
+// A room that includes a header package links it, itself or by a room that it USES: else it is found only where the system has it.
+Problems unlinked_packages(const Tree& tree);
 // A clock that is set, by hand or by the network, names files and days and measures nothing: whoever waits, measures or
 // gives up goes by one that only runs.
 Problems clocks_that_jump(const Tree& tree);

@@ -1,6 +1,8 @@
 // Rules on the rooms of engine/ and viewer/: floors, includes, libraries, their pages, the map.
 #include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <regex>
 #include <sstream>
 
@@ -128,6 +130,25 @@ Problems upward_includes(const Tree& tree) {
     const std::string target = room_of(included);
     if (room == rooms.end() || target.empty() || target == room->first || room->second.uses.contains(target)) return;
     problems.push_back(text(path, ":", line, ": room ", room->first, " includes ", target, ", which it does not use"));
+  });
+  return problems;
+}
+
+Problems unlinked_packages(const Tree& tree) {
+  static const std::map<std::string, std::string> packages{{"nlohmann", "shardbook_json"}, {"CLI", "shardbook_cli11"}};
+  const Rooms rooms = find_rooms(tree);
+  const std::function<bool(const std::string&, const std::string&)> links = [&](const std::string& name, const std::string& package) {
+    const auto room = rooms.find(name);
+    if (room == rooms.end()) return false;
+    if (tree.texts.at(room->second.folder + "/CMakeLists.txt").find(package) != std::string::npos) return true;
+    return std::any_of(room->second.uses.begin(), room->second.uses.end(), [&](const std::string& used) { return links(used, package); });
+  };
+  Problems problems;
+  for_each_include(tree, [&](const std::string& path, int line, const std::string& included) {
+    const auto package = packages.find(included.substr(0, included.find('/')));
+    const std::string room = room_of(path);
+    if (package == packages.end() || !rooms.contains(room) || links(room, package->second)) return;
+    problems.push_back(text(path, ":", line, ": room ", room, " includes ", included, ", and nothing that it links is ", package->second));
   });
   return problems;
 }

@@ -87,6 +87,19 @@ TEST(Libraries, AreKnownWhereTheyBelongAlone) {
   EXPECT_EQ(problems("viewer/ui/picture_view.cpp", "gvc.h"), 1u);
 }
 
+TEST(Packages, AreLinkedWhereTheyAreIncluded) {
+  EXPECT_EQ(listed(unlinked_packages(project())), "");
+
+  Tree tree;
+  tree.add("engine/base/CMakeLists.txt", "shardbook_room(base FLOOR 0 SOURCES json.cpp)");
+  tree.add("engine/cli/CMakeLists.txt", "shardbook_room(cli FLOOR 1 USES base SOURCES cli.cpp LIBRARIES shardbook_cli11)");
+  tree.add("engine/base/json.cpp", "#include <nlohmann/json.hpp>\n");
+  tree.add("engine/cli/cli.cpp", "#include <CLI/CLI.hpp>\n#include <nlohmann/json.hpp>\n");
+  EXPECT_EQ(unlinked_packages(tree).size(), 2u);
+  tree.add("engine/base/CMakeLists.txt", "shardbook_room(base FLOOR 0 SOURCES json.cpp LIBRARIES shardbook_json)");
+  EXPECT_EQ(listed(unlinked_packages(tree)), "");
+}
+
 TEST(Clocks, ThatJumpNameDaysAndMeasureNothing) {
   EXPECT_EQ(listed(clocks_that_jump(project())), "");
 

@@ -38,12 +38,13 @@ struct Drawn {
     for (Unit& unit : network.units) unit.on_host = on_host;
     network.states_on_host = !on_host && chance.once_in(2);
     liberties.remake = chance.once_in(2);
+    liberties.next_step = chance.once_in(2);
   }
 };
 
 TEST(LegalPlans, TenThousandByChanceAreAccepted) {
   std::map<Kind, int> seen;
-  std::size_t longest = 0;
+  std::size_t longest = 0, for_the_next = 0;
   for (std::uint64_t seed = 0; seed < 10000; ++seed) {
     const Drawn drawn(seed);
     Plan made = LegalPlan(drawn.network, seed, drawn.liberties).make();
@@ -52,11 +53,13 @@ TEST(LegalPlans, TenThousandByChanceAreAccepted) {
     ASSERT_FALSE(problem) << "seed " << seed << ": " << problem->sentence;
     for (const Action& action : made.actions) ++seen[action.kind];
     longest = std::max(longest, made.actions.size());
+    for_the_next += for_the_next_step(made).size();
   }
   // All kinds come up, and plans of some length
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(kinds));
   for (const auto& [kind, count] : seen) EXPECT_GT(count, 2000) << name_of(kind);
   EXPECT_GT(longest, 150u);
+  EXPECT_GT(for_the_next, 1000u);
 }
 
 // One buffer fewer than a plan needs, and the verifier says which unit has none.

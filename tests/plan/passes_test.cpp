@@ -131,6 +131,19 @@ TEST(Finish, GivesSharedBuffersInTurn) {
   EXPECT_EQ(in_short(finish(numbered({gather(1), gather(2), release(2), gather(3), gather(2)}), network, {2, 0})), "G1=0 G2=1 R2=1 G3=1 G2");
 }
 
+// What is gathered behind the update is whole when the step begins: it takes a buffer first of all, and comes to the same one again.
+TEST(Finish, BeginsAsItEnds) {
+  const Network network = network_of_blocks(2, true, 1);
+  const Plan plan = finish(numbered({load(0), forward(0, 0), gather(2), forward(1, 0), release(1), forward(2, 0), release(2), forward(3, 0), backward(3, 0), gather(2), backward(2, 0), release(2), reduce(2),
+                                     gather(1), backward(1, 0), release(1), reduce(1), backward(0, 0), reduce(0), norm(), update(), gather(0), gather(1)}), network, {2, 2});
+  EXPECT_EQ(in_short(plan), "L0 F0.0 G2=1 F1.0 R1=0 F2.0 R2=1 F3.0 B3.0 G2=0 B2.0=0 R2=0 S2=0 G1=1 B1.0=1 R1=1 S1=1 B0.0 S0 N U G0 G1=0");
+  EXPECT_FALSE(problem_of(plan, network));
+  EXPECT_EQ(plan.actions.back().phase, Phase::forward);
+  EXPECT_EQ(plan.actions.back().micro_batch, 0);
+  EXPECT_EQ(in_short({for_the_next_step(plan)}), "G0 G1=0");
+  EXPECT_EQ(needs_of(plan, network).gathered, 2);
+}
+
 TEST(Finish, CountsAGatherToTheUseThatItIsFor) {
   const Network network = network_of_blocks(1, false, 2);
   const Plan plan = finish(numbered({gather(1), load(0), forward(1, 0), release(1), gather(1), backward(1, 0), gather(0), forward(0, 1), reduce(1)}), network, {1, 1});
@@ -175,7 +188,8 @@ Needs by_brute_force(const Plan& plan, const Network& network) {
     Needs here;
     for (int unit = 0; unit < static_cast<int>(network.units.size()); ++unit) {
       const Unit& of = network.units[static_cast<std::size_t>(unit)];
-      bool whole = false, open = false;
+      const auto update = std::find_if(plan.actions.begin(), plan.actions.end(), [](const Action& action) { return action.kind == Kind::update; });
+      bool whole = std::any_of(update, plan.actions.end(), [unit](const Action& action) { return action.kind == Kind::gather && action.unit == unit; }), open = false;
       for (std::size_t at = 0; at <= now; ++at) {
         const Action& action = plan.actions[at];
         if (action.kind == Kind::gather && action.unit == unit) whole = true;
@@ -211,7 +225,7 @@ TEST(Needs, AreTheMostAtOneTime) {
     Chance chance(seed);
     const int micro_batches = 1 + chance.below(4);
     const Network network = network_of_blocks(1 + chance.below(4), chance.once_in(2), micro_batches);
-    const Plan plan = LegalPlan(network, seed, {chance.once_in(3), chance.once_in(3), 1 + chance.below(micro_batches)}).make();
+    const Plan plan = LegalPlan(network, seed, {chance.once_in(3), chance.once_in(3), 1 + chance.below(micro_batches), false, chance.once_in(2)}).make();
     const Needs found = needs_of(plan, network), expected = by_brute_force(plan, network);
     EXPECT_EQ(found.gathered, expected.gathered) << seed;
     EXPECT_EQ(found.gradient, expected.gradient) << seed;

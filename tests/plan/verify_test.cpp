@@ -363,7 +363,26 @@ TEST(AWrongPlan, NeverUpdates) {
 }
 
 TEST(AWrongPlan, GoesOnAfterTheUpdate) {
-  EXPECT_EQ(said(right.with(25, gather(1))), "rank 0, action 25 (my_plan.cpp:25): gather unit 1 comes after the update, which ends the step");
+  EXPECT_EQ(said(right.with(25, release(1))), "rank 0, action 25 (my_plan.cpp:25): release unit 1 comes after the update, which ends the step: only gathers for the next one may");
+}
+
+// The same step, whose embedding and first block are gathered behind the update of the one before.
+TEST(AWrongPlan, GathersForTheNextStepWhatThatGathersItself) {
+  const Changed carried = right.without(4).without(0).with(23, gather(0)).with(24, gather(1));
+  EXPECT_EQ(said(carried), "nothing");
+  EXPECT_EQ(said(right.with(25, gather(1))), "rank 0, action 4 (my_plan.cpp:4): blocks.0 is gathered although it is whole since action 25 (my_plan.cpp:25) of the step before");
+  EXPECT_EQ(said(carried.with(25, gather(1))), "rank 0, action 25 (my_plan.cpp:25): blocks.0 is gathered although it is whole since action 24 (my_plan.cpp:24)");
+  EXPECT_EQ(said(carried.without(24)), "rank 0, action 3 (my_plan.cpp:3): forward blocks.0 of micro-batch 0 needs blocks.0, which nothing has gathered");
+  // In another buffer than that in which the step begins
+  const Network network = network_of_blocks(2, false, 1);
+  EXPECT_EQ(said(carried.with(2, gather(2)).actions), "rank 0, action 2 (my_plan.cpp:2): no buffer is free for blocks.1: blocks.0 is still whole");
+  // What is near was kept before the update
+  Network near = network;
+  for (int block : {1, 2}) near.units[static_cast<std::size_t>(block)].kept = 2048;
+  Changed kept = carried.with(4, keep(1));
+  EXPECT_EQ(said(kept.actions, near), "nothing");
+  kept.actions[25] = gather(1, near_axis);
+  EXPECT_EQ(said(kept.actions, near), "rank 0, action 25 (my_plan.cpp:25): blocks.0 is gathered over dp_shard_near, and nothing of it was kept there");
 }
 
 // ---- Names -------------------------------------------------------------------------------------

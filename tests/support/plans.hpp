@@ -69,6 +69,7 @@ struct Liberties {
   bool accumulate = false;   // sum some units' gradients over ranks after several micro-batches, so other roundings
   int in_flight = 1;         // micro-batches between forward and backward
   bool remake = false;       // a part of what recompute makes; that one leaves nothing to it
+  bool next_step = false;    // gather some units behind the update, for the next step
 };
 
 // A legal plan drawn by chance: micro-batches go forward and backward in turn, but overlap; each gather, release,
@@ -157,7 +158,12 @@ class LegalPlan {
       placed_.push_back({at, plan::gather(unit)});
       from_all = at;
     };
-    over_all(whole);
+    if (liberties_.next_step && !network_.units[static_cast<std::size_t>(unit)].on_host && chance_.once_in(2)) {
+      whole = -1;
+      placed_.push_back({chance_.between(norm_ + 1, norm_ + 2), plan::gather(unit)});
+    } else {
+      over_all(whole);
+    }
     if (network_.units[static_cast<std::size_t>(unit)].resident) return;
     const bool keeps = network_.units[static_cast<std::size_t>(unit)].kept > 0;
     bool kept = false;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <tuple>
 
 #include "engine/check/words.hpp"
 #include "engine/comm/meta/meta.hpp"
@@ -49,7 +50,7 @@ TEST(UpdateByUnit, KeepsEveryBitButThoseOfTheNormInEveryFormOfAStep) {
 TEST(UpdateByUnit, IsRacedForWhereAUnitIsNotAwaited) {
   RunConfig config = small_config(1, 2);
   ASSERT_TRUE(config::set_switch(config, by_unit));
-  for (const char* left_out : {"no such event", "root.fsdp.updated", "blocks.0.fsdp.updated", "root.gradient.summed", "blocks.0.gradient.summed"}) {
+  for (const char* left_out : {"no such event", "root.fsdp.updated", "blocks.0.fsdp.updated", "root.gradient.summed", "blocks.0.gradient.summed", "root.gathered.gathered", "fsdp.gathered.0.gathered"}) {
     device::MetaDevice device(0);
     const auto backend = comm::make_meta_backend();
     train::Trainer trainer(config, device, *backend, mesh_of(config), 0, nullptr);
@@ -87,6 +88,35 @@ TEST(UpdateByUnit, WaitsForNoMoreThanItNeeds) {
   EXPECT_EQ(sums, expected);
   EXPECT_EQ(static_cast<int>(updates.size()), config.model.layers + 1);   // tied: one unit holds both ends
   for (const auto& [name, waits] : updates) EXPECT_EQ(waits, 1) << name;
+}
+
+// What a step needs first is gathered at the end of the one before it, behind the update of all but what is gathered; only shards
+// in host memory come first.
+TEST(UpdateByUnit, GathersForTheNextStep) {
+  RunConfig config = small_config(1, 2);
+  for (const auto& [set, in_front, behind] : std::vector<std::tuple<const char*, int, int>>{{"", 0, 2}, {"fsdp.prefetch=2", 0, 3}, {"fsdp.prefetch=0", 0, 1}, {"fsdp.offload=parameters", 2, 0}}) {
+    RunConfig asked = config;
+    ASSERT_TRUE(config::set_switch(asked, by_unit));
+    if (*set != 0) {
+      ASSERT_TRUE(config::set_switch(asked, set));
+    }
+    device::MetaDevice device(0);
+    const auto backend = comm::make_meta_backend();
+    train::Trainer trainer(asked, device, *backend, mesh_of(asked), 0, nullptr);
+    trainer.issue(0, false);
+    const Recorded recorded = recorded_by(device.recorder());
+    int gathers_in_front = 0, gathers_behind = 0;
+    bool computes = false, updated = false;
+    for (const program::Op& op : recorded.programs[0].ops) {
+      computes = computes || (program::class_of(op.desc.kind) == program::OpClass::compute && op.key.phase == program::Phase::forward);
+      updated = updated || op.key.phase == program::Phase::update;
+      if (op.desc.kind != program::OpKind::all_gather) continue;
+      gathers_in_front += !computes;
+      gathers_behind += updated;
+    }
+    EXPECT_EQ(gathers_in_front, in_front) << set;
+    EXPECT_EQ(gathers_behind, behind) << set;
+  }
 }
 
 }  // namespace
