@@ -12,10 +12,10 @@ import json
 import pathlib
 import tarfile
 
-COLLECTIVES = {"all_gather", "reduce_scatter", "all_reduce", "broadcast", "send", "recv"}
+COLLECTIVES = {"all_gather", "reduce_scatter", "all_reduce", "broadcast", "send", "recv", "shift"}
 # By the first of these that begins an op's name
 KINDS = [("linear_", "matmuls of linears"), ("attention_", "attention"), ("flash_", "attention"), ("cudnn_attention", "attention"), ("causal_", "attention"), ("split_heads", "attention"),
-         ("merge_heads", "attention"), ("gelu_", "GELU"), ("swiglu_", "SwiGLU"), ("bias_gradient", "gradients of biases"), ("layer_norm", "norms"),
+         ("merge_heads", "attention"), ("rotate", "attention"), ("sum_parts", "sums of parts"), ("gelu_", "GELU"), ("swiglu_", "SwiGLU"), ("bias_gradient", "gradients of biases"), ("layer_norm", "norms"),
          ("rms_norm", "norms"), ("add_bias_residual", "bias and residual"), ("bias_dropout", "bias and residual"), ("cross_entropy", "loss"), ("sum_of", "norm of the gradient"),
          ("clip", "norm of the gradient"), ("adam_w", "AdamW"), ("sum", "loss"), ("embedding", "tables"), ("position", "tables")]
 
@@ -47,10 +47,12 @@ def main():
     ops = [event for event in trace_of(args.run, args.rank) if event.get("cat") in ("kernel", "gpu_memcpy")]
     steps = len({op["args"]["step"] for op in ops})
     spans = sorted((op["ts"], op["ts"] + op["dur"]) for op in ops if op["args"]["op"] in COLLECTIVES)
+    streams = {op["tid"] for op in ops if op["args"]["op"] in COLLECTIVES}
     rows, kinds = collections.defaultdict(lambda: [0, 0.0, 0, 0, 0.0]), collections.Counter()
     for op in ops:
         what = op["args"]
-        if what["op"] in COLLECTIVES:
+        # A rank's own rows are copied on the stream of the collectives that bring the others'
+        if what["op"] in COLLECTIVES or (what["op"] == "copy" and op["tid"] in streams):
             continue
         kinds[next((kind for begins, kind in KINDS if what["op"].startswith(begins)), "other")] += op["dur"]
         row = rows[what["op"], what.get("part", "")]
