@@ -89,7 +89,7 @@ TEST(Watch, SaysNothingOfARankThatIsSlow) {
       if (rank.world.rank() == 1) std::this_thread::sleep_for(200ms);
       one.reduce();
       rank.device.synchronize();
-      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+      rank.backend.flight().step_issued(step * comm::FlightLog::claimed_every);
     }
     rank.world.barrier();
   }).error, "");
@@ -105,15 +105,15 @@ void differ_and_go_on(HostRank& rank) {
     if (step == 3 && rank.world.rank() == 1) {
       program::OpDesc desc("broadcast", program::OpKind::broadcast, DType::f32);
       rank.backend.flight().logs()[0]->called(4, one.stream, desc.collective_of({0, 0, 32, 0}), 0, {});
-      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+      rank.backend.flight().step_issued(step * comm::FlightLog::claimed_every);
       return one.do_something_else();
     }
     if (step == 3) {
       one.reduce(8);
-      rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+      rank.backend.flight().step_issued(step * comm::FlightLog::claimed_every);
       return one.do_something_else();
     }
-    rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+    rank.backend.flight().step_issued(step * comm::FlightLog::claimed_every);
   }
 }
 
@@ -131,11 +131,11 @@ void leave_a_receive_out(HostRank& rank) {
   Watched one(rank, 0ms);
   std::uint64_t ticket = 0;
   for (int step = 0; step < 3; ++step) {
-    rank.device.begin_step(step * comm::Flight::claimed_every, false);
+    rank.device.begin_step(step * comm::FlightLog::claimed_every, false);
     program::OpDesc desc(rank.world.rank() == 0 ? "send" : "receive", rank.world.rank() == 0 ? OpKind::send : OpKind::recv, DType::f32);
     if (step != 1 || rank.world.rank() == 0) rank.backend.flight().logs()[0]->called(ticket++, one.stream, desc.collective_of({0, 0, 32, 1 - rank.world.rank()}), 0, {});
     rank.device.end_step();
-    rank.backend.flight().step_issued(step * comm::Flight::claimed_every);
+    rank.backend.flight().step_issued(step * comm::FlightLog::claimed_every);
   }
   one.do_something_else();
 }
@@ -255,7 +255,7 @@ struct LoggedPair {
 };
 
 TEST(FlightLog, ClaimsSendsBesideTheirReceives) {
-  constexpr std::int64_t every = comm::Flight::claimed_every;
+  constexpr std::int64_t every = comm::FlightLog::claimed_every;
   LoggedPair pair;
   for (int i = 0; i < 5; ++i) pair.call(0, OpKind::send, 64 + i), pair.call(1, OpKind::recv, 64 + i), pair.call(1, OpKind::send, 8), pair.call(0, OpKind::recv, 8);
   EXPECT_EQ(pair.logs[0]->claims(0).size(), 0u);
@@ -279,7 +279,7 @@ TEST(FlightLog, ClaimsThePartsOfAllToAlls) {
   EXPECT_EQ(page.calls.at(0).sends, (std::vector<base::Bytes>{4, 8}));
   EXPECT_EQ(page.calls.at(0).receives, (std::vector<base::Bytes>{4, 12}));
   pair.all_to_all(0, {1, 2}, {1, 3}), pair.all_to_all(1, {3, 4}, {1, 4});
-  EXPECT_FALSE(pair.claim_alike(comm::Flight::claimed_every));
+  EXPECT_FALSE(pair.claim_alike(comm::FlightLog::claimed_every));
 }
 
 TEST(FlightLog, KeepsThePartsOfTheLastAllToAlls) {
@@ -328,7 +328,7 @@ TEST(FlightLog, OfAGraphCallsThePartsOfItsAllToAlls) {
 }
 
 TEST(Flight, HandsOutEachClaimOnceAndForgetsThoseThatNobodyTookInTime) {
-  constexpr std::int64_t every = comm::Flight::claimed_every, kept = comm::FlightLog::claims_kept;
+  constexpr std::int64_t every = comm::FlightLog::claimed_every, kept = comm::FlightLog::claims_kept;
   Logged one;
   const auto steps_after = [&](std::int64_t step) {
     std::vector<std::int64_t> steps;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/comm/flight.hpp"
+#include "engine/comm/flight_log.hpp"
 #include "engine/device/cuda/owners.hpp"
 
 namespace shardbook::comm {
