@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Is the step as much shorter without its cause as `why` says, and as `whatif` says? Two GPUs, each fault beside the same run without it.
+"""Is the step as much shorter without its cause as `why` says, and as `whatif` says? Each fault beside the same run without it, on GPUs.
 
-    experiments/causes/causes.py OUT [--program build/gpu/shardbook] [--turns 2] [--minutes 9] [--only ROW ...]      (OUT is relative to here)
+    experiments/causes/causes.py OUT [--program build/gpu/shardbook] [--gpus 2] [--turns 2] [--minutes 9] [--only ROW ...]      (OUT is relative to here)
 
 Each run is made once a turn, whatever rows it stands in, in the order of the rows; the next begins while the last is read. *Said* is
 what `why` gives its first cause, of each traced step; *foretold* what `whatif` makes of the traced step with the row's switch set;
@@ -12,6 +12,7 @@ of the first of each row, and causes.json. Ends with 1 where a run failed or no 
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import re
 import statistics
@@ -23,6 +24,7 @@ import time
 STEPS = "--steps 60 --warmup-steps 2 --trace-steps 50:52 --progress 0"
 TRACED = (50, 51)
 FSDP, TP = "--model gpt-1.3b --tp 1 --fsdp 2 --sequences", "--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8"
+FSDP4 = "--model gpt-1.3b --tp 1 --fsdp 4 --sequences"
 SMALL_TP, SMALL_FSDP = "--model gpt-124m --tp 2 --fsdp 1 --sequences 8", "--model gpt-124m --tp 1 --fsdp 2 --sequences 4"
 IDEAL = "network=ideal"
 # name: the layout, what is planted, and what takes the cause away again; a row without a cause has neither
@@ -42,9 +44,20 @@ ROWS = {
     "naive": ("--model gpt-124m --tp 1 --fsdp 1 --dp 2 --sequences 4", "data_parallel.reduce=naive", "data_parallel.reduce=bucketed"),
     "synchronized": ("--model gpt-124m --tp 1 --fsdp 2 --sequences 2", "host.synchronize=layer", "host.synchronize=never"),
     "copies": (f"{FSDP} 16", "fsdp.offload=optimizer", "fsdp.offload=none"),
+    # What experiments/captured has, over four GPUs
+    "fsdp-4": (f"{FSDP4} 32", "", IDEAL),
+    "no-prefetch-4": (f"{FSDP4} 32", "fsdp.prefetch=0", "fsdp.prefetch=1"),
+    "sums-4": ("--model gpt-1.3b --tp 4 --fsdp 1 --sequences 8", "", IDEAL),
+    "both-4": ("--model gpt-1.3b --tp 2 --fsdp 2 --sequences 16", "", IDEAL),
+    "host-4": ("--model grammar-tutor --tp 2 --fsdp 2", "", "host.graph=on"),
+    "slow-rank-4": (f"{FSDP4} 32", "rank.slow=2:20", "rank.slow=none"),
 }
 # A switch set to what it is: the step must come back.
 UNCHANGED = "host.delay=0"
+
+
+def gpus_of(layout):
+    return math.prod(int(ranks) for ranks in re.findall(r"--(?:tp|fsdp|dp) (\d+)", layout))
 
 
 def options_of(layout, switch):
@@ -170,12 +183,13 @@ def main():
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--program", default="./shardbook")
     parser.add_argument("--device", default="cuda", help="meta: what the model says of all this, without a GPU")
+    parser.add_argument("--gpus", type=int, default=2, help="the rows of so many")
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="then no further run begins")
     parser.add_argument("--only", choices=sorted(ROWS), nargs="+")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True)
-    names = [name for name in ROWS if not asked.only or name in asked.only]
+    names = [name for name in ROWS if (name in asked.only if asked.only else gpus_of(ROWS[name][0]) == asked.gpus)]
     program = Program(asked.program)
     runs, failed = measure(program, asked, names)
     (asked.out / "causes.json").write_text(json.dumps({"runs": runs, "failed": failed}, indent=1, ensure_ascii=False) + "\n")

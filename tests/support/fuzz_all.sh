@@ -52,12 +52,12 @@ profiles=$out/profiles.cpp
 build_profile() {
   # As engine/simulate/CMakeLists.txt makes it, without any profile compiled in
   printf '#include "engine/simulate/built_in.hpp"\nnamespace shardbook::simulate { const std::vector<BuiltIn>& built_in_profiles() { static const std::vector<BuiltIn> none; return none; } }\n' > "$profiles"
-  build profile simulate "engine/base/base engine/base/printable engine/program/program engine/simulate/profile engine/simulate/profile_json engine/simulate/clock ${profiles%.cpp}"
+  build profile simulate "engine/base/base engine/base/json engine/base/printable engine/program/program engine/simulate/profile engine/simulate/profile_json engine/simulate/clock ${profiles%.cpp}"
 }
 build_profile
-build indexed data "engine/base/base engine/base/printable engine/data/indexed_stream engine/data/mapped_file"
+build indexed data "engine/base/base engine/base/json engine/base/printable engine/data/indexed_stream engine/data/mapped_file"
 build notes reading "$(all_of engine/base/*.cpp engine/book/*.cpp engine/diagram/*.cpp engine/reading/*.cpp | grep -v no_)"
-build control comm "engine/base/base engine/base/printable engine/program/program engine/program/recorder engine/check/flight engine/check/ledger engine/check/words engine/comm/flight engine/comm/flight_log engine/world/wire engine/world/world engine/device/device engine/device/finite engine/device/crew engine/device/cuda/no_host_function engine/device/cuda/no_finite engine/device/cuda/no_copy"
+build control comm "engine/base/base engine/base/printable engine/program/program engine/program/recorder engine/program/beside engine/check/flight engine/check/ledger engine/check/words engine/comm/flight engine/comm/flight_log engine/world/wire engine/world/world engine/device/device engine/device/finite engine/device/crew engine/device/cuda/no_host_function engine/device/cuda/no_finite engine/device/cuda/no_copy"
 
 # A share each
 count=$(echo $wanted | wc -w)

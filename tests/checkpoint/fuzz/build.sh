@@ -13,7 +13,7 @@ mkdir -p "$out"
 compiler=${CLANG:-clang++}
 flags="-std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$root"
 objects=""
-for source in base/base base/crc32c base/no_crc32c_x86 base/printable base/sha256 shard/shard checkpoint/boxes checkpoint/files checkpoint/manifest checkpoint/manifest_read checkpoint/safetensors; do
+for source in base/base base/json base/crc32c base/no_crc32c_x86 base/printable base/sha256 shard/shard checkpoint/boxes checkpoint/files checkpoint/manifest checkpoint/manifest_read checkpoint/safetensors; do
   object=$out/$(echo "$source" | tr / _).o
   "$compiler" $flags -fsanitize=fuzzer-no-link -c "$root/engine/$source.cpp" -o "$object"
   objects="$objects $object"

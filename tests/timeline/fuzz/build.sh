@@ -8,7 +8,7 @@ out=${1:?the folder for the targets}
 mkdir -p "$out"
 flags="-std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$root"
 objects=""
-for source in "$root"/engine/base/base.cpp "$root"/engine/program/*.cpp "$root"/engine/timeline/*.cpp "$root"/engine/metrics/*.cpp \
+for source in "$root"/engine/base/base.cpp "$root"/engine/base/json.cpp "$root"/engine/program/*.cpp "$root"/engine/timeline/*.cpp "$root"/engine/metrics/*.cpp \
     "$root"/tests/timeline/fuzz/one_core.cpp; do
   name=$(basename "$(dirname "$source")")_$(basename "$source" .cpp)
   case $name in timeline_no_gzip | timeline_cores) continue ;; esac
