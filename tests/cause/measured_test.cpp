@@ -32,6 +32,8 @@ TEST_P(Measured, RunsNameWhatWasPlantedAndWhatItsAbsenceGains) {
 INSTANTIATE_TEST_SUITE_P(Runs, Measured,
                          ::testing::Values(Planted{&captured, "gpt-1.3b-tp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 72.21},
                                            Planted{&measured, "gpt-124m-tp2", Regime::bandwidth, "52 all-reduces of tp stand between kernels", 12.22},
+                                           Planted{&measured, "gpt-1.3b-tp4", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 38.98},
+                                           Planted{&measured, "gpt-1.3b-tp2-fsdp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 76.01},
                                            Planted{&measured, "gpt-1.3b-fsdp2-slow-rank", Regime::rank, "all wait for rank 1", 82.68}));
 
 // A step that is made as its middle rank goes through it runs at the clock at which that rank did, not at another's: until
