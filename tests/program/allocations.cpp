@@ -8,6 +8,14 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
+// Clang's thread sanitizer brings operators of its own, and tells of each allocation instead.
+#if defined(__clang__) && defined(__SANITIZE_THREAD__)
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void*, std::size_t), void (*freed)(const volatile void*));
+
+namespace {
+[[maybe_unused]] const int installed = __sanitizer_install_malloc_and_free_hooks([](const volatile void*, std::size_t) { ++allocations; }, [](const volatile void*) {});
+}
+#else
 void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
@@ -27,6 +35,7 @@ void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); 
 
 void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+#endif
 
 namespace shardbook::program {
 

@@ -52,7 +52,7 @@ void launch_split_heads(const SplitHeadsArgs& args, std::int64_t head_units, con
 
 // ---- Causal softmax ------------------------------------------------------------------------------
 
-constexpr int most_threads = 512;  // so that a thread may have 128 registers
+constexpr int most_softmax_threads = 512;  // so that a thread may have 128 registers
 constexpr int rows_of_block = 4;  // where a warp holds a row
 
 // The row that this thread helps with, and its place among those that do.
@@ -75,7 +75,7 @@ struct Team {
 };
 
 template <class T, int N, int Chunks, bool OneWarp>
-__global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_threads)
+__global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_softmax_threads)
     softmax_forward_kernel(CausalSoftmaxForwardArgs args, std::int64_t rows) {
   __shared__ float slots[2][warp_size];
   wait_for_kernel_before();
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_thre
 }
 
 template <class T, int N, int Chunks, bool OneWarp>
-__global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_threads)
+__global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_softmax_threads)
     softmax_backward_kernel(CausalSoftmaxBackwardArgs args, std::int64_t rows) {
   __shared__ float slots[warp_size];
   wait_for_kernel_before();
@@ -179,7 +179,7 @@ template <class T, class F>
 void with_row_shape(std::int64_t positions, bool wide, const char* op, F f) {
   with_width<T>(wide, [&](auto pack) {
     constexpr int n = decltype(pack)::value;
-    SHARDBOOK_CHECK(positions <= most_threads * 32, op, " keeps a row in registers: at most ", most_threads * 32,
+    SHARDBOOK_CHECK(positions <= most_softmax_threads * 32, op, " keeps a row in registers: at most ", most_softmax_threads * 32,
                     " positions, not ", positions);
     if (positions <= 8 * warp_size) {
       f(pack, Width<8 / n>{}, std::true_type{}, rows_of_block * warp_size);

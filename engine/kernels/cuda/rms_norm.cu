@@ -11,7 +11,7 @@ namespace shardbook::kernels::cuda {
 namespace {
 
 template <class T, int N, int Chunks>
-__global__ void __launch_bounds__(most_threads) forward_kernel(RmsNormForwardArgs args) {
+__global__ void __launch_bounds__(most_threads) rms_forward_kernel(RmsNormForwardArgs args) {
   __shared__ float slots[warp_size];
   wait_for_kernel_before();
   const std::int64_t row = blockIdx.x, width = args.width;
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(most_threads) forward_kernel(RmsNormForwardArg
 }
 
 template <class T, int N, int Chunks>
-__global__ void __launch_bounds__(most_threads) input_gradient_kernel(RmsNormInputGradientArgs args) {
+__global__ void __launch_bounds__(most_threads) rms_input_gradient_kernel(RmsNormInputGradientArgs args) {
   __shared__ float slots[warp_size];
   wait_for_kernel_before();
   const std::int64_t row = from_the_last(), width = args.width, first = row * width;
@@ -99,7 +99,7 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const device::CudaQueue& q
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.width, {args.x_ND, args.weight_D, args.y_ND});
     with_row_shape<T>(args.width, wide, "rms_norm_forward", [&](auto pack, auto chunks, unsigned threads) {
-      launch("rms_norm_forward", forward_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "rms_norm_forward"), threads, 0, queue, args);
+      launch("rms_norm_forward", rms_forward_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "rms_norm_forward"), threads, 0, queue, args);
     });
   });
 }
@@ -110,7 +110,7 @@ void rms_norm_input_gradient(const RmsNormInputGradientArgs& args, const device:
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.width, {args.dy_ND, args.x_ND, args.weight_D, args.residual_gradient_ND, args.dx_ND});
     with_row_shape<T>(args.width, wide, "rms_norm_input_gradient", [&](auto pack, auto chunks, unsigned threads) {
-      launch("rms_norm_input_gradient", input_gradient_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "rms_norm_input_gradient"), threads, 0, queue, args);
+      launch("rms_norm_input_gradient", rms_input_gradient_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "rms_norm_input_gradient"), threads, 0, queue, args);
     });
   });
 }
