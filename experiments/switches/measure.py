@@ -206,9 +206,9 @@ def table(asked, rows, known):
         if not key or not entry.get("turns") or not base.get("turns"):
             continue
         before, after = middle(base, "step_ms"), middle(entry, "step_ms")
-        modelled = [one["modelled"]["step_ms"] for one in (base, entry)]
-        change, said = 100 * (after / before - 1), 100 * (modelled[1] / modelled[0] - 1)
         has_model = not re.match(r"host\.connections|matmul\.sms|nccl\.", key)
+        modelled = [one["modelled"]["step_ms"] if has_model else math.nan for one in (base, entry)]
+        change, said = 100 * (after / before - 1), 100 * (modelled[1] / modelled[0] - 1)
         several = len(base["turns"]) > 1 and len(entry["turns"]) > 1
         apart = max(100 * (max(t["step_ms"] for t in one["turns"]) / min(t["step_ms"] for t in one["turns"]) - 1) for one in (base, entry))
         if has_model and max(abs(change), abs(said)) > 1:
