@@ -9,7 +9,7 @@ out=${1:?the folder for the targets}
 mkdir -p "$out"
 flags="-std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -I$root"
 objects=""
-for source in "$root"/viewer/page/*.cpp "$root"/engine/base/base.cpp "$root"/tests/viewer_page/fuzz/no_graphviz.cpp; do
+for source in "$root"/viewer/page/*.cpp "$root"/engine/diagram/*.cpp "$root"/engine/base/base.cpp "$root"/engine/base/json.cpp "$root"/engine/base/printable.cpp "$root"/tests/viewer_page/fuzz/no_graphviz.cpp; do
   name=$(basename "$source" .cpp)
   [ "$name" = graphviz ] && continue
   clang++-16 $flags -fsanitize=fuzzer-no-link -c "$source" -o "$out/$name.o"
