@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(OneWarp ? rows_of_block* warp_size : most_soft
 
 // f(Width<N>{}, Width<Chunks>{}, one_warp, threads): 8 numbers a thread in short rows, else 32.
 template <class T, class F>
-void with_row_shape(std::int64_t positions, bool wide, const char* op, F f) {
+void with_softmax_shape(std::int64_t positions, bool wide, const char* op, F f) {
   with_width<T>(wide, [&](auto pack) {
     constexpr int n = decltype(pack)::value;
     SHARDBOOK_CHECK(positions <= most_softmax_threads * 32, op, " keeps a row in registers: at most ", most_softmax_threads * 32,
@@ -212,7 +212,7 @@ void causal_softmax_forward(const CausalSoftmaxForwardArgs& args, const device::
   with_type(args.dtype, "causal_softmax_forward", [&](auto zero) {
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.positions, {args.score_BHSS, args.probability_BHSS});
-    with_row_shape<T>(args.positions, wide, "causal_softmax_forward",
+    with_softmax_shape<T>(args.positions, wide, "causal_softmax_forward",
                       [&](auto pack, auto chunks, auto one_warp, int threads) {
       const unsigned grid = grid_of(one_warp.value ? divide_up(rows, rows_of_block) : rows, "causal_softmax_forward");
       launch("causal_softmax_forward", softmax_forward_kernel<T, pack.value, chunks.value, one_warp.value>, grid, static_cast<unsigned>(threads), 0, queue, args, rows);
@@ -227,7 +227,7 @@ void causal_softmax_backward(const CausalSoftmaxBackwardArgs& args, const device
     using T = decltype(zero);
     const bool wide =
         rows_are_wide<T>(args.positions, {args.probability_BHSS, args.dprobability_BHSS, args.dscore_BHSS});
-    with_row_shape<T>(args.positions, wide, "causal_softmax_backward",
+    with_softmax_shape<T>(args.positions, wide, "causal_softmax_backward",
                       [&](auto pack, auto chunks, auto one_warp, int threads) {
       const unsigned grid = grid_of(one_warp.value ? divide_up(rows, rows_of_block) : rows, "causal_softmax_backward");
       launch("causal_softmax_backward", softmax_backward_kernel<T, pack.value, chunks.value, one_warp.value>, grid, static_cast<unsigned>(threads), 0, queue, args, rows);

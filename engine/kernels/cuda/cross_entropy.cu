@@ -126,10 +126,10 @@ __device__ inline void send_for(T* to, const T* from) {
 //@ kernels.cross_entropy: Three steps over a row that comes from memory once: its first `held` columns stay in shared memory.
 template <class T, int N>
 __global__ void __launch_bounds__(row_threads, 2) whole_kernel(CrossEntropyArgs args, std::int64_t held) {
-  extern __shared__ uint4 shared[];
+  extern __shared__ uint4 row_held[];
   __shared__ float slots[2][warp_size];
   wait_for_kernel_before();
-  T* const here = reinterpret_cast<T*>(shared);
+  T* const here = reinterpret_cast<T*>(row_held);
   T* const row = static_cast<T*>(args.logit_NV) + blockIdx.x * args.vocab;
   const std::int64_t target = args.target_N[blockIdx.x];
   // Read before anybody overwrites it; otherwise a thread reads what it wrote itself
