@@ -40,6 +40,13 @@ bool on_cudnn(const config::RunConfig& config) {
   return config.device == config::DeviceKind::cuda && config.attention == config::AttentionKind::cudnn;
 }
 
+// When each step ended, after the first did.
+nlohmann::json after_the_first(const std::vector<base::Nanoseconds>& done) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const base::Nanoseconds end : done) out.push_back(end - done.front());
+  return out;
+}
+
 // run.json: what repeats the run, on what it ran, and what came of it.
 timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions& options, const RunFolder& folder,
                            const Outcome& outcome, const std::vector<RankOutcome>& ranks, const std::string& backend) {
@@ -70,7 +77,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   info.results = {{"losses", losses}, {"gradient_norms", norms}, {"stopped_early", outcome.stopped_early},
                   {"failure", outcome.failure}, {"step_ns", speed.step_ns}, {"step_min_ns", speed.step_min_ns}, {"step_max_ns", speed.step_max_ns},
                   {"steps_counted", speed.steps_counted}, {"tokens_per_second", speed.tokens_per_second},
-                  {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"tracing_cost", speed.tracing_cost},
+                  {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"near_traced_ns", speed.near_traced_ns}, {"tracing_cost", speed.tracing_cost},
                   {"tracing_pair_ns", speed.tracing_pair_ns},
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
   if (speed.as_graph && speed.replayed == 0) info.results["graph"] = {{"modelled", true}};
@@ -82,6 +89,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   if (config::only_times_count(config)) info.results["only_times_count"] = true;
   const std::vector<base::Nanoseconds>& done = ranks[0].step_done;
   if (done.size() > 1) info.results["steps_wall_ns"] = done.back() - done.front();   // of all steps but the first
+  if (config.clock == config::Clock::measured) info.results["steps_done_ns"] = after_the_first(done);
   const Saves& saves = outcome.saves;
   if (saves.count > 0) info.results["saves"] = {{"count", saves.count}, {"bytes", saves.bytes}, {"writing_ns", saves.writing}, {"waited_ns", saves.waited}};
   if (!outcome.results.empty() && outcome.results[0].step > 0) info.results["first_step"] = outcome.results[0].step;

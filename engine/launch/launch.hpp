@@ -50,7 +50,8 @@ struct Speed {
   double mfu = -1;                 // config::flops_per_token over peak_flops; −1: not on cuda, or the peak is not known
   double peak_flops = 0;           // a second, of one GPU: dense bf16, by its data sheet
   double traced_step_ns = 0;       // the same of the traced steps, which the timeline shows; 0: not known, or wall clock
-  double tracing_cost = 0;         // by how much of step_ns a traced step is longer; 0: not known, or wall clock
+  double near_traced_ns = 0;       // median of the ten steady steps nearest to a traced one; 0: none is traced
+  double tracing_cost = 0;         // by how much of near_traced_ns a traced step is longer; 0: not known, or wall clock
   double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0: not known, or host and meta
   double peak_memory_bytes = 0;    // of rank 0's device, allocated
   bool as_graph = false;           // step_ns is that of steps that are launched by one call (host.graph)

@@ -57,6 +57,26 @@ TEST(Tracing, CostsWhatATracedStepTakesLongerAndNotWhatIsDoneAfterIt) {
   EXPECT_NEAR(speed.tracing_cost, 0.02, 1e-12);
 }
 
+// A GPU that finds its clock: 40 quick steps, 20 slow ones round the traced one.
+TEST(Tracing, CostsWhatATracedStepTakesLongerThanItsNeighbours) {
+  config::RunConfig config;
+  config.device = config::DeviceKind::cuda;
+  config.clock = config::Clock::measured;
+  RankOutcome rank;
+  rank.device = "NVIDIA H200";
+  base::Nanoseconds now = 0;
+  for (int step = 0; step < 61; ++step) {
+    now += step < 40 ? 80 : 100;
+    rank.step_done.push_back(now);
+    rank.step_timed.push_back(step == 50);
+  }
+  rank.traced_took = {101};
+  const Speed speed = speed_of(config, rank, 0, 0);
+  EXPECT_EQ(speed.step_ns, 80);
+  EXPECT_EQ(speed.near_traced_ns, 100);
+  EXPECT_NEAR(speed.tracing_cost, 0.01, 1e-12);
+}
+
 TEST(Tracing, AStepIsFromItsFirstCallToTheEndOfItsLastOp) {
   program::StepTimes times;
   times.window = {0, 90};
