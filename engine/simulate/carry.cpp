@@ -107,6 +107,7 @@ base::Result<std::shared_ptr<Costs>> carried(const RankProgram& rank, const Cost
     costs->shared_part = modelled->shared_part;
     costs->fixed_ns = modelled->fixed_ns;
     costs->beside = modelled->beside;
+    costs->fills = modelled->fills;
   }
   costs->step_ns = before.step_ns;
   for (std::size_t at = 0; at < program.commands.size(); ++at) {

@@ -12,7 +12,8 @@ constexpr double slowest = 0.5;   // no mixture of kernels draws so much
 // What all but the matmuls draw, over the step.
 double drawn_beside_matmuls(const PowerCosts& power, const Load& load, double matmul_ns) {
   const double idle_ns = std::max(0.0, load.window_ns - matmul_ns - load.memory_ns);
-  return power.memory * load.memory_ns + (power.communication - power.idle) * load.communication_ns + power.idle * idle_ns;
+  const double communication_ns = load.communication_ns - load.waiting_ns / 2;
+  return power.memory * load.memory_ns + (power.communication - power.idle) * communication_ns + power.idle * idle_ns;
 }
 
 }  // namespace

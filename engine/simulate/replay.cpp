@@ -151,6 +151,7 @@ std::array<Load, stretches> loads_of(const Costs& costs, const program::Program&
     Load& load = loads[stretch_of(program.ops[at])];
     if (communicates(program.ops[at])) {
       load.communication_ns += static_cast<double>(ran.end - ran.start);
+      load.waiting_ns += static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns.back()[at], 0, ran.end - ran.start));
       continue;
     }
     starts.emplace_back(ran.start, stretch_of(program.ops[at]));
@@ -267,6 +268,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       costs->fixed_ns = modelled->fixed_ns;
       costs->shared_part = modelled->shared_part;
       costs->beside = modelled->beside;
+      costs->fills = modelled->fills;
       costs->power = model->powers(*rank.program, *rank.catalogue);
     }
     for (std::size_t at = 0; at < rank.program->ops.size(); ++at) {
@@ -404,7 +406,9 @@ base::Result<Resolved> Replay::at_its_clock(const std::vector<RankSteps>& ranks,
       auto costs = std::make_shared<Costs>(*step.costs);
       for (program::OpIndex op = 0; op < costs->op_ns.size(); ++op) {
         const program::Op& one = step.program->ops[op];
-        if (is_matmul(one.desc)) costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * longer[at][stretch_of(one)]);
+        if (program::class_of(one.desc.kind) != program::OpClass::compute) continue;
+        const double factor = std::pow(longer[at][stretch_of(one)], is_matmul(one.desc) ? 1 : others_feel);
+        costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * factor);
       }
       clocked[at].steps.assign(ranks[at].steps.size(), {step.program, std::move(costs)});
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace shardbook::simulate {
 
@@ -223,7 +224,8 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
           return;
         }
         const bool in_line = stream.has_run && earliest == after_last;
-        if (collective != none && !in_line && !finds_room(rank, stream.held_since >= 0)) {
+        const bool needs_room = collective != none && !in_line && !moves_nothing(ranks_[rank].steps[step].costs->op_ns[item.target]);
+        if (needs_room && !finds_room(rank, stream.held_since >= 0)) {
           if (stream.held_since < 0) stream.held_since = now_;
           state.blocked_on_room |= 1u << at;
           return;
@@ -360,9 +362,9 @@ void Simulation::end_op(std::uint32_t rank, std::uint32_t at, Time wait_ns) {
   stream.has_run = true;
   stream.last_end = now_;
   ++stream.work.version;
+  // What was held comes before what follows on this stream, be there no gap between.
+  if (std::exchange(stream.fills, false)) wake_all(rank, states_[rank].blocked_on_room);
   wake(rank, at);
-  if (stream.fills) wake_all(rank, states_[rank].blocked_on_room);
-  stream.fills = false;
   if (machine_.shares) touch(rank);
 }
 

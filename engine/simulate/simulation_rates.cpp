@@ -47,6 +47,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
   float held_part = 0;   // of the collectives that hold multiprocessors, the part that is not latency
   for (const Resident& resident : state.residents) {
     const Instance& instance = matching_.instances[resident.instance];
+    if (moves_nothing(instance.op_ns)) continue;
     const Contention& factors = contention_of(instance.participants);
     gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
     held_part = std::max(held_part, instance.shared_part);

@@ -5,8 +5,7 @@
 
 Each run is made once a turn, whatever rows it stands in, in the order of the rows; the next begins while the last is read. *Said* is
 what `why` gives its first cause, of each traced step; *foretold* what `whatif` makes of the traced step with the row's switch set;
-*gained* is with the cause less without, of untraced steps and of traced ones. Without a network each rank goes on by itself, so of
-such a run rank 0's own step is taken, and a traced step is that of rank 0. Prints two tables, and leaves under OUT the runs, packs
+*gained* is with the cause less without: of rank 0's traced steps, and of the ten untraced ones nearest to them. Prints two tables, and leaves under OUT the runs, packs
 of the first of each row, and causes.json. Ends with 1 where a run failed or no time was left for it.
 """
 import argparse
@@ -20,9 +19,9 @@ import subprocess
 import sys
 import time
 
-# A GPU at its power limit takes two to three seconds to find its clock: the traced steps come after that.
-STEPS = "--steps 60 --warmup-steps 2 --trace-steps 50:52 --progress 0"
-TRACED = (50, 51)
+# A GPU at its power limit takes two to three seconds to find its clock: what counts comes after that.
+TRACED = 4
+BEFORE = {"gpt-1.3b": 100, "gpt-124m": 300, "grammar-tutor": 300}
 FSDP, TP = "--model gpt-1.3b --tp 1 --fsdp 2 --sequences", "--model gpt-1.3b --tp 2 --fsdp 1 --sequences 8"
 FSDP4 = "--model gpt-1.3b --tp 1 --fsdp 4 --sequences"
 SMALL_TP, SMALL_FSDP = "--model gpt-124m --tp 2 --fsdp 1 --sequences 8", "--model gpt-124m --tp 1 --fsdp 2 --sequences 4"
@@ -67,11 +66,9 @@ def options_of(layout, switch):
     return layout + data + (f" --set {switch}" if switch and not at_default else "")
 
 
-def own_steps_ms(folder):
-    """Of rank 0 alone, from the host's first call of each traced step to the end of its last op."""
-    events = json.loads((folder / "rank0.json").read_text())["traceEvents"]
-    steps = [event for event in events if event.get("ph") == "X" and event.get("name") in {f"ProfilerStep#{step}" for step in TRACED}]
-    return [event["args"]["device_end_ns"] / 1e6 - event["ts"] / 1e3 for event in steps]
+def before(options):
+    """The steps that are not traced."""
+    return BEFORE[re.search(r"--model (\S+)", options)[1]]
 
 
 class Program:
@@ -85,17 +82,20 @@ class Program:
         return json.loads(ended.stdout)
 
     def train(self, device, folder, options):
-        self.figures("train", "--device", device, *options.split(), *STEPS.split(), "--out", str(folder))
+        first = before(options)
+        steps = f"--steps {first + TRACED} --warmup-steps 2 --trace-steps {first}:{first + TRACED} --progress 0"
+        self.figures("train", "--device", device, *options.split(), *steps.split(), "--out", str(folder))
         return json.loads((folder / "run.json").read_text())["results"]
 
     def read(self, folder, options, results, switches):
         """All that is asked of a run: its steps, and what why and whatif say of it."""
         ideal = IDEAL in options
-        said = [] if ideal else [self.figures("why", str(folder), "--step", str(step)) for step in TRACED]
+        first = before(options)
+        said = [] if ideal else [self.figures("why", str(folder), "--step", str(step)) for step in range(first, first + TRACED)]
         unchanged = self.figures("whatif", str(folder), "--set", UNCHANGED)
         return {
-            "options": options, "step_ms": results["step_ns"] / 1e6,
-            "traced_ms": [one["step_ns"] / 1e6 for one in said] or own_steps_ms(folder),
+            "options": options, "step_ms": (results.get("near_traced_ns") or results["step_ns"]) / 1e6,
+            "traced_ms": [results["traced_step_ns"] / 1e6],
             "said_ms": [one["causes"][0]["gain_ns"] / 1e6 for one in said if one["causes"] and "no problem" not in one["sentence"]],
             "sentence": said[0]["sentence"] if said else "",
             "unchanged": [unchanged["step_ns"] / 1e6, unchanged["would_be_ns"] / 1e6],
