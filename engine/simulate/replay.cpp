@@ -132,6 +132,28 @@ void add_delays(const MeasuredRank& rank, Delays& delays) {
   }
 }
 
+// A matmul that was there when a collective began, or that followed at once, and took as long as beside one does: it did not hold
+// the collective up, whatever the profile says of its size.
+void find_room_that_was_there(const MeasuredRank& rank, const Costs& modelled, Costs& costs) {
+  constexpr Nanoseconds at_once = 10'000;
+  const std::vector<program::TimeSpan>& ran = rank.times->ran;
+  std::vector<program::OpIndex> holding;
+  for (program::OpIndex op = 0; op < ran.size(); ++op) {
+    if (costs.fills[op] && costs.beside[op] > 1) holding.push_back(op);
+  }
+  std::sort(holding.begin(), holding.end(), [&](program::OpIndex one, program::OpIndex other) { return ran[one].start < ran[other].start; });
+  for (program::OpIndex op = 0; op < ran.size(); ++op) {
+    if (!communicates(rank.program->ops[op])) continue;
+    const auto after = std::upper_bound(holding.begin(), holding.end(), ran[op].start + at_once, [&](Nanoseconds time, program::OpIndex one) { return time < ran[one].start; });
+    if (after == holding.begin()) continue;
+    const program::OpIndex there = *std::prev(after);
+    if (ran[there].end <= ran[op].start) continue;
+    // Nearer to its time beside a collective than to that alone
+    const double times_as_long = static_cast<double>(ran[there].end - ran[there].start) / static_cast<double>(std::max<Nanoseconds>(1, modelled.op_ns[there]));
+    if (times_as_long > std::sqrt(costs.beside[there])) costs.fills[there] = false;
+  }
+}
+
 bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
 
 // The part of a step that an op belongs to, for the clock: forward, backward, and what comes before, between and after.
@@ -270,6 +292,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       costs->beside = modelled->beside;
       costs->fills = modelled->fills;
       costs->power = model->powers(*rank.program, *rank.catalogue);
+      find_room_that_was_there(rank, *modelled, *costs);
     }
     for (std::size_t at = 0; at < rank.program->ops.size(); ++at) {
       const program::Op& op = rank.program->ops[at];

@@ -29,6 +29,21 @@ TEST_P(Measured, RunsNameWhatWasPlantedAndWhatItsAbsenceGains) {
   EXPECT_NEAR(said, really, 0.15 * really);
 }
 
+// Held to untraced steps and to traced ones, four of them, long after the GPUs found their clock: 7.88 and 9.93 ms.
+TEST(MeasuredRuns, PrefetchGivesWhatTheRunWithItTookByBothMeasures) {
+  const PlantedRun run = captured_run("gpt-1.3b-fsdp2-no-prefetch", measured);
+  double said = 0;
+  for (int step : {100, 101, 102, 103}) {
+    const Why why = why_or_fail(run, {step, {}});
+    EXPECT_NE(why.causes.front().remedy.find("--prefetch 1"), std::string::npos) << headline(why);
+    said += static_cast<double>(why.causes.front().gain_ns) / 4;
+  }
+  const double untraced = run.recorded.info->results.at("near_traced_ns").get<double>() - 84.195e6;
+  const double traced = run.recorded.info->results.at("traced_step_ns").get<double>() - 84.934e6;
+  EXPECT_NEAR(said, untraced, 0.15 * untraced);
+  EXPECT_NEAR(said, traced, 0.15 * traced);
+}
+
 INSTANTIATE_TEST_SUITE_P(Runs, Measured,
                          ::testing::Values(Planted{&captured, "gpt-1.3b-tp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 72.21},
                                            Planted{&measured, "gpt-124m-tp2", Regime::bandwidth, "52 all-reduces of tp stand between kernels", 12.22},
@@ -47,9 +62,11 @@ TEST(MeasuredRuns, OfRanksMadeAlikeHaveTheClockOfTheRankInTheMiddle) {
     alike.alike = at_the_same_clock.alike = true;
     at_the_same_clock.same_clock = true;
     const double step_ns = static_cast<double>(study.value().replay.resolve(alike).value().step_ns());
-    // That rank waited for the late one with its collectives' kernels running, so its clock hardly moves without the wait.
+    // That rank waited for the late one, and draws more without the wait: its clock falls by a few per cent. Of rank 0 of another such
+    // run matmuls beside nothing took 6 to 11 % longer without it (experiments/contention).
     const double same_ns = static_cast<double>(study.value().replay.resolve(at_the_same_clock).value().step_ns());
-    EXPECT_NEAR(step_ns, same_ns, 0.01 * same_ns);
+    EXPECT_GT(step_ns, same_ns);
+    EXPECT_NEAR(step_ns, same_ns, 0.025 * same_ns);
   }
 }
 
