@@ -8,8 +8,8 @@
 // on the others it also waited. A device's latencies (stream gap, event, launch) are medians over the step. The host's
 // time is from the entry of one call to that of the next, but where the host stood because the device's queue was full
 // it costs what calls of its kind usually do. How long an op would have taken alone is found with a profile's factors of
-// contention, such that all together take what was measured; so what no longer runs together is shorter, and what is
-// newly hidden slows what hides it. Where the profile knows what the device draws (clock.hpp), a step that waits less also
+// contention, such that all together take what was measured, waits for room included; so what no longer runs together is
+// shorter, and what is newly hidden slows what hides it. A matmul that was slowed beside a collective did not hold it up. Where the profile knows what the device draws (clock.hpp), a step that waits less also
 // runs its matmuls at a slower clock, as the device's limit on power has it.
 //
 // A modelled step whose ranks all do the same is resolved on one of them, which stands for all.

@@ -152,6 +152,33 @@ TEST(Room, GoesToTheMatmulThatFollowsOnItsStreamAtOnce) {
   expect_span(out.ranks[0].steps[0].ran[1], 103, 445);
 }
 
+TEST(Room, IsGivenBetweenMatmulsThatFollowAtOnce) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 100);
+    rank.record(0, 0);
+    rank.wait(1, 0);
+    rank.collective(1, rank.group("tp", {0, 1}), 40);
+    for (int i = 0; i < 2; ++i) rank.op(0, 300, 0, OpKind::gemm, 1, true);
+  }
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(0));
+  expect_span(out.ranks[0].steps[0].ran[2], 100, 400);
+  expect_span(out.ranks[0].steps[0].ran[1], 103, 440);   // held by the first, and there before the second
+}
+
+TEST(Room, IsNotNeededByACollectiveThatMovesNothing) {
+  TestRank ranks[2] = {TestRank(0), TestRank(1)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 100);
+    rank.record(0, 0);
+    rank.wait(1, 0);
+    rank.collective(1, rank.group("tp", {0, 1}), 1);
+    rank.op(0, 300, 0, OpKind::gemm, 1, true);
+  }
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(2));
+  expect_span(out.ranks[0].steps[0].ran[1], 103, 104);
+}
+
 TEST(Room, IsThereBesideAMatmulThatDoesNotFillTheDevice) {
   const Resolved out = BackwardOfALinear(false).resolved_on(with_gap(2));
   expect_span(out.ranks[0].steps[0].ran[1], 103, 143);

@@ -239,6 +239,30 @@ TEST(AtItsClock, AMatmulIsSlowerWhereTheKernelThatDrewLessIsGone) {
   EXPECT_EQ(replay.value().resolve(gone).value().step_ns(), 800'001);
 }
 
+// A matmul of 600 µs and two kernels of 200, which draw 0.6: 760 are left for the matmul, so it ran at √(760/600). Without the first
+// kernel it is slower, and the second is, too, by the power of 0.35: at speed s both draw m s² + 0.6 k in the m + k that they take.
+TEST(AtItsClock, OtherKernelsFeelAPartOfIt) {
+  TestRank rank(0);
+  rank.matmul(0, 600'000);
+  for (int i = 0; i < 2; ++i) rank.op(0, 200'000, 0, OpKind::pointwise);
+  const std::vector<RankSteps> steps{rank.steps()};
+  const CostModel model = at_its_limit();
+  const base::Result<Replay> replay = Replay::measured(as_measured(steps, resolved(steps)), &model);
+  ASSERT_TRUE(replay.ok()) << replay.error();
+  Change gone;
+  gone.factor = [](base::Rank, program::OpIndex op) { return op == 1 ? 0.0 : 1.0; };
+  const double before = std::sqrt(760.0 / 600);
+  double low = 0.5, high = before, matmul = 0, kernel = 0;
+  for (int i = 0; i < 60; ++i) {
+    const double speed = (low + high) / 2;
+    matmul = 600'000 * before / speed;
+    kernel = 200'000 * std::pow(before / speed, 0.35);
+    (matmul * speed * speed + 0.6 * kernel > matmul + kernel ? high : low) = speed;
+  }
+  EXPECT_GT(kernel, 201'000);
+  EXPECT_NEAR(replay.value().resolve(gone).value().step_ns(), matmul + kernel, 2e-3 * (matmul + kernel));
+}
+
 // The same twice, in forward and in backward. Where forward's kernel is gone, forward's matmul slows by √1.1 and backward's does
 // not: the limit holds for a mean over milliseconds. With one clock for all, each would take 1.039 times as long.
 TEST(AtItsClock, ForwardAndBackwardHaveAClockOfTheirOwn) {
