@@ -5,8 +5,8 @@
 
 Each run is made once a turn, whatever rows it stands in, in the order of the rows; the next begins while the last is read. *Said* is
 what `why` gives its first cause, of each traced step; *foretold* what `whatif` makes of the traced step with the row's switch set;
-*gained* is with the cause less without: of rank 0's traced steps, and of the ten untraced ones nearest to them. Prints two tables, and leaves under OUT the runs, packs
-of the first of each row, and causes.json. Ends with 1 where a run failed or no time was left for it.
+*gained* is with the cause less without: of rank 0's traced steps, and of the ten untraced ones nearest to them. Prints two tables,
+and leaves under OUT the runs, packs of the first of each row, and causes.json. Ends with 1 where a run failed or no time was left.
 """
 import argparse
 import concurrent.futures
@@ -94,7 +94,7 @@ class Program:
         said = [] if ideal else [self.figures("why", str(folder), "--step", str(step)) for step in range(first, first + TRACED)]
         unchanged = self.figures("whatif", str(folder), "--set", UNCHANGED)
         return {
-            "options": options, "step_ms": (results.get("near_traced_ns") or results["step_ns"]) / 1e6,
+            "options": options, "step_ms": results["near_traced_ns"] / 1e6,
             "traced_ms": [results["traced_step_ns"] / 1e6],
             "said_ms": [one["causes"][0]["gain_ns"] / 1e6 for one in said if one["causes"] and "no problem" not in one["sentence"]],
             "sentence": said[0]["sentence"] if said else "",

@@ -51,24 +51,5 @@ INSTANTIATE_TEST_SUITE_P(Runs, Measured,
                                            Planted{&measured, "gpt-1.3b-tp2-fsdp2", Regime::bandwidth, "100 all-reduces of tp stand between kernels", 76.01},
                                            Planted{&measured, "gpt-1.3b-fsdp2-slow-rank", Regime::rank, "all wait for rank 1", 82.68}));
 
-// A step that is made as its middle rank goes through it runs at the clock at which that rank did, not at another's: until
-// 2026-11-25 it was the faster of both, and of these two steps, which took the same, one gained 9.9 and one 13.7 ms.
-TEST(MeasuredRuns, OfRanksMadeAlikeHaveTheClockOfTheRankInTheMiddle) {
-  const PlantedRun run = captured_run("gpt-1.3b-fsdp2-slow-rank", measured);
-  for (int step : {50, 51}) {
-    const base::Result<Study> study = study_of(run.recorded, step);
-    ASSERT_TRUE(study.ok()) << study.error();
-    simulate::Change alike, at_the_same_clock;
-    alike.alike = at_the_same_clock.alike = true;
-    at_the_same_clock.same_clock = true;
-    const double step_ns = static_cast<double>(study.value().replay.resolve(alike).value().step_ns());
-    // That rank waited for the late one, and draws more without the wait: its clock falls by a few per cent. Of rank 0 of another such
-    // run matmuls beside nothing took 6 to 11 % longer without it (experiments/contention).
-    const double same_ns = static_cast<double>(study.value().replay.resolve(at_the_same_clock).value().step_ns());
-    EXPECT_GT(step_ns, same_ns);
-    EXPECT_NEAR(step_ns, same_ns, 0.025 * same_ns);
-  }
-}
-
 }  // namespace
 }  // namespace shardbook::cause

@@ -80,15 +80,17 @@ TEST(CapturedRuns, TheBusyNeighbourCostsWhatItsAbsenceGains) {
 // A run with prefetch was measured in the same sitting. Its GPUs rest less and run at a slower clock, and its gathers slow the
 // matmuls beside them: of the 26 ms that gathers wait, prefetch gives 10 (experiments/contention). The profile's figures of power
 // were fitted to other runs. Its two traced steps are of GPUs that have not found their clock yet, 10.6 and 15.1 ms longer than those
-// with prefetch, so they judge nothing; MeasuredRuns has such a pair whose GPUs had.
+// with prefetch, so they judge from above alone; MeasuredRuns has such a pair whose GPUs had.
 TEST(CapturedRuns, PrefetchGivesTheRunWithoutItWhatTheOneWithItTook) {
   const PlantedRun without = captured_run("gpt-1.3b-fsdp4-no-prefetch"), with = captured_run("gpt-1.3b-fsdp4");
-  double gain = 0;
+  double gain = 0, traced = 0;
   for (int step : {10, 11}) {
-    const Why why = why_or_fail(without, {step, {}});
+    const Why why = why_or_fail(without, {step, {}}), prefetched = why_or_fail(with, {step, {}});
     EXPECT_NE(why.causes.front().remedy.find("--prefetch 1"), std::string::npos);
     gain += static_cast<double>(why.causes.front().gain_ns) / 2;
+    traced += static_cast<double>(why.step_ns - prefetched.step_ns) / 2;
   }
+  EXPECT_LT(gain, 1.15 * traced);
   // Medians of ten steps that were not traced: 10.2 ms apart
   const auto untraced = [](const PlantedRun& run) { return run.recorded.info->results.at("step_ns").get<double>(); };
   const double really = untraced(without) - untraced(with);

@@ -19,6 +19,15 @@ TEST(PeakFlops, IsThatOfTheDataSheetAndNoneWhereItIsNotKnown) {
   EXPECT_EQ(peak_flops("NVIDIA X999"), 0);
 }
 
+config::RunConfig on_gpus() {
+  config::RunConfig config;
+  config.device = config::DeviceKind::cuda;
+  config.clock = config::Clock::measured;
+  config.ranks = 1;
+  config.sequences = 16;
+  return config;
+}
+
 RankOutcome steady(const char* device, base::Nanoseconds step) {
   RankOutcome rank;
   rank.device = device;
@@ -42,15 +51,12 @@ TEST(Utilisation, IsTheFlopsOfTheTokensOverThoseOfTheGpus) {
 
 // Reading the marks of a traced step, 40 units here, is between it and the next, and belongs to neither.
 TEST(Tracing, CostsWhatATracedStepTakesLongerAndNotWhatIsDoneAfterIt) {
-  config::RunConfig config;
-  config.device = config::DeviceKind::cuda;
-  config.clock = config::Clock::measured;
   RankOutcome rank;
   rank.device = "NVIDIA H200";
   rank.step_done = {100, 200, 300, 400, 542, 684, 800, 900, 1000};
   rank.step_timed = {0, 0, 0, 0, 1, 1, 0, 0, 0};
   rank.traced_took = {102, 102};
-  const Speed speed = speed_of(config, rank, 0, 0);
+  const Speed speed = speed_of(on_gpus(), rank, 0, 0);
   EXPECT_EQ(speed.step_ns, 100);
   EXPECT_EQ(speed.steps_counted, 3) << "steps 2, 3 and 7: neither the first two, the last, nor what follows a traced one";
   EXPECT_EQ(speed.traced_step_ns, 102);
@@ -59,9 +65,6 @@ TEST(Tracing, CostsWhatATracedStepTakesLongerAndNotWhatIsDoneAfterIt) {
 
 // A GPU that finds its clock: 40 quick steps, 20 slow ones round the traced one.
 TEST(Tracing, CostsWhatATracedStepTakesLongerThanItsNeighbours) {
-  config::RunConfig config;
-  config.device = config::DeviceKind::cuda;
-  config.clock = config::Clock::measured;
   RankOutcome rank;
   rank.device = "NVIDIA H200";
   base::Nanoseconds now = 0;
@@ -71,7 +74,7 @@ TEST(Tracing, CostsWhatATracedStepTakesLongerThanItsNeighbours) {
     rank.step_timed.push_back(step == 50);
   }
   rank.traced_took = {101};
-  const Speed speed = speed_of(config, rank, 0, 0);
+  const Speed speed = speed_of(on_gpus(), rank, 0, 0);
   EXPECT_EQ(speed.step_ns, 80);
   EXPECT_EQ(speed.near_traced_ns, 100);
   EXPECT_NEAR(speed.tracing_cost, 0.01, 1e-12);
@@ -104,15 +107,6 @@ TEST(Utilisation, CountsTheMatmulsThatAStepIssues) {
 }
 
 using How = train::Trainer::How;
-
-config::RunConfig on_gpus() {
-  config::RunConfig config;
-  config.device = config::DeviceKind::cuda;
-  config.clock = config::Clock::measured;
-  config.ranks = 1;
-  config.sequences = 16;
-  return config;
-}
 
 // Ten steps that end after so many microseconds each; step 5 is traced.
 RankOutcome ten_steps(const std::vector<base::Nanoseconds>& took_us, const std::vector<How>& how) {

@@ -113,15 +113,15 @@ TEST(Contention, MakesTwoCollectivesShareTheLinks) {
 }
 
 // A matmul, then an all-reduce of what it made beside the matmul that follows, as in tensor parallelism's backward.
-// `fills`: does the second matmul leave no room?
+// `fills`: do the matmuls that follow leave no room?
 struct BackwardOfALinear {
-  explicit BackwardOfALinear(bool fills) {
+  explicit BackwardOfALinear(bool fills, Nanoseconds sum_ns = 40, int that_follow = 1) {
     for (TestRank& rank : ranks) {
       rank.op(0, 100);
       rank.record(0, 0);
       rank.wait(1, 0);
-      rank.collective(1, rank.group("tp", {0, 1}), 40);
-      rank.op(0, 300, 0, OpKind::gemm, 1, fills);
+      rank.collective(1, rank.group("tp", {0, 1}), sum_ns);
+      for (int i = 0; i < that_follow; ++i) rank.op(0, 300, 0, OpKind::gemm, 1, fills);
       rank.op(0, 10, 0, OpKind::pointwise);
     }
   }
@@ -153,29 +153,13 @@ TEST(Room, GoesToTheMatmulThatFollowsOnItsStreamAtOnce) {
 }
 
 TEST(Room, IsGivenBetweenMatmulsThatFollowAtOnce) {
-  TestRank ranks[2] = {TestRank(0), TestRank(1)};
-  for (TestRank& rank : ranks) {
-    rank.op(0, 100);
-    rank.record(0, 0);
-    rank.wait(1, 0);
-    rank.collective(1, rank.group("tp", {0, 1}), 40);
-    for (int i = 0; i < 2; ++i) rank.op(0, 300, 0, OpKind::gemm, 1, true);
-  }
-  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(0));
+  const Resolved out = BackwardOfALinear(true, 40, 2).resolved_on(with_gap(0));
   expect_span(out.ranks[0].steps[0].ran[2], 100, 400);
   expect_span(out.ranks[0].steps[0].ran[1], 103, 440);   // held by the first, and there before the second
 }
 
 TEST(Room, IsNotNeededByACollectiveThatMovesNothing) {
-  TestRank ranks[2] = {TestRank(0), TestRank(1)};
-  for (TestRank& rank : ranks) {
-    rank.op(0, 100);
-    rank.record(0, 0);
-    rank.wait(1, 0);
-    rank.collective(1, rank.group("tp", {0, 1}), 1);
-    rank.op(0, 300, 0, OpKind::gemm, 1, true);
-  }
-  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(2));
+  const Resolved out = BackwardOfALinear(true, 1).resolved_on(with_gap(2));
   expect_span(out.ranks[0].steps[0].ran[1], 103, 104);
 }
 
