@@ -52,7 +52,7 @@ struct Collectives {
   Lines lines_inside, lines_at_edge;     // of the first rank; whose time would be changed there
   std::int64_t inside = 0, edge = 0;     // likewise
   std::int64_t open = 0;                 // of those inside: with compute beside less than half of it
-  Nanoseconds open_ns = 0;               // of those inside: with no compute beside it
+  Nanoseconds open_ns = 0;               // of those inside: with no compute beside it, once what begins too late is mended
   std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
   std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
 };
@@ -88,6 +88,7 @@ class Search {
     add(std::move(calls));
     // What begins too late comes first: the others are what they are once that is mended.
     for (const auto& [line, collectives] : lines_) find_late(line, collectives);
+    if (mended_ns_ > 0) measure_what_is_open_then();
     for (const auto& [line, collectives] : lines_) add_line(line, collectives);
     add_without_rest();
     add_edges();
@@ -146,19 +147,43 @@ class Search {
     }
   }
 
+  static metrics::Intervals compute_of(const program::Program& program, const program::StepTimes& times) {
+    std::vector<metrics::Interval> computing;
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      if (is(program.ops[op], OpClass::compute)) computing.push_back({times.ran[op].start, times.ran[op].end});
+    }
+    return metrics::union_of(std::move(computing));
+  }
+
+  // What others still cost is asked of the mended step, so it is that one in which they lie open, or are covered.
+  void measure_what_is_open_then() {
+    const base::Result<simulate::Replayed> mended = study_.replay.resolve(mended_);
+    if (!mended) return;
+    const simulate::RankSteps& rank = study_.replay.steps().front();
+    const program::StepTimes& times = mended.value().ranks.front().steps.back();
+    const metrics::Intervals compute = compute_of(*rank.steps.back().program, times);
+    for (auto& [line, collectives] : lines_) {
+      const auto members = collectives.of_rank.find(rank.rank);
+      if (members == collectives.of_rank.end()) continue;
+      collectives.open_ns = 0;
+      for (program::OpIndex op : members->second.inside) {
+        const program::TimeSpan& ran = times.ran[op];
+        collectives.open_ns += ran.end - ran.start - metrics::length_within(compute, {ran.start, ran.end});
+      }
+    }
+  }
+
   void find_collectives_of(const simulate::RankSteps& rank, const program::StepTimes& times, bool is_first) {
     const program::Program& program = *rank.steps.back().program;
     // Between which times is there compute to hide behind?
     std::optional<Nanoseconds> first, last;
-    std::vector<metrics::Interval> computing;
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       if (!is(program.ops[op], OpClass::compute)) continue;
-      computing.push_back({times.ran[op].start, times.ran[op].end});
       const program::Phase phase = program.ops[op].key.phase;
       if (phase == program::Phase::forward) first = std::min(first.value_or(times.ran[op].start), times.ran[op].start);
       if (phase == program::Phase::backward) last = std::max(last.value_or(times.ran[op].end), times.ran[op].end);
     }
-    const metrics::Intervals compute = metrics::union_of(std::move(computing));
+    const metrics::Intervals compute = compute_of(program, times);
     const Calls calls(program);
     for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
       const Command& command = program.commands[at];

@@ -89,7 +89,7 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
   if (config::only_times_count(config)) info.results["only_times_count"] = true;
   const std::vector<base::Nanoseconds>& done = ranks[0].step_done;
   if (done.size() > 1) info.results["steps_wall_ns"] = done.back() - done.front();   // of all steps but the first
-  if (config.clock == config::Clock::measured) info.results["steps_done_ns"] = after_the_first(done);
+  if (config.clock != config::Clock::modelled) info.results["steps_done_ns"] = after_the_first(done);
   const Saves& saves = outcome.saves;
   if (saves.count > 0) info.results["saves"] = {{"count", saves.count}, {"bytes", saves.bytes}, {"writing_ns", saves.writing}, {"waited_ns", saves.waited}};
   if (!outcome.results.empty() && outcome.results[0].step > 0) info.results["first_step"] = outcome.results[0].step;

@@ -4,7 +4,7 @@
     experiments/causes/causes.py OUT [--program build/gpu/shardbook] [--gpus 2] [--turns 2] [--minutes 9] [--only ROW ...]      (OUT is relative to here)
 
 Each run is made once a turn, whatever rows it stands in, in the order of the rows; the next begins while the last is read. *Said* is
-what `why` gives its first cause, of each traced step; *foretold* what `whatif` makes of the traced step with the row's switch set;
+what `why` gives its first cause, of each traced step, and a step in which that is another than the planted one is told; *foretold* what `whatif` makes of the traced step with the row's switch set;
 *gained* is with the cause less without: of rank 0's traced steps, and of the ten untraced ones nearest to them. Prints two tables,
 and leaves under OUT the runs, packs of the first of each row, and causes.json. Ends with 1 where a run failed or no time was left.
 """
@@ -26,30 +26,32 @@ FSDP, TP = "--model gpt-1.3b --tp 1 --fsdp 2 --sequences", "--model gpt-1.3b --t
 FSDP4 = "--model gpt-1.3b --tp 1 --fsdp 4 --sequences"
 SMALL_TP, SMALL_FSDP = "--model gpt-124m --tp 2 --fsdp 1 --sequences 8", "--model gpt-124m --tp 1 --fsdp 2 --sequences 4"
 IDEAL = "network=ideal"
-# name: the layout, what is planted, and what takes the cause away again; a row without a cause has neither
+LATE, SUMS = "all-gathers wait that nothing hides", "all-reduces of tp stand between kernels"
+# name: the layout, what is planted, what takes the cause away again, and words of the cause that must come first; a row without
+# a cause has none of them
 ROWS = {
-    "no-problem": (f"{FSDP} 16", "", ""),
-    "no-prefetch": (f"{FSDP} 8", "fsdp.prefetch=0", "fsdp.prefetch=1"),
-    "sums": (TP, "", IDEAL),
-    "slow-rank": (f"{FSDP} 8", "rank.slow=1:20", "rank.slow=none"),
-    "slow-rank-tp": (TP, "rank.slow=1:20", "rank.slow=none"),
-    "fsdp": (f"{FSDP} 8", "", IDEAL),
-    "sums-small": (SMALL_TP, "", IDEAL),
-    "fsdp-small": (SMALL_FSDP, "", IDEAL),
-    "no-prefetch-16": (f"{FSDP} 16", "fsdp.prefetch=0", "fsdp.prefetch=1"),
-    "no-backward-prefetch": (f"{FSDP} 8", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=pre"),
-    "each-micro-batch": (f"{FSDP} 16 --micro-batches 4", "", "accumulate.reduce=last"),
-    "host": ("--model grammar-tutor --tp 2 --fsdp 1", "", "host.graph=on"),
-    "naive": ("--model gpt-124m --tp 1 --fsdp 1 --dp 2 --sequences 4", "data_parallel.reduce=naive", "data_parallel.reduce=bucketed"),
-    "synchronized": ("--model gpt-124m --tp 1 --fsdp 2 --sequences 2", "host.synchronize=layer", "host.synchronize=never"),
-    "copies": (f"{FSDP} 16", "fsdp.offload=optimizer", "fsdp.offload=none"),
+    "no-problem": (f"{FSDP} 16", "", "", ""),
+    "no-prefetch": (f"{FSDP} 8", "fsdp.prefetch=0", "fsdp.prefetch=1", LATE),
+    "sums": (TP, "", IDEAL, SUMS),
+    "slow-rank": (f"{FSDP} 8", "rank.slow=1:20", "rank.slow=none", "wait for rank 1"),
+    "slow-rank-tp": (TP, "rank.slow=1:20", "rank.slow=none", "wait for rank 1"),
+    "fsdp": (f"{FSDP} 8", "", IDEAL, ""),
+    "sums-small": (SMALL_TP, "", IDEAL, SUMS),
+    "fsdp-small": (SMALL_FSDP, "", IDEAL, ""),
+    "no-prefetch-16": (f"{FSDP} 16", "fsdp.prefetch=0", "fsdp.prefetch=1", LATE),
+    "no-backward-prefetch": (f"{FSDP} 8", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=pre", LATE),
+    "each-micro-batch": (f"{FSDP} 16 --micro-batches 4", "", "accumulate.reduce=last", "reduce-scatters of dp_shard"),
+    "host": ("--model grammar-tutor --tp 2 --fsdp 1", "", "host.graph=on", "host"),
+    "naive": ("--model gpt-124m --tp 1 --fsdp 1 --dp 2 --sequences 4", "data_parallel.reduce=naive", "data_parallel.reduce=bucketed", "only when backward is over"),
+    "synchronized": ("--model gpt-124m --tp 1 --fsdp 2 --sequences 2", "host.synchronize=layer", "host.synchronize=never", "host waits for the device"),
+    "copies": (f"{FSDP} 16", "fsdp.offload=optimizer", "fsdp.offload=none", "copies between host memory"),
     # What experiments/captured has, over four GPUs
-    "fsdp-4": (f"{FSDP4} 32", "", IDEAL),
-    "no-prefetch-4": (f"{FSDP4} 32", "fsdp.prefetch=0", "fsdp.prefetch=1"),
-    "sums-4": ("--model gpt-1.3b --tp 4 --fsdp 1 --sequences 8", "", IDEAL),
-    "both-4": ("--model gpt-1.3b --tp 2 --fsdp 2 --sequences 16", "", IDEAL),
-    "host-4": ("--model grammar-tutor --tp 2 --fsdp 2", "", "host.graph=on"),
-    "slow-rank-4": (f"{FSDP4} 32", "rank.slow=2:20", "rank.slow=none"),
+    "fsdp-4": (f"{FSDP4} 32", "", IDEAL, ""),
+    "no-prefetch-4": (f"{FSDP4} 32", "fsdp.prefetch=0", "fsdp.prefetch=1", LATE),
+    "sums-4": ("--model gpt-1.3b --tp 4 --fsdp 1 --sequences 8", "", IDEAL, SUMS),
+    "both-4": ("--model gpt-1.3b --tp 2 --fsdp 2 --sequences 16", "", IDEAL, SUMS),
+    "host-4": ("--model grammar-tutor --tp 2 --fsdp 2", "", "host.graph=on", "host"),
+    "slow-rank-4": (f"{FSDP4} 32", "rank.slow=2:20", "rank.slow=none", "wait for rank 2"),
 }
 # A switch set to what it is: the step must come back.
 UNCHANGED = "host.delay=0"
@@ -97,6 +99,7 @@ class Program:
             "options": options, "step_ms": results["near_traced_ns"] / 1e6,
             "traced_ms": [results["traced_step_ns"] / 1e6],
             "said_ms": [one["causes"][0]["gain_ns"] / 1e6 for one in said if one["causes"] and "no problem" not in one["sentence"]],
+            "first_causes": [one["causes"][0]["what"] if one["causes"] else "" for one in said],
             "sentence": said[0]["sentence"] if said else "",
             "unchanged": [unchanged["step_ns"] / 1e6, unchanged["would_be_ns"] / 1e6],
             "foretold": {switch: self.foretold(folder, switch) for switch in switches},
@@ -113,7 +116,7 @@ class Program:
 
 def pairs(name):
     """Of a row, the options of its run with the cause, and of the one without (None: nothing is taken away)."""
-    layout, planted, removed = ROWS[name]
+    layout, planted, removed, _ = ROWS[name]
     return options_of(layout, planted), options_of(layout, removed) if removed else None
 
 
@@ -174,6 +177,9 @@ def print_tables(names, runs):
                 foretold = statistics.mean(would_be / of * run["step_ms"] for run in ones for of, would_be in [run["foretold"][switch]])
                 cells[7:9] = f"{foretold:.2f} for {mean(others, 'step_ms'):.2f}", f"{100 * (foretold / mean(others, 'step_ms') - 1):+.1f} %"
         print("| " + " | ".join(cells) + " |\n    " + ones[0]["sentence"], flush=True)
+        others = [what for run in ones for what in run["first_causes"] if ROWS[name][3] and ROWS[name][3] not in what]
+        if others:
+            print(f"    NOT NAMED in {len(others)} of {sum(len(run['first_causes']) for run in ones)} steps: " + "; ".join(sorted(set(others))))
     worst = max((abs(would_be / of - 1) for all_turns in runs.values() for run in all_turns for of, would_be in [run["unchanged"]]), default=0)
     print(f"\nWith nothing changed `whatif` gives each traced step back within {100 * worst:.2f} %.")
 

@@ -34,6 +34,14 @@ INSTANTIATE_TEST_SUITE_P(Planted, Gathers,
                                            Late{"two", {{"model", "gpt-124m"}, {"fsdp", "2"}, {"sequences", "4"}}}),
                          [](const auto& info) { return info.param.name; });
 
+// What delays a reduction is the gather that is issued too late, and goes with it: the sums are covered then, as in any step.
+TEST(Planted, SumsThatAreCoveredOnceGathersAreEarlierAreNoCauseBesideThem) {
+  const Why why = why_or_fail(run_of({{"model", "gpt-1.3b"}, {"fsdp", "2"}, {"sequences", "8"}, {"set", "fsdp.backward_prefetch=none"}}));
+  expect_leads(why, Regime::bandwidth, "25 all-gathers wait that nothing hides");
+  EXPECT_EQ(why.causes.front().remedy, "--set fsdp.backward_prefetch=pre");
+  EXPECT_EQ(cause_of(why, "reduce-scatters of dp_shard take longer than compute covers"), nullptr);
+}
+
 // 4: the host, really taken out by a profile whose host costs nothing.
 TEST(Planted, AHostThatIsLateIsNamed) {
   const Altered free_host([](simulate::Profile& profile) { host_costs(profile, 0); });
