@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/cause/around.hpp"
+#include "engine/cause/lines.hpp"
 #include "engine/cause/recorded.hpp"
 #include "engine/cause/remedies.hpp"
 #include "engine/cause/text.hpp"
@@ -28,57 +28,12 @@ using simulate::Change;
 
 namespace {
 
-// Collectives that one line issues to groups of one axis.
-struct Line {
-  OpKind kind{};
-  program::SourceLine where;
-  std::string axis;
-  friend bool operator<(const Line& a, const Line& b) {
-    return std::tuple(a.kind, std::string_view(a.where.file), a.where.line, a.axis) <
-           std::tuple(b.kind, std::string_view(b.where.file), b.where.line, b.axis);
-  }
-};
-
-// Those of a rank: ops with and without anything to hide behind, and the commands that issuing them takes.
-struct Members {
-  std::set<program::OpIndex> inside, edge;
-  std::set<std::uint32_t> commands;
-};
-
-using Lines = std::map<std::string, std::int64_t>;   // and how often each leads
-
-struct Collectives {
-  std::map<Rank, Members> of_rank;
-  Lines lines_inside, lines_at_edge;     // of the first rank; whose time would be changed there
-  std::int64_t inside = 0, edge = 0;     // likewise
-  std::int64_t open = 0;                 // of those inside: with compute beside less than half of it
-  Nanoseconds open_ns = 0;               // of those inside: with no compute beside it, once what begins too late is mended
-  std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
-  std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
-};
-
-// Where its time can be changed: the line of the plan for what a plan decides, else the one that issued it.
-std::string leading_line(const Command& command, const program::Op& op) {
-  return line_of(command.planned_leads && *command.planned.file != '\0' ? command.planned : op.where);
-}
-
-// The line that leads most often, and the others by how often they do.
-void name_lines(const Lines& lines, Cause& cause) {
-  std::vector<std::pair<std::int64_t, std::string>> by_number;
-  for (const auto& [line, number] : lines) by_number.push_back({-number, line});
-  std::ranges::sort(by_number);
-  for (const auto& [number, line] : by_number) {
-    if (cause.line.empty()) cause.line = line;
-    else cause.also.push_back(line);
-  }
-}
-
 class Search {
  public:
   Search(const Study& study, const Recorded& recorded) : study_(study), without_(study), remedies_(recorded) {}
 
   Findings run() {
-    find_collectives();
+    lines_ = collectives_of(study_);
     measure_regimes();
     const std::optional<Cause> cpu = cause_of_cpu(without_);
     if (cpu) add(*cpu);
@@ -88,7 +43,8 @@ class Search {
     add(std::move(calls));
     // What begins too late comes first: the others are what they are once that is mended.
     for (const auto& [line, collectives] : lines_) find_late(line, collectives);
-    if (mended_ns_ > 0) measure_what_is_open_then();
+    // What others still cost is asked of the mended step, so it is that one in which they lie open, or are covered.
+    if (mended_ns_ > 0) measure_what_is_open(study_, mended_, lines_);
     for (const auto& [line, collectives] : lines_) add_line(line, collectives);
     add_without_rest();
     add_edges();
@@ -136,77 +92,6 @@ class Search {
     out_.all_but_compute_ns = gain(ideal);
   }
 
-  // --- Collectives ------------------------------------------------------------------------------------
-
-  void find_collectives() {
-    const base::Result<simulate::Replayed> unchanged = study_.replay.resolve();
-    if (!unchanged) return;
-    const std::vector<simulate::RankSteps>& ranks = study_.replay.steps();
-    for (std::size_t at = 0; at < ranks.size(); ++at) {
-      find_collectives_of(ranks[at], unchanged.value().ranks[at].steps.back(), at == 0);
-    }
-  }
-
-  static metrics::Intervals compute_of(const program::Program& program, const program::StepTimes& times) {
-    std::vector<metrics::Interval> computing;
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      if (is(program.ops[op], OpClass::compute)) computing.push_back({times.ran[op].start, times.ran[op].end});
-    }
-    return metrics::union_of(std::move(computing));
-  }
-
-  // What others still cost is asked of the mended step, so it is that one in which they lie open, or are covered.
-  void measure_what_is_open_then() {
-    const base::Result<simulate::Replayed> mended = study_.replay.resolve(mended_);
-    if (!mended) return;
-    const simulate::RankSteps& rank = study_.replay.steps().front();
-    const program::StepTimes& times = mended.value().ranks.front().steps.back();
-    const metrics::Intervals compute = compute_of(*rank.steps.back().program, times);
-    for (auto& [line, collectives] : lines_) {
-      const auto members = collectives.of_rank.find(rank.rank);
-      if (members == collectives.of_rank.end()) continue;
-      collectives.open_ns = 0;
-      for (program::OpIndex op : members->second.inside) {
-        const program::TimeSpan& ran = times.ran[op];
-        collectives.open_ns += ran.end - ran.start - metrics::length_within(compute, {ran.start, ran.end});
-      }
-    }
-  }
-
-  void find_collectives_of(const simulate::RankSteps& rank, const program::StepTimes& times, bool is_first) {
-    const program::Program& program = *rank.steps.back().program;
-    // Between which times is there compute to hide behind?
-    std::optional<Nanoseconds> first, last;
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      if (!is(program.ops[op], OpClass::compute)) continue;
-      const program::Phase phase = program.ops[op].key.phase;
-      if (phase == program::Phase::forward) first = std::min(first.value_or(times.ran[op].start), times.ran[op].start);
-      if (phase == program::Phase::backward) last = std::max(last.value_or(times.ran[op].end), times.ran[op].end);
-    }
-    const metrics::Intervals compute = compute_of(program, times);
-    const Calls calls(program);
-    for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
-      const Command& command = program.commands[at];
-      if (command.kind != CommandKind::op || !is(program.ops[command.op], OpClass::communication)) continue;
-      const program::Op& op = program.ops[command.op];
-      Collectives& line = lines_[{op.desc.kind, op.where, rank.catalogue->groups[op.desc.collective.group].axis}];
-      const program::TimeSpan& ran = times.ran[command.op];
-      const bool is_edge = (first && ran.end <= *first) || (last && ran.start >= *last && op.key.phase != program::Phase::update);
-      Members& members = line.of_rank[rank.rank];
-      (is_edge ? members.edge : members.inside).insert(command.op);
-      const Around around = calls.around(at);
-      members.commands.insert(around.commands.begin(), around.commands.end());
-      if (!is_first) continue;
-      ++(is_edge ? line.edge : line.inside);
-      const Nanoseconds covered_ns = metrics::length_within(compute, {ran.start, ran.end});
-      line.open += !is_edge && 2 * covered_ns < ran.end - ran.start;
-      line.open_ns += is_edge ? 0 : ran.end - ran.start - covered_ns;
-      ++(is_edge ? line.lines_at_edge : line.lines_inside)[leading_line(command, op)];
-      line.needed_at_once += around.kernels_until_needed == 0;
-      line.made_just_before += around.kernels_since_made == 0;
-    }
-  }
-
   // The gain without these ops, each scaled by `rest` of what it takes.
   template <class Rest>
   Nanoseconds gain_without(const std::map<Rank, Members>& of_rank, std::set<program::OpIndex> Members::*which, Rest rest,
@@ -239,12 +124,13 @@ class Search {
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
     cause.count = collectives.open > 0 ? collectives.open : collectives.inside;
     cause.gain_ns = earlier_ns;
-    name_lines(collectives.lines_inside, cause);
+    name_lines(collectives.open > 0 ? collectives.lines_open : collectives.lines_inside, cause);
+    cause.where = words_of(collectives.open > 0 ? collectives.open_at : collectives.inside_at);
     cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
     cause.remedy = remedies_.earlier(line.kind, line.axis);
-    cause.is_resolved = cause.remedy.starts_with("--prefetch");
+    cause.is_resolved = remedies_.is_one_place_earlier(cause.remedy);
     cause.note = line.axis == "tp" ? "03" : "04";
     if (earlier_ns > mended_ns_) {
       mended_ns_ = earlier_ns;
@@ -274,6 +160,7 @@ class Search {
     if (is_covered && !has_no_rest && !is_summed_each) return;
     Cause cause;
     name_lines(collectives.lines_inside, cause);
+    cause.where = words_of(collectives.inside_at);
     cause.count = collectives.inside;
     cause.gain_ns = free_ns;
     cause.regime = regime_of(collectives, &Members::inside, free_ns);
@@ -346,6 +233,7 @@ class Search {
     cause.count = collectives.inside + collectives.edge;
     cause.gain_ns = gain_ns;
     name_lines(collectives.lines_inside, cause);
+    cause.where = words_of(collectives.inside_at);
     cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
                  metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
     // More than the host's cost alone can be gained: without them, what they take themselves is gone, too.
@@ -411,7 +299,7 @@ class Search {
   const Study& study_;
   const Without without_;
   const Remedies remedies_;
-  std::map<Line, Collectives> lines_;
+  CollectivesByLine lines_;
   std::set<Line> late_;            // those that would hide if they began earlier
   Change mended_;                  // the one of them that gains most
   Nanoseconds mended_ns_ = 0;

@@ -101,15 +101,13 @@ class Machines {
     causes_.push_back(std::move(cause));
   }
 
-  // Is it the slow rank's host, or its kernels? Each is made as fast as the usual rank's, and what gains more is the cause: a
-  // host that stands behind its own slow GPU takes long, too. None where neither gains half of it.
+  // Is it the slow rank's host, or its kernels? Each is made to be the usual rank's, and what gains more is the cause: a host that
+  // stands behind its own slow GPU takes long, too. None where neither gains half of it.
   std::optional<bool> is_by_host(const std::vector<std::pair<Nanoseconds, Rank>>& host, const std::vector<std::pair<Nanoseconds, Rank>>& compute) const {
-    const auto gain_of = [&](const auto& of, double simulate::Scale::*factor) {
-      Change change;
-      change.of_rank[of.back().second].*factor = static_cast<double>(of[(of.size() - 1) / 2].first) / static_cast<double>(std::max<Nanoseconds>(1, of.back().first));
-      return without_.gain(change);
-    };
-    const Nanoseconds by_host = gain_of(host, &simulate::Scale::host), by_compute = gain_of(compute, &simulate::Scale::compute);
+    Change host_as_usual, device_as_usual;
+    host_as_usual.usual_host = host.back().second;
+    device_as_usual.usual_device = compute.back().second;
+    const Nanoseconds by_host = without_.gain(host_as_usual), by_compute = without_.gain(device_as_usual);
     if (2 * std::max(by_host, by_compute) < found_.rank_ns) return std::nullopt;
     return by_host > by_compute;
   }

@@ -15,6 +15,7 @@ namespace {
 // All ranks that shard, or those near that keep a unit between them.
 bool of_shards(std::string_view axis) { return axis == "dp_shard" || axis == "dp_shard_near"; }
 
+constexpr const char* gathers_in_backward = "--set fsdp.backward_prefetch=pre";
 constexpr const char* leave_group = "--set fsdp.reshard_group=0 ";
 
 }  // namespace
@@ -30,14 +31,12 @@ std::string Remedies::more_sequences() const {
   return sequences > 0 ? text("--sequences ", 2 * sequences) : "a larger batch";
 }
 
-// Where linears wait for all rows, or for the sum: what lets some rows cross while others are multiplied. Of small ones it would only
-// make more.
+// Where linears wait for all rows: what lets some rows cross while others are multiplied. Of small ones it would only make more.
+// Where rows are not cut yet, to cut them costs as much as pieces then give, or more (experiments/switches, speed).
 std::string Remedies::in_pieces(OpKind kind, Regime regime) const {
   const auto is = [&](const char* key, const char* value) { return recorded_.switch_value(key) == value; };
   if (regime != Regime::bandwidth || !is("tensor_parallel.overlap", "none")) return "";
-  constexpr const char* pieces = "--set tensor_parallel.overlap=pieces";
-  if (is("tensor_parallel.sequence", "cut")) return kind == OpKind::all_gather || kind == OpKind::reduce_scatter ? pieces : "";
-  return kind == OpKind::all_reduce && is("loss.chunks", "1") ? text("--set tensor_parallel.sequence=cut ", pieces) : "";
+  return is("tensor_parallel.sequence", "cut") && (kind == OpKind::all_gather || kind == OpKind::reduce_scatter) ? "--set tensor_parallel.overlap=pieces" : "";
 }
 
 // The same ranks, cut by half as much tensor parallelism.
@@ -50,9 +49,13 @@ std::string Remedies::earlier(OpKind kind, const std::string& axis) const {
   const int prefetch = recorded_.number("prefetch", -1);
   const bool gathers = kind == OpKind::all_gather && of_shards(axis);
   // One block ahead is of no use to a backward that gathers none ahead.
-  if (gathers && recorded_.switch_value("fsdp.backward_prefetch") == "none") return "--set fsdp.backward_prefetch=pre";
+  if (gathers && recorded_.switch_value("fsdp.backward_prefetch") == "none") return gathers_in_backward;
   if (gathers && prefetch >= 0) return text("--prefetch ", prefetch + 1);
   return "issuing each one place earlier";
+}
+
+bool Remedies::is_one_place_earlier(const std::string& remedy) const {
+  return remedy.starts_with("--prefetch") || remedy == gathers_in_backward;
 }
 
 bool Remedies::offloads() const {
@@ -85,7 +88,7 @@ std::string Remedies::of_ends(const std::string& axis) const {
 // Copy engines are the GPU's, and only of gathers.
 std::string Remedies::of_contention() const {
   const bool gathers = recorded_.number("fsdp", 1) > 1 && recorded_.option("device") == "cuda";
-  return gathers && recorded_.switch_value("nccl.buffers") != "windows" ? "--set nccl.buffers=windows (gathers by copy engines, which take no multiprocessors)" : "";
+  return gathers && recorded_.switch_value("nccl.buffers") != "windows" ? "--set nccl.buffers=windows (gathers by copy engines, which take no multiprocessors; no model has it: train with it, and compare)" : "";
 }
 
 bool Remedies::sums_await_backward() const {

@@ -17,6 +17,8 @@ class Remedies {
 
   // To begin these collectives earlier. May be empty.
   std::string earlier(program::OpKind kind, const std::string& axis) const;
+  // Whether that is what beginning one place earlier was resolved as.
+  bool is_one_place_earlier(const std::string& remedy) const;
   // Does something of the shards lie in host memory?
   bool offloads() const;
   // Are gradients summed after each micro-batch where once a step would do?

@@ -22,17 +22,6 @@ std::string of_step(Nanoseconds ns, Nanoseconds step_ns) {
   return (same ? small.substr(0, small.find(' ')) : small) + " of " + whole;
 }
 
-// The cause that leads: of the regime, if it is worth as much as any.
-const Cause* leading(const Why& why) {
-  const Cause* best = nullptr;
-  for (const Cause& cause : why.causes) {
-    if (!cause.avoidable) continue;
-    if (best == nullptr) best = &cause;
-    if (cause.regime == why.regime && 2 * cause.gain_ns >= best->gain_ns) return &cause;
-  }
-  return best;
-}
-
 // What nothing can hide.
 std::string unavoidable_text(const Why& why) {
   for (const Cause& cause : why.causes) {
@@ -78,7 +67,28 @@ const char* row_name(Regime regime) {
   return "not explained";
 }
 
+// A wait of the host may stand before what gains more.
+Nanoseconds dearest_avoidable(const Why& why) {
+  Nanoseconds most = 0;
+  for (const Cause& cause : why.causes) most = cause.avoidable ? std::max(most, cause.gain_ns) : most;
+  return most;
+}
+
+// In the table a part of the path and a gain stand side by side, and are not the same.
+constexpr const char* gains_are_others =
+    "A gain may be less than its part of the path, for what stands behind it takes its place; or more, where it also slowed what ran beside it.";
+
 }  // namespace
+
+const Cause* leading(const Why& why) {
+  const Cause* best = nullptr;
+  for (const Cause& cause : why.causes) {
+    if (!cause.avoidable) continue;
+    if (best == nullptr) best = &cause;
+    if (cause.regime == why.regime && 2 * cause.gain_ns >= best->gain_ns) return &cause;
+  }
+  return best;
+}
 
 std::string headline(const Why& why) {
   const char* what = why.step ? "this step" : why.clock == timeline::Clock::modelled ? "this step" : "this window";
@@ -86,7 +96,7 @@ std::string headline(const Why& why) {
   if (!why.has_problem || cause == nullptr) {
     std::string sentence = text(what, " is ", adjective_of(why.regime), " and has no problem: compute fills ",
                                 percent(part_of(path_of(why, Regime::compute), why.step_ns)), " of ", duration_text(why.step_ns));
-    if (cause != nullptr) sentence += text(", and nothing that could be changed costs more than ", duration_text(cause->gain_ns));
+    if (cause != nullptr) sentence += text(", and nothing that could be changed costs more than ", duration_text(dearest_avoidable(why)));
     return sentence + unavoidable_text(why);
   }
   // A cause of another kind is no example of the regime: collectives that wait do not make a step compute-bound.
@@ -113,6 +123,7 @@ std::string to_text(const Why& why, std::size_t top) {
     }
     out += "\n";
   }
+  if (std::ranges::any_of(why.shares, [](const Share& share) { return share.gain_ns.has_value(); })) out += paragraph(gains_are_others);
   if (why.traced_step_ns > 0 && why.traced_step_ns != why.step_ns) {
     out += paragraph(text("The timeline shows traced steps of ", duration_text(why.traced_step_ns), "; meant here is the step without tracing, ",
                           duration_text(why.step_ns), "."));
@@ -131,6 +142,7 @@ std::string to_text(const Why& why, std::size_t top) {
     if (!cause.because.empty()) content += ": " + cause.because;
     if (!cause.avoidable && cause.remedy.empty()) content += "; nothing can change it";
     out += paragraph(content + ".", lead, "     ");
+    if (!cause.where.empty()) out += paragraph(cause.where, "     in   ", "          ");
     if (!cause.line.empty()) out += "     at   " + cause.line + (cause.also.empty() ? "" : ", and " + counted(static_cast<std::int64_t>(cause.also.size()), "line") + " more") + "\n";
     if (cause.is_resolved) out += paragraph(cause.remedy + ", which gives that by the model", "     try  ", "          ");
     else if (!cause.remedy.empty()) out += paragraph(cause.remedy, is_advice(cause) ? "     do   " : "     try  ", "          ");
@@ -155,7 +167,7 @@ nlohmann::json to_json(const Why& why, std::size_t top) {
   }
   for (const Cause& cause : why.causes) {
     if (causes.size() == top) break;
-    causes.push_back({{"regime", name_of(cause.regime)}, {"what", cause.what}, {"because", cause.because}, {"line", cause.line}, {"other_lines", cause.also},
+    causes.push_back({{"regime", name_of(cause.regime)}, {"what", cause.what}, {"because", cause.because}, {"line", cause.line}, {"where", cause.where}, {"other_lines", cause.also},
                       {"remedy", cause.remedy}, {"note", cause.note}, {"count", cause.count}, {"gain_ns", cause.gain_ns},
                       {"is_bound", cause.is_bound}, {"avoidable", cause.avoidable}, {"without_it_ns", why.step_ns - cause.gain_ns},
                       {"remedy_gives_ns", cause.is_resolved ? nlohmann::json(why.step_ns - cause.gain_ns) : nlohmann::json()}});

@@ -201,8 +201,17 @@ int whatif(const Line& line, Console& console) {
     answer = cause::what_if(study.value(), asked, issued);
   }
   if (!answer) return refuse(console, answer.error());
-  if (line.has("json")) print(console, cause::to_json(study.value(), answer.value()));
-  else console.out << cause::to_text(study.value(), answer.value());
+  if (line.has("json")) {
+    print(console, cause::to_json(study.value(), answer.value()));
+    return exit_ok;
+  }
+  console.out << cause::to_text(study.value(), answer.value());
+  for (const std::string& word : asked.set) {
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos && recorded.value().switch_value(word.substr(0, equals)) == word.substr(equals + 1)) {
+      console.out << "\n" << word.substr(0, equals) << " is " << word.substr(equals + 1) << " in this run already.\n";
+    }
+  }
   return exit_ok;
 }
 

@@ -220,19 +220,24 @@ struct Source {
 };
 
 // With `alike`, of the ranks with an equal program: the one in the middle, by what its device took and by what its host did. Whole
-// ranks: the middle of each op by itself would be the luckier of two every time, and so a faster rank than any. Else its own.
-std::vector<Source> sources_of(const std::vector<RankSteps>& ranks, bool alike) {
+// ranks: the middle of each op by itself would be the luckier of two every time, and so a faster rank than any. Of a rank that is to
+// be usual, likewise. Else its own.
+std::vector<Source> sources_of(const std::vector<RankSteps>& ranks, const Change& change) {
   std::vector<Source> sources(ranks.size());
   std::map<std::uint64_t, std::vector<std::size_t>> equal;
+  const bool own = !change.alike && !change.usual_device && !change.usual_host;
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     sources[at] = {at, at};
-    if (alike) equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
+    if (!own) equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
   }
   const auto sum = [](const std::vector<Nanoseconds>& values) { return std::accumulate(values.begin(), values.end(), Nanoseconds{0}); };
   for (const auto& [hash, members] : equal) {
     const Source middle = {middle_rank(members, [&](std::size_t rank) { return sum(ranks[rank].steps.back().costs->op_ns); }),
                            middle_rank(members, [&](std::size_t rank) { return sum(ranks[rank].steps.back().costs->issue_ns); })};
-    for (std::size_t member : members) sources[member] = middle;
+    for (std::size_t member : members) {
+      if (change.alike || change.usual_device == ranks[member].rank) sources[member].device = middle.device;
+      if (change.alike || change.usual_host == ranks[member].rank) sources[member].host = middle.host;
+    }
   }
   return sources;
 }
@@ -351,7 +356,7 @@ base::Status Replay::find_durations_alone(const std::vector<std::shared_ptr<Cost
 }
 
 std::vector<RankSteps> Replay::changed(const Change& change, Reorderings& reorderings) const {
-  std::vector<RankSteps> ranks = taken_from(steps_, sources_of(steps_, change.alike));
+  std::vector<RankSteps> ranks = taken_from(steps_, sources_of(steps_, change));
   for (RankSteps& rank : ranks) {
     const Step& step = rank.steps.back();
     Costs costs = scaled(*step.costs, *step.program, change.scale);
@@ -391,7 +396,7 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
   options.without_waits = change.without_waits;
   const Machine machine = scaled(machine_, change.scale);
   base::Result<Resolved> resolved = simulate::resolve(ranks, machine, options);
-  if (resolved && !speed_.empty() && !change.same_clock) resolved = at_its_clock(ranks, machine, options, change.alike, std::move(resolved).value());
+  if (resolved && !speed_.empty() && !change.same_clock) resolved = at_its_clock(ranks, machine, options, change, std::move(resolved).value());
   if (!resolved) return resolved.as_error();
   // Calls are told in the recorded order.
   for (std::size_t rank = 0; rank < steps_.size() && !reorderings.empty(); ++rank) {
@@ -405,10 +410,10 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
 }
 
 base::Result<Resolved> Replay::at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
-                                            bool alike, Resolved first) const {
+                                            const Change& change, Resolved first) const {
   // The speeds at which these durations were measured: those of the rank that they are taken from
   std::vector<Speeds> speeds;
-  for (const Source& source : sources_of(steps_, alike)) speeds.push_back(speed_.at(steps_[source.device].rank));
+  for (const Source& source : sources_of(steps_, change)) speeds.push_back(speed_.at(steps_[source.device].rank));
   // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
   constexpr int rounds = 8;
   constexpr double settled = 1e-3;

@@ -23,6 +23,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <optional>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct Change {
   // Each rank as the ranks with its program are: op by op and call by call what the one in the middle takes (of two the
   // faster), and it begins when that one begins.
   bool alike = false;
+  // The device of this rank, or its host, as that of the one in the middle; all others as they are.
+  std::optional<base::Rank> usual_device, usual_host;
   // The clock stays as it was, whatever the device then draws.
   bool same_clock = false;
   // A factor on the duration of each op; empty: 1.
@@ -104,7 +107,7 @@ class Replay {
   std::vector<RankSteps> changed(const Change& change, Reorderings& reorderings) const;
   // What `first` becomes when matmuls go as fast as each rank's limit on power then has it.
   base::Result<Resolved> at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
-                                      bool alike, Resolved first) const;
+                                      const Change& change, Resolved first) const;
 
   bool measured_ = false;
   std::vector<RankSteps> steps_;

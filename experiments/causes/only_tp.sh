@@ -8,7 +8,7 @@
 # the untraced steps next to the traced ones, and the traced ones', in ms, and what `why` says of the four traced steps as they are:
 # the gain of its first cause, and of the sums of tp. Of the tutor, whose hosts' pace differs from run to run, a turn is one run, in
 # which fifty steps with the sums and fifty without follow each other. Printed are medians of both, but for the first hundred steps
-# and the first five of each fifty; then those of ten traced steps of either kind, and what is said of the former.
+# and the first five of each fifty; then those of twenty traced steps of either kind, and what is said of the former.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 [ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -37,13 +37,14 @@ export SHARDBOOK_ROOT=$folder/tree
 results() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1] + "/run.json"))["results"]; print(*(f"{r[key] / 1e6:.3f}" if r.get(key) else "-" for key in ("near_traced_ns", "traced_step_ns")))' "$1"; }
 # RUN FIRST NUMBER
 said() {
-  for step in $(seq "$2" $(($2 + $3 - 1))); do
-    "$program" why "$1" --step "$step" --json | python3 -c '
+  seq "$2" $(($2 + $3 - 1)) | xargs -P 16 -I{} sh -c '"$1" why "$2" --step {} --json > "$2/why-{}.json"' _ "$program" "$1" || true
+  python3 - "$@" <<'P'
 import json, sys
-causes = [(cause["gain_ns"] / 1e6, cause["what"]) for cause in json.load(sys.stdin)["causes"]]
-sums = [gain for gain, what in causes if "all-reduces of tp" in what]
-print(*(f"{gains[0]:.3f}" if gains else "-" for gains in ([gain for gain, _ in causes], sums)), end="  ")'
-  done
+for step in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])):
+    causes = [(cause["gain_ns"] / 1e6, cause["what"]) for cause in json.load(open(f"{sys.argv[1]}/why-{step}.json"))["causes"]]
+    sums = [gain for gain, what in causes if "all-reduces of tp" in what]
+    print(*(f"{gains[0]:.3f}" if gains else "-" for gains in ([gain for gain, _ in causes], sums)), end="  ")
+P
 }
 # RUN FIRST_TRACED STEPS_IN_TURN: medians with and without, of untraced steps and of traced ones
 in_turn() {
@@ -52,7 +53,7 @@ import json, statistics, sys
 folder, first, turn = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 done = json.load(open(folder + "/run.json"))["results"]["steps_done_ns"]   # of all steps, after the first one's end
 took = {step: (done[step] - done[step - 1]) / 1e6 for step in range(1, len(done))}
-traced = range(first, first + 2 * min(turn, 10))
+traced = range(first, first + 2 * min(turn, 20))
 def median(of, ideal): return statistics.median(took[step] for step in of if step // turn % 2 == ideal)
 settled = [step for step in took if step not in traced and step >= 2 * turn and step % turn >= min(5, turn // 2)]
 print(" and ".join(f"{median(of, 0):.3f}, without {median(of, 1):.3f}" for of in (settled, traced)), end="")
@@ -73,7 +74,7 @@ for ((turn = 1; turn <= turns; ++turn)); do
   for run in "${@:-tutor}"; do
     to=$folder/$run-$turn
     if [ "$run" = tutor ]; then
-      number=$((in_turn < 10 ? in_turn : 10)) steps=$((20 * in_turn))
+      number=$((in_turn < 20 ? in_turn : 20)) steps=$((20 * in_turn))
       first=$((steps - in_turn - number))   # the last of one kind, and the first of the other
       # shellcheck disable=SC2086 # words
       IN_TURN=$in_turn "$program" train $options --steps $steps --trace-steps $first:$((first + 2 * number)) ${options_of[$run]} --set network=ideal --out "$to" > "$folder/train.log" 2>&1 || { tail "$folder/train.log"; exit 1; }

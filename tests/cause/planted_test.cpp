@@ -2,6 +2,7 @@
 // happens when it is really taken out: by another run with other options, or by a profile altered in its tables.
 #include <algorithm>
 
+#include "engine/metrics/exposure.hpp"
 #include "tests/cause/planted.hpp"
 
 namespace shardbook::cause {
@@ -39,7 +40,18 @@ TEST(Planted, SumsThatAreCoveredOnceGathersAreEarlierAreNoCauseBesideThem) {
   const Why why = why_or_fail(run_of({{"model", "gpt-1.3b"}, {"fsdp", "2"}, {"sequences", "8"}, {"set", "fsdp.backward_prefetch=none"}}));
   expect_leads(why, Regime::bandwidth, "25 all-gathers wait that nothing hides");
   EXPECT_EQ(why.causes.front().remedy, "--set fsdp.backward_prefetch=pre");
+  EXPECT_EQ(why.causes.front().where, "backward of layers 0 to 23") << "where they wait, and not where others hide";
   EXPECT_EQ(cause_of(why, "reduce-scatters of dp_shard take longer than compute covers"), nullptr);
+}
+
+// Where a wait of the host stands before what gains more, the sentence tells the more.
+TEST(Planted, ARunWithoutAProblemNamesTheMostThatAnyChangeWouldGive) {
+  const Why why = why_or_fail(run_of({{"model", "gpt-124m"}, {"fsdp", "2"}, {"sequences", "8"}, {"set", "host.synchronize=layer"}}));
+  ASSERT_FALSE(why.has_problem) << headline(why);
+  base::Nanoseconds most = 0;
+  for (const Cause& cause : why.causes) most = cause.avoidable ? std::max(most, cause.gain_ns) : most;
+  ASSERT_GT(most, why.causes.front().gain_ns) << "this run no longer tells";
+  EXPECT_NE(headline(why).find("nothing that could be changed costs more than " + metrics::duration_text(most)), std::string::npos) << headline(why);
 }
 
 // 4: the host, really taken out by a profile whose host costs nothing.

@@ -208,6 +208,35 @@ TEST(Measured, AlikeTakesOutASlowRank) {
   EXPECT_EQ(replay.value().resolve(alike).value().step_ns(), 5 * 150);
 }
 
+// The rank whose matmul takes 300 is made as the one in the middle; the one that takes 150 stays, and is waited for.
+TEST(Measured, OneRankMadeUsualLeavesTheOthersAsTheyAre) {
+  std::vector<TestRank> ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    TestRank& one = ranks.emplace_back(rank);
+    one.group("all", {0, 1, 2});
+    one.op(0, rank == 2 ? 300 : rank == 1 ? 150 : 100);
+    one.record(0, 0);
+    one.wait(1, 0);
+    one.collective(1, 0, 50);
+    one.record(1, 1);
+    one.wait(0, 1);
+  }
+  std::vector<RankSteps> steps;
+  for (TestRank& rank : ranks) steps.push_back(rank.steps());
+  const Resolved times = resolved(steps);
+  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), nullptr);
+  ASSERT_TRUE(replay.ok());
+  const auto step_with = [&](auto set) {
+    Change change;
+    set(change);
+    return replay.value().resolve(change).value().step_ns();
+  };
+  EXPECT_EQ(step_with([](Change&) {}), 350);
+  EXPECT_EQ(step_with([](Change& change) { change.usual_device = 2; }), 200);
+  EXPECT_EQ(step_with([](Change& change) { change.usual_device = 0; }), 350) << "it is not the one that is waited for";
+  EXPECT_EQ(step_with([](Change& change) { change.usual_host = 2; }), 350) << "its device is late, not its host";
+}
+
 // --- The clock ----------------------------------------------------------------------------------------
 
 // A machine on which nothing that runs together slows, and power is short: matmuls at speed s draw s².

@@ -1,11 +1,13 @@
 // What engine/cause says of the run in front and of two that are compared. It resolves steps many times, which takes a
 // while, so it is found beside the frames.
+#include <algorithm>
 #include <chrono>
 
 #include "engine/cause/diff.hpp"
 #include "engine/cause/recorded.hpp"
 #include "engine/cause/why.hpp"
 #include "viewer/app/desk_state.hpp"
+#include "viewer/scene/navigate.hpp"
 
 namespace shardbook::app {
 
@@ -33,20 +35,43 @@ std::string being_found(int step) {
   return step == OpenRun::any_step ? "What bounds this step is being computed …" : text("Step ", step, ": what bounds it is being computed …");
 }
 
-// The sentence of `shardbook why`, with the step that it is about. "" of a run that cannot be explained.
-std::future<std::string> find_cause(const OpenRun& one, int step) {
+// The sentence has the step that it is about.
+std::future<StepCause> find_cause(const OpenRun& one, int step) {
   return std::async(std::launch::async, [scene = one.scene, places = places_of(one), step] {
     const base::Result<cause::Recorded> recorded = cause::read_recorded(places);
-    if (!recorded) return std::string();
+    if (!recorded) return StepCause{};
     cause::WhyOptions options;
     if (step != OpenRun::any_step) options.step = step;
     const base::Result<cause::Why> why = cause::why_of(scene->timeline(), recorded.value(), options);
-    if (!why) return std::string();
+    if (!why) return StepCause{};
+    StepCause found;
+    if (why.value().has_problem) {
+      const cause::Cause& first = *cause::leading(why.value());
+      found.where = first.where;
+      found.lines = first.also;
+      found.lines.insert(found.lines.begin(), first.line);
+    }
     const std::string sentence = cause::headline(why.value()) + ".";
     const std::size_t begin = std::string("this step").size();
-    if (!sentence.starts_with("this step")) return "T" + sentence.substr(1);
-    return (why.value().step ? text("Step ", *why.value().step) : "This step") + sentence.substr(begin);
+    found.sentence = !sentence.starts_with("this step") ? "T" + sentence.substr(1)
+                                                        : (why.value().step ? text("Step ", *why.value().step) : "This step") + sentence.substr(begin);
+    return found;
   });
+}
+
+// The first look is at the longest exposed span of what the sentence names, where there is one: its source and facts are what it
+// speaks of.
+void look_at(OpenRun& one, int step, const StepCause& cause) {
+  const scene::Scene::StepWindow window = views::step_in_view(*one.scene, one.plot);
+  if (one.chosen || (step != OpenRun::any_step && window.number != step)) return;
+  const scene::Timeline& timeline = one.scene->timeline();
+  for (const scene::SpanRef span : scene::exposed_in(*one.scene, window)) {
+    const std::string line = timeline::line_text(timeline, timeline.detail(span).leading());
+    const std::string_view phase = timeline.strings[timeline.detail(span).phase];
+    if (std::find(cause.lines.begin(), cause.lines.end(), line) == cause.lines.end() || (!cause.where.empty() && cause.where.find(phase) == std::string::npos)) continue;
+    one.plot.selected = span;
+    return;
+  }
 }
 
 }  // namespace
@@ -58,7 +83,8 @@ void Desk::Impl::take_causes(bool wait) {
     const int step = step_to_explain(*one);
     do {
       if (is_ready(one->cause, wait)) {
-        one->causes[one->explained] = one->cause.get();
+        const StepCause& told = one->causes[one->explained] = one->cause.get();
+        look_at(*one, one->explained, told);
         quiet_frames = 0;
       }
       if (!one->cause.valid() && !one->causes.contains(step)) {
@@ -68,7 +94,7 @@ void Desk::Impl::take_causes(bool wait) {
     } while (wait && one->cause.valid());
     // Never the sentence of another step.
     const auto found = one->causes.find(step);
-    one->overview.cause = found != one->causes.end() ? found->second : being_found(step);
+    one->overview.cause = found != one->causes.end() ? found->second.sentence : being_found(step);
   }
 }
 

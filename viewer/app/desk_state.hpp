@@ -25,6 +25,12 @@ struct SourceExcerpt;
 
 namespace shardbook::app {
 
+// The sentence of `shardbook why` of a step, and the lines and the place of what it names first. "" of a run that cannot be explained.
+struct StepCause {
+  std::string sentence, where;
+  std::vector<std::string> lines;
+};
+
 // A run that is open, and how it is looked at.
 struct OpenRun {
   std::vector<std::string> paths;
@@ -34,9 +40,9 @@ struct OpenRun {
   views::Overview overview;
   // Why a step takes what it takes, by step; of modelled runs, whose steps are all one, of `any_step`.
   static constexpr int any_step = -1;
-  std::map<int, std::string> causes;
+  std::map<int, StepCause> causes;
   int explained = any_step;                  // the step that `cause` is being found for
-  std::future<std::string> cause;
+  std::future<StepCause> cause;
   float rows_height = 0;                     // in the frame before
   bool chosen = false;                       // the selection is the user's, not the first look's
   std::vector<scene::TimeView> back, forward;
