@@ -125,7 +125,7 @@ class Search {
     cause.count = collectives.open > 0 ? collectives.open : collectives.inside;
     cause.gain_ns = earlier_ns;
     name_lines(collectives.open > 0 ? collectives.lines_open : collectives.lines_inside, cause);
-    cause.where = words_of(collectives.open > 0 ? collectives.open_at : collectives.inside_at);
+    name_places(collectives.open > 0 ? collectives.open_at : collectives.inside_at, cause);
     cause.what = counted(cause.count, noun_of(line.kind)) + (cause.count == 1 ? " waits" : " wait") + " that nothing hides";
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     cause.because = at_once ? "none is issued before what needs it" : "each is issued too late to hide behind what computes";
@@ -139,9 +139,10 @@ class Search {
     add(std::move(cause));
   }
 
-  // Of those that `which` names: is it their number or their bytes?
-  Regime regime_of(const Collectives& collectives, std::set<program::OpIndex> Members::*which, Nanoseconds free_ns) const {
-    const Nanoseconds latency_ns = gain_without(collectives.of_rank, which, [&](program::OpIndex op) { return beyond_latency(op); });
+  // Of those that `which` names: is it their number or their bytes? `free_ns` is what the step gains without them, once it is mended.
+  Regime regime_of(const Collectives& collectives, std::set<program::OpIndex> Members::*which, Nanoseconds free_ns, const Change& mended = {},
+                   Nanoseconds mended_ns = 0) const {
+    const Nanoseconds latency_ns = gain_without(collectives.of_rank, which, [&](program::OpIndex op) { return beyond_latency(op); }, mended) - mended_ns;
     return 2 * latency_ns > free_ns ? Regime::latency : Regime::bandwidth;
   }
 
@@ -160,10 +161,10 @@ class Search {
     if (is_covered && !has_no_rest && !is_summed_each) return;
     Cause cause;
     name_lines(collectives.lines_inside, cause);
-    cause.where = words_of(collectives.inside_at);
+    name_places(collectives.inside_at, cause);
     cause.count = collectives.inside;
     cause.gain_ns = free_ns;
-    cause.regime = regime_of(collectives, &Members::inside, free_ns);
+    cause.regime = regime_of(collectives, &Members::inside, free_ns, mended_, mended_ns_);
     const bool at_once = 2 * collectives.needed_at_once > collectives.inside + collectives.edge;
     const bool just_made = 2 * collectives.made_just_before > collectives.inside + collectives.edge;
     if (is_covered && !is_summed_each) {
@@ -233,7 +234,7 @@ class Search {
     cause.count = collectives.inside + collectives.edge;
     cause.gain_ns = gain_ns;
     name_lines(collectives.lines_inside, cause);
-    cause.where = words_of(collectives.inside_at);
+    if (collectives.edge == 0) name_places(collectives.inside_at, cause);
     cause.what = "issuing " + counted(cause.count, noun) + " of " + line.axis + " costs the host " +
                  metrics::duration_text(host_ns / cause.count) + (cause.count == 1 ? "" : " each");
     // More than the host's cost alone can be gained: without them, what they take themselves is gone, too.

@@ -65,14 +65,8 @@ class Machines {
     const std::vector<simulate::RankSteps>& ranks = without_.study().replay.steps();
     std::vector<std::pair<Nanoseconds, Rank>> compute, host;
     for (const simulate::RankSteps& rank : ranks) {
-      const simulate::Step& step = rank.steps.back();
-      Nanoseconds compute_ns = 0, host_ns = step.costs->step_ns + rank.start_ns;
-      for (std::size_t op = 0; op < step.program->ops.size(); ++op) {
-        if (!is(step.program->ops[op], OpClass::communication)) compute_ns += step.costs->op_ns[op];
-      }
-      for (Nanoseconds ns : step.costs->issue_ns) host_ns += ns;
-      compute.emplace_back(compute_ns, rank.rank);
-      host.emplace_back(host_ns, rank.rank);
+      compute.emplace_back(simulate::device_ns(rank), rank.rank);
+      host.emplace_back(simulate::host_ns(rank), rank.rank);
     }
     std::sort(compute.begin(), compute.end());
     std::sort(host.begin(), host.end());

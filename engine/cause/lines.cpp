@@ -101,24 +101,23 @@ void measure_what_is_open(const Study& study, const simulate::Change& change, Co
   }
 }
 
-std::string words_of(const Places& places) {
-  std::string phases, layers;
+void name_places(const Places& places, Cause& cause) {
   std::set<int> all;
   std::size_t number = 0;
   for (const auto& [phase, of] : places) number += of.size();
   for (const auto& [phase, of] : places) {
     if (10 * of.size() < number) continue;
-    phases += (phases.empty() ? "" : " and ") + std::string(program::name_of(phase));
-    for (int layer : of) {
-      if (layer >= 0) all.insert(layer);
-    }
+    cause.where += (cause.where.empty() ? "" : " and ") + std::string(program::name_of(phase));
+    cause.phases.push_back(phase);
+    all.insert(of.begin(), of.end());
   }
-  if (all.empty()) return phases;
+  const bool others = all.erase(-1) > 0;
+  if (all.empty()) return;
   const bool in_a_row = static_cast<std::size_t>(*all.rbegin() - *all.begin()) + 1 == all.size();
-  if (all.size() == 1) layers = text("layer ", *all.begin());
-  else if (in_a_row) layers = text("layers ", *all.begin(), " to ", *all.rbegin());
-  else layers = text(all.size(), " of layers ", *all.begin(), " to ", *all.rbegin());
-  return phases + " of " + layers;
+  if (all.size() == 1) cause.where += text(" of layer ", *all.begin());
+  else if (in_a_row) cause.where += text(" of layers ", *all.begin(), " to ", *all.rbegin());
+  else cause.where += text(" of ", all.size(), " of layers ", *all.begin(), " to ", *all.rbegin());
+  if (others) cause.where += " and what has none";
 }
 
 void name_lines(const Lines& lines, Cause& cause) {

@@ -38,9 +38,9 @@ using Lines = std::map<std::string, std::int64_t>;   // and how often each leads
 
 // The layer of each, by phase: where a cause is. -1: none
 using Places = std::map<program::Phase, std::vector<int>>;
-// "backward of layers 0 to 23", "forward and backward of 3 of layers 0 to 7"; "" of none. A phase that has less than a tenth of them
-// goes without saying.
-std::string words_of(const Places& places);
+// Into a cause: "backward of layers 0 to 23", "forward and backward of 3 of layers 0 to 7 and what has none"; nothing of none. A phase
+// that has less than a tenth of them goes without saying.
+void name_places(const Places& places, Cause& cause);
 
 struct Collectives {
   std::map<Rank, Members> of_rank;
@@ -49,7 +49,7 @@ struct Collectives {
   Places inside_at, open_at;             // where those inside are, and the open ones
   std::int64_t inside = 0, edge = 0;     // of the first rank
   std::int64_t open = 0;                 // of those inside: with compute beside less than half of it
-  Nanoseconds open_ns = 0;               // of those inside: with no compute beside it
+  Nanoseconds open_ns = 0;               // of those inside: with no compute beside it (see measure_what_is_open)
   std::int64_t needed_at_once = 0;       // of it: issued with no kernel between it and what awaits it
   std::int64_t made_just_before = 0;     // of it: its data come from the kernel issued just before
 };

@@ -232,6 +232,7 @@ base::Result<WhatIf> what_if(const Study& study, const Asked& asked, const Issue
 }
 
 std::string to_text(const Study& study, const WhatIf& answer) {
+  constexpr Nanoseconds shown_ns = 500;   // less is written as 0.000 ms
   const auto ms = [](Nanoseconds ns) { return milliseconds(ns); };
   const auto row = [&](const char* name, Nanoseconds before, Nanoseconds after) {
     char line[96];
@@ -255,7 +256,7 @@ std::string to_text(const Study& study, const WhatIf& answer) {
   out += row("  exposed communication", answer.before.exposed_communication_ns, answer.after.exposed_communication_ns);
   out += row("  exposed memory", answer.before.exposed_memory_ns, answer.after.exposed_memory_ns);
   out += row("  idle", answer.before.idle_ns, answer.after.idle_ns);
-  if (answer.free_communication && answer.after.exposed_communication_ns > 0) {
+  if (answer.free_communication && answer.after.exposed_communication_ns >= shown_ns) {
     out += "\n" + paragraph("What is exposed still is no transfer: a collective waits for the rank that comes last, whatever it costs.");
   }
   if (100 * answer.clock_ns > answer.before_ns) {

@@ -184,7 +184,7 @@ base::Result<Why> why_of(const Timeline& timeline, const Recorded& recorded, con
       has_record ? explain_record(timeline, recorded, options, why)
                  : explain_trace(timeline, options, "read off the timeline, which has no record to resolve again: gains are bounds.", why);
   if (!explained) return explained.as_error();
-  why.has_problem = !why.causes.empty() && why.causes.front().avoidable && part_of(why.causes.front().gain_ns, why.step_ns) >= worth_a_change;
+  why.has_problem = std::ranges::any_of(why.causes, [&](const Cause& cause) { return cause.avoidable && part_of(cause.gain_ns, why.step_ns) >= worth_a_change; });
   std::stable_sort(why.shares.begin(), why.shares.end(), [](const Share& a, const Share& b) { return a.path_ns > b.path_ns; });
   return why;
 }

@@ -47,6 +47,7 @@ struct Cause {
   std::string line;                           // "engine/fsdp/schedule.cpp:64"; may be empty
   std::vector<std::string> also;              // other lines that ask for the same, the most frequent first
   std::string where;                          // "backward of layers 0 to 23"; may be empty
+  std::vector<program::Phase> phases;         // those that `where` names
   std::string remedy;                         // "--prefetch 1"; what a user can type or change; may be empty
   std::string note;                           // "04": the note that explains it; may be empty
   std::int64_t count = 0;                     // of collectives or calls, a rank
@@ -89,7 +90,8 @@ struct WhyOptions {
 // Errors: no such step or rank; nothing ran.
 base::Result<Why> why_of(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options = {});
 
-// The cause that headline() names, if there is a problem: of the regime, where it gains half of what any does; null: none can be avoided.
+// The cause that headline() names, if there is a problem: the first that can be avoided, but where one of the regime gains half of that.
+// Null: none can be avoided.
 const Cause* leading(const Why& why);
 // One sentence, without a full stop: "this step is bandwidth-bound: 47 all-gathers wait that nothing hides, 18.5 of
 // 66.9 ms, because none is issued before its unit is needed (engine/fsdp/schedule.cpp:64); --prefetch 1 would give

@@ -111,6 +111,14 @@ std::string not_for_whatif(const std::string& name) {
               "GPU) and compare the two runs with `shardbook diff`");
 }
 
+// Of a switch, in this run; some are told by their option.
+std::string value_of(const cause::Recorded& recorded, const std::string& key) {
+  for (const auto& [option, switch_key] : options_of_switches()) {
+    if (switch_key == key) return recorded.option(option.name);
+  }
+  return recorded.switch_value(key);
+}
+
 std::vector<Switch> diff_switches() {
   return {{"step", "N", "This step of both.", "of each the one in the middle by length"},
           {"top", "N", "So many rows of each table.", "6"},
@@ -207,10 +215,8 @@ int whatif(const Line& line, Console& console) {
   }
   console.out << cause::to_text(study.value(), answer.value());
   for (const std::string& word : asked.set) {
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos && recorded.value().switch_value(word.substr(0, equals)) == word.substr(equals + 1)) {
-      console.out << "\n" << word.substr(0, equals) << " is " << word.substr(equals + 1) << " in this run already.\n";
-    }
+    const std::string key = word.substr(0, word.find('=')), value = word.substr(key.size() + 1);
+    if (value_of(recorded.value(), key) == value) console.out << "\n" << key << " is " << value << " in this run already.\n";
   }
   return exit_ok;
 }

@@ -214,6 +214,22 @@ std::size_t middle_rank(const std::vector<std::size_t>& members, const SumOf& su
   return sums[(sums.size() - 1) / 2].second;
 }
 
+}  // namespace
+
+Nanoseconds device_ns(const RankSteps& rank) {
+  const Step& step = rank.steps.back();
+  Nanoseconds sum = 0;
+  for (std::size_t op = 0; op < step.program->ops.size(); ++op) sum += communicates(step.program->ops[op]) ? 0 : step.costs->op_ns[op];
+  return sum;
+}
+
+Nanoseconds host_ns(const RankSteps& rank) {
+  const Costs& costs = *rank.steps.back().costs;
+  return std::accumulate(costs.issue_ns.begin(), costs.issue_ns.end(), costs.step_ns + rank.start_ns);
+}
+
+namespace {
+
 // Whose durations a rank has, and whose calls: places among the ranks.
 struct Source {
   std::size_t device = 0, host = 0;
@@ -230,10 +246,8 @@ std::vector<Source> sources_of(const std::vector<RankSteps>& ranks, const Change
     sources[at] = {at, at};
     if (!own) equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
   }
-  const auto sum = [](const std::vector<Nanoseconds>& values) { return std::accumulate(values.begin(), values.end(), Nanoseconds{0}); };
   for (const auto& [hash, members] : equal) {
-    const Source middle = {middle_rank(members, [&](std::size_t rank) { return sum(ranks[rank].steps.back().costs->op_ns); }),
-                           middle_rank(members, [&](std::size_t rank) { return sum(ranks[rank].steps.back().costs->issue_ns); })};
+    const Source middle = {middle_rank(members, [&](std::size_t rank) { return device_ns(ranks[rank]); }), middle_rank(members, [&](std::size_t rank) { return host_ns(ranks[rank]); })};
     for (std::size_t member : members) {
       if (change.alike || change.usual_device == ranks[member].rank) sources[member].device = middle.device;
       if (change.alike || change.usual_host == ranks[member].rank) sources[member].host = middle.host;

@@ -40,7 +40,7 @@ ROWS = {
     "fsdp-small": (SMALL_FSDP, "", IDEAL, ""),
     "no-prefetch-16": (f"{FSDP} 16", "fsdp.prefetch=0", "fsdp.prefetch=1", LATE),
     "no-backward-prefetch": (f"{FSDP} 8", "fsdp.backward_prefetch=none", "fsdp.backward_prefetch=pre", LATE),
-    "each-micro-batch": (f"{FSDP} 16 --micro-batches 4", "", "accumulate.reduce=last", "reduce-scatters of dp_shard"),
+    "each-micro-batch": (f"{FSDP} 16 --micro-batches 4", "", "accumulate.reduce=last", "reduce-scatters of dp_shard slow the kernels"),
     "host": ("--model grammar-tutor --tp 2 --fsdp 1", "", "host.graph=on", "host"),
     "naive": ("--model gpt-124m --tp 1 --fsdp 1 --dp 2 --sequences 4", "data_parallel.reduce=naive", "data_parallel.reduce=bucketed", "only when backward is over"),
     "synchronized": ("--model gpt-124m --tp 1 --fsdp 2 --sequences 2", "host.synchronize=layer", "host.synchronize=never", "host waits for the device"),
@@ -177,9 +177,9 @@ def print_tables(names, runs):
                 foretold = statistics.mean(would_be / of * run["step_ms"] for run in ones for of, would_be in [run["foretold"][switch]])
                 cells[7:9] = f"{foretold:.2f} for {mean(others, 'step_ms'):.2f}", f"{100 * (foretold / mean(others, 'step_ms') - 1):+.1f} %"
         print("| " + " | ".join(cells) + " |\n    " + ones[0]["sentence"], flush=True)
-        others = [what for run in ones for what in run["first_causes"] if ROWS[name][3] and ROWS[name][3] not in what]
-        if others:
-            print(f"    NOT NAMED in {len(others)} of {sum(len(run['first_causes']) for run in ones)} steps: " + "; ".join(sorted(set(others))))
+        unnamed = [what for run in ones for what in run["first_causes"] if ROWS[name][3] and ROWS[name][3] not in what]
+        if unnamed:
+            print(f"    NOT NAMED in {len(unnamed)} of {sum(len(run['first_causes']) for run in ones)} steps: " + "; ".join(sorted(set(unnamed))))
     worst = max((abs(would_be / of - 1) for all_turns in runs.values() for run in all_turns for of, would_be in [run["unchanged"]]), default=0)
     print(f"\nWith nothing changed `whatif` gives each traced step back within {100 * worst:.2f} %.")
 

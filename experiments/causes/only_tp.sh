@@ -9,12 +9,14 @@
 # the gain of its first cause, and of the sums of tp. Of the tutor, whose hosts' pace differs from run to run, a turn is one run, in
 # which fifty steps with the sums and fifty without follow each other. Printed are medians of both, but for the first hundred steps
 # and the first five of each fifty; then those of twenty traced steps of either kind, and what is said of the former.
+# (On the host steps follow by tens, and twenty and five are left out.)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-[ $# -ge 3 ] || { sed -n '2,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2; }
 folder=$1 device=$2 turns=$3
 shift 3
-mkdir "$folder" && folder=$(cd "$folder" && pwd)
+mkdir "$folder"
+folder=$(cd "$folder" && pwd)
 declare -A options_of=(
   [tutor]="--model grammar-tutor --tp 2 --fsdp 2"
   [sums]="--model gpt-1.3b --tp 4 --fsdp 1 --sequences 8 --data synthetic"
@@ -26,7 +28,7 @@ change() {
   sed -i "s/$2/$3/" "$folder/tree/$1"
 }
 mkdir "$folder/tree"
-(cd "$root" && tar -c --exclude=./build --exclude=./.git .) | tar -x -C "$folder/tree"
+(cd "$root" && tar -c --exclude=./build --exclude=./.git --exclude=".${folder#"$root"}" .) | tar -x -C "$folder/tree"
 change engine/train/trainer.cpp 'for (const auto\* group : {&tp_group_, &fsdp_group_, &dp_group_, &near_group_}) {' 'for (const auto* group : {\&tp_group_}) {'
 change engine/comm/comm.cpp 'lane.recorder().step() == 0' '(std::getenv("IN_TURN") ? lane.recorder().step() \/ std::atoi(std::getenv("IN_TURN")) % 2 : lane.recorder().step()) == 0'
 change engine/comm/comm.cpp '^#include "engine\/comm\/comm.hpp"' '&\n#include <cstdlib>'
@@ -37,7 +39,7 @@ export SHARDBOOK_ROOT=$folder/tree
 results() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1] + "/run.json"))["results"]; print(*(f"{r[key] / 1e6:.3f}" if r.get(key) else "-" for key in ("near_traced_ns", "traced_step_ns")))' "$1"; }
 # RUN FIRST NUMBER
 said() {
-  seq "$2" $(($2 + $3 - 1)) | xargs -P 16 -I{} sh -c '"$1" why "$2" --step {} --json > "$2/why-{}.json"' _ "$program" "$1" || true
+  seq "$2" $(($2 + $3 - 1)) | xargs -P 16 -I{} sh -c '"$1" why "$2" --step {} --json > "$2/why-{}.json"' _ "$program" "$1"
   python3 - "$@" <<'P'
 import json, sys
 for step in range(int(sys.argv[2]), int(sys.argv[2]) + int(sys.argv[3])):
@@ -79,12 +81,16 @@ for ((turn = 1; turn <= turns; ++turn)); do
       # shellcheck disable=SC2086 # words
       IN_TURN=$in_turn "$program" train $options --steps $steps --trace-steps $first:$((first + 2 * number)) ${options_of[$run]} --set network=ideal --out "$to" > "$folder/train.log" 2>&1 || { tail "$folder/train.log"; exit 1; }
       real_network "$to"
-      echo "$run, turn $turn: $(in_turn "$to" "$first" "$in_turn"); said (first cause, sums of tp): $(said "$to" "$first" "$number")"
+      took=$(in_turn "$to" "$first" "$in_turn")
+      told=$(said "$to" "$first" "$number")
+      echo "$run, turn $turn: $took; said (first cause, sums of tp): $told"
       continue
     fi
     first=100 steps="--steps 104 --trace-steps 100:104"
     # shellcheck disable=SC2086 # words
     { "$program" train $options $steps ${options_of[$run]} --out "$to" && "$program" train $options $steps ${options_of[$run]} --set network=ideal --out "$to-ideal"; } > "$folder/train.log" 2>&1 || { tail "$folder/train.log"; exit 1; }
-    echo "$run, turn $turn: $(results "$to"); without $(results "$to-ideal"); said (first cause, sums of tp): $(said "$to" "$first" 4)"
+    took="$(results "$to"); without $(results "$to-ideal")"
+    told=$(said "$to" "$first" 4)
+    echo "$run, turn $turn: $took; said (first cause, sums of tp): $told"
   done
 done

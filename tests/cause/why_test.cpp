@@ -385,6 +385,19 @@ TEST(Headline, CallsAStepByItsCauseOnlyWhereTheyAreOfOneKind) {
   EXPECT_EQ(headline(why).find("this window is compute-bound; beside that, 100 all-reduces of tp stand between kernels, 9 of 100 ms"), 0u) << headline(why);
 }
 
+// What stands first need not be what gains most.
+TEST(Headline, OfARunWithoutAProblemNamesTheMostThatAnyChangeWouldGive) {
+  Why why;
+  why.step_ns = 100'000'000;
+  Cause wait, calls, edge;
+  wait.gain_ns = 2'000'000;
+  calls.gain_ns = 3'000'000;
+  edge.gain_ns = 4'000'000;
+  edge.avoidable = false;
+  why.causes = {wait, calls, edge};
+  EXPECT_NE(headline(why).find("nothing that could be changed costs more than 3 ms"), std::string::npos) << headline(why);
+}
+
 TEST(Diff, RefusesTwoClocks) {
   const PlantedRun modelled = run_of({{"tp", "2"}}), measured = captured_run("gpt-1.3b-tp4");
   EXPECT_FALSE(diff_of({modelled.timeline, modelled.recorded}, {measured.timeline, measured.recorded}).ok());

@@ -144,6 +144,12 @@ TEST(WhatIf, WithASwitchAsItWasGivesTheMeasuredStep) {
 }
 
 // What is computed again was measured in forward already; a gather that is not there takes its time with it.
+TEST(WhatIf, SaysThatARunHasWhatItIsAskedFor) {
+  const std::string run = std::string(SHARDBOOK_SOURCE_DIR) + "/experiments/captured/gpt-1.3b-fsdp4-no-prefetch.tar.gz";
+  EXPECT_NE(shardbook({"whatif", run, "--set", "fsdp.prefetch=0"}).out.find("fsdp.prefetch is 0 in this run already."), std::string::npos);
+  EXPECT_EQ(shardbook({"whatif", run, "--set", "fsdp.prefetch=1"}).out.find("already"), std::string::npos);
+}
+
 TEST(WhatIf, TakesMeasuredTimesOfOpsThatStandElsewhere) {
   const nlohmann::json again = json_of({"whatif", captured + "gpt-1.3b-fsdp4.tar.gz", "--set", "activations.recompute=full"});
   EXPECT_GT(again["ops"]["alike"], 1000);

@@ -237,6 +237,30 @@ TEST(Measured, OneRankMadeUsualLeavesTheOthersAsTheyAre) {
   EXPECT_EQ(step_with([](Change& change) { change.usual_host = 2; }), 350) << "its device is late, not its host";
 }
 
+// The host of rank 2 takes 500 for a call, that of rank 1 200, and that of rank 0 100.
+TEST(Measured, OneHostMadeUsualIsAsFastAsTheOneInTheMiddle) {
+  std::vector<TestRank> ranks;
+  for (int rank = 0; rank < 3; ++rank) {
+    TestRank& one = ranks.emplace_back(rank);
+    one.group("all", {0, 1, 2});
+    one.op(0, 100, rank == 2 ? 500 : rank == 1 ? 200 : 100);
+    one.record(0, 0);
+    one.wait(1, 0);
+    one.collective(1, 0, 50);
+  }
+  std::vector<RankSteps> steps;
+  for (TestRank& rank : ranks) steps.push_back(rank.steps());
+  const Resolved times = resolved(steps);
+  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), nullptr);
+  ASSERT_TRUE(replay.ok());
+  const Nanoseconds as_it_is = replay.value().resolve().value().step_ns();
+  Change host, device;
+  host.usual_host = 2;
+  device.usual_device = 2;
+  EXPECT_EQ(as_it_is - replay.value().resolve(host).value().step_ns(), 300);
+  EXPECT_EQ(replay.value().resolve(device).value().step_ns(), as_it_is) << "its device takes what the others' take";
+}
+
 // --- The clock ----------------------------------------------------------------------------------------
 
 // A machine on which nothing that runs together slows, and power is short: matmuls at speed s draw s².

@@ -2,6 +2,7 @@
 // while, so it is found beside the frames.
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "engine/cause/diff.hpp"
 #include "engine/cause/recorded.hpp"
@@ -47,9 +48,9 @@ std::future<StepCause> find_cause(const OpenRun& one, int step) {
     StepCause found;
     if (why.value().has_problem) {
       const cause::Cause& first = *cause::leading(why.value());
-      found.where = first.where;
       found.lines = first.also;
-      found.lines.insert(found.lines.begin(), first.line);
+      if (!first.line.empty()) found.lines.push_back(first.line);
+      for (const program::Phase phase : first.phases) found.phases.push_back(program::name_of(phase));
     }
     const std::string sentence = cause::headline(why.value()) + ".";
     const std::size_t begin = std::string("this step").size();
@@ -59,22 +60,31 @@ std::future<StepCause> find_cause(const OpenRun& one, int step) {
   });
 }
 
-// The first look is at the longest exposed span of what the sentence names, where there is one: its source and facts are what it
-// speaks of.
-void look_at(OpenRun& one, int step, const StepCause& cause) {
-  const scene::Scene::StepWindow window = views::step_in_view(*one.scene, one.plot);
-  if (one.chosen || (step != OpenRun::any_step && window.number != step)) return;
+// What the sentence of this step names: the longest exposed span of its lines and phases. Not valid(): there is none.
+scene::SpanRef named_by(const StepCause& cause, const OpenRun& one, const scene::Scene::StepWindow& step) {
   const scene::Timeline& timeline = one.scene->timeline();
-  for (const scene::SpanRef span : scene::exposed_in(*one.scene, window)) {
-    const std::string line = timeline::line_text(timeline, timeline.detail(span).leading());
-    const std::string_view phase = timeline.strings[timeline.detail(span).phase];
-    if (std::find(cause.lines.begin(), cause.lines.end(), line) == cause.lines.end() || (!cause.where.empty() && cause.where.find(phase) == std::string::npos)) continue;
-    one.plot.selected = span;
-    return;
+  const auto names = [](const std::vector<std::string>& of, std::string_view word) { return std::find(of.begin(), of.end(), word) != of.end(); };
+  for (const scene::SpanRef span : scene::exposed_in(*one.scene, step)) {
+    const timeline::Detail& detail = timeline.detail(span);
+    if (names(cause.lines, timeline::line_text(timeline, detail.leading())) && (cause.phases.empty() || names(cause.phases, timeline.strings[detail.phase]))) return span;
   }
+  return {};
 }
 
 }  // namespace
+
+// The first look was at the longest exposed span. It is at what the sentence speaks of, once there is one, if the user has not looked
+// elsewhere since.
+void Desk::Impl::look_again(OpenRun& one) {
+  const scene::SpanRef first = std::exchange(one.looked_at, {});
+  const scene::Scene::StepWindow step = views::step_in_view(*one.scene, one.plot);
+  if (!first.valid() || one.chosen || one.plot.selected != first || one.explained != (is_modelled(*one.scene) ? OpenRun::any_step : step.number)) return;
+  if (!is_modelled(*one.scene) && step.number < 0) return;   // of a measured run one step is explained
+  const scene::SpanRef named = named_by(one.causes[one.explained], one, step);
+  if (!named.valid()) return;
+  one.plot.selected = named;
+  if (&one == run()) open_row_of(named);
+}
 
 void Desk::Impl::take_causes(bool wait) {
   for (const auto& one : runs) {
@@ -83,8 +93,8 @@ void Desk::Impl::take_causes(bool wait) {
     const int step = step_to_explain(*one);
     do {
       if (is_ready(one->cause, wait)) {
-        const StepCause& told = one->causes[one->explained] = one->cause.get();
-        look_at(*one, one->explained, told);
+        one->causes[one->explained] = one->cause.get();
+        look_again(*one);
         quiet_frames = 0;
       }
       if (!one->cause.valid() && !one->causes.contains(step)) {

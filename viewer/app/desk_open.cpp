@@ -252,6 +252,7 @@ void Desk::Impl::first_look(OpenRun& one) {
   } else if (!scene.exposures().empty()) {
     one.plot.selected = scene.exposures().front().span;
   }
+  if (!sidecar || sidecar.value().view_end <= sidecar.value().view_start) one.looked_at = one.plot.selected;
   // The first rank stays in sight: the way to the selection is N's.
   if (one.plot.selected.valid()) open_row_of(one.plot.selected);
 }

@@ -25,10 +25,10 @@ struct SourceExcerpt;
 
 namespace shardbook::app {
 
-// The sentence of `shardbook why` of a step, and the lines and the place of what it names first. "" of a run that cannot be explained.
+// The sentence of `shardbook why` of a step, and the lines and phases of what it names first. "" of a run that cannot be explained.
 struct StepCause {
-  std::string sentence, where;
-  std::vector<std::string> lines;
+  std::string sentence;
+  std::vector<std::string> lines, phases;
 };
 
 // A run that is open, and how it is looked at.
@@ -45,6 +45,7 @@ struct OpenRun {
   std::future<StepCause> cause;
   float rows_height = 0;                     // in the frame before
   bool chosen = false;                       // the selection is the user's, not the first look's
+  scene::SpanRef looked_at;                        // selected by the first look, until what the step's sentence names is known
   std::vector<scene::TimeView> back, forward;
   std::size_t edge = 0;                      // of the selection's edges, which one is followed next
   std::string sidecar_path;
@@ -103,6 +104,7 @@ struct Desk::Impl {
   void take_loaded();
   void first_look(OpenRun& run);
   // --- desk_causes.cpp: what engine/cause says, found beside the frames ---------------------------------
+  void look_again(OpenRun& run);             // at what the sentence names
   void take_causes(bool wait);               // why the step in view takes what it takes, once that is known
   void take_difference(bool wait);           // what the change did between the two that are compared
   void remember(OpenRun& run);               // writes the sidecar if it has changed

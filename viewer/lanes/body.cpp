@@ -30,7 +30,7 @@ metrics::Interval seen_of(const scene::Scene& scene, const scene::TimeView& view
   return is_all_of_it ? step : seen;
 }
 
-// Of the view, what stands at the right of a name: "12.3 % exposed here" of a rank, "host 3.1 ms, wait 0.2 ms" of its idle
+// Of the view, or the step that nearly fills it, what stands at the right of a name: "12.3 % exposed here" of a rank, "host 3.1 ms, wait 0.2 ms" of its idle
 // time. "" outside of the run.
 std::string sum_text(const scene::Scene& scene, const Row& row, const scene::TimeView& view) {
   const scene::RankScene* rank = scene.rank(row.rank);
