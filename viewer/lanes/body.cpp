@@ -23,11 +23,10 @@ namespace {
 // The view's part of the run; of no length outside of it. Where one step nearly fills it, the step: what stands beside a row then is
 // what is said of the step elsewhere.
 metrics::Interval seen_of(const scene::Scene& scene, const scene::TimeView& view) {
-  const metrics::Interval whole = scene.whole();
-  const metrics::Interval seen{std::max(whole.start, static_cast<base::Nanoseconds>(view.start)), std::min(whole.end, static_cast<base::Nanoseconds>(view.end))};
-  const metrics::Interval step = scene::step_at(scene, (view.start + view.end) / 2).window;
-  const bool is_all_of_it = step.start >= seen.start && step.end <= seen.end && 10 * step.length() >= 9 * seen.length();
-  return is_all_of_it ? step : seen;
+  const metrics::Interval whole = scene.whole(), step = scene::step_at(scene, (view.start + view.end) / 2).window;
+  const metrics::Interval seen{static_cast<base::Nanoseconds>(view.start), static_cast<base::Nanoseconds>(view.end)};
+  if (step.start >= seen.start && step.end <= seen.end && 10 * step.length() >= 9 * seen.length()) return step;
+  return {std::max(whole.start, seen.start), std::min(whole.end, seen.end)};
 }
 
 // Of the view, or the step that nearly fills it, what stands at the right of a name: "12.3 % exposed here" of a rank, "host 3.1 ms, wait 0.2 ms" of its idle
