@@ -9,6 +9,7 @@
 #include "engine/cause/without.hpp"
 #include "engine/metrics/exposure.hpp"
 #include "engine/metrics/intervals.hpp"
+#include "engine/simulate/sources.hpp"
 
 namespace shardbook::cause {
 

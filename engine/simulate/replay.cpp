@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/simulate/reorder.hpp"
+#include "engine/simulate/sources.hpp"
 
 namespace shardbook::simulate {
 
@@ -202,71 +203,6 @@ Replayed reported(Resolved resolved, bool measured) {
     for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
   }
   out.ranks = std::move(resolved.ranks);
-  return out;
-}
-
-// Of ranks with equal programs, the one whose sum is in the middle.
-template <typename SumOf>
-std::size_t middle_rank(const std::vector<std::size_t>& members, const SumOf& sum_of) {
-  std::vector<std::pair<Nanoseconds, std::size_t>> sums;
-  for (std::size_t member : members) sums.emplace_back(sum_of(member), member);
-  std::sort(sums.begin(), sums.end());
-  return sums[(sums.size() - 1) / 2].second;
-}
-
-}  // namespace
-
-Nanoseconds device_ns(const RankSteps& rank) {
-  const Step& step = rank.steps.back();
-  Nanoseconds sum = 0;
-  for (std::size_t op = 0; op < step.program->ops.size(); ++op) sum += communicates(step.program->ops[op]) ? 0 : step.costs->op_ns[op];
-  return sum;
-}
-
-Nanoseconds host_ns(const RankSteps& rank) {
-  const Costs& costs = *rank.steps.back().costs;
-  return std::accumulate(costs.issue_ns.begin(), costs.issue_ns.end(), costs.step_ns + rank.start_ns);
-}
-
-namespace {
-
-// Whose durations a rank has, and whose calls: places among the ranks.
-struct Source {
-  std::size_t device = 0, host = 0;
-};
-
-// With `alike`, of the ranks with an equal program: the one in the middle, by what its device took and by what its host did. Whole
-// ranks: the middle of each op by itself would be the luckier of two every time, and so a faster rank than any. Of a rank that is to
-// be usual, likewise. Else its own.
-std::vector<Source> sources_of(const std::vector<RankSteps>& ranks, const Change& change) {
-  std::vector<Source> sources(ranks.size());
-  std::map<std::uint64_t, std::vector<std::size_t>> equal;
-  const bool own = !change.alike && !change.usual_device && !change.usual_host;
-  for (std::size_t at = 0; at < ranks.size(); ++at) {
-    sources[at] = {at, at};
-    if (!own) equal[program::hash(*ranks[at].steps.back().program, *ranks[at].catalogue)].push_back(at);
-  }
-  for (const auto& [hash, members] : equal) {
-    const Source middle = {middle_rank(members, [&](std::size_t rank) { return device_ns(ranks[rank]); }), middle_rank(members, [&](std::size_t rank) { return host_ns(ranks[rank]); })};
-    for (std::size_t member : members) {
-      if (change.alike || change.usual_device == ranks[member].rank) sources[member].device = middle.device;
-      if (change.alike || change.usual_host == ranks[member].rank) sources[member].host = middle.host;
-    }
-  }
-  return sources;
-}
-
-std::vector<RankSteps> taken_from(const std::vector<RankSteps>& ranks, const std::vector<Source>& sources) {
-  std::vector<RankSteps> out = ranks;
-  for (std::size_t at = 0; at < ranks.size(); ++at) {
-    const auto& [device, host] = sources[at];
-    if (device == at && host == at) continue;
-    auto costs = std::make_shared<Costs>(*ranks[device].steps.back().costs);
-    costs->issue_ns = ranks[host].steps.back().costs->issue_ns;
-    costs->step_ns = ranks[host].steps.back().costs->step_ns;
-    out[at].start_ns = ranks[host].start_ns;
-    for (Step& step : out[at].steps) step.costs = costs;
-  }
   return out;
 }
 

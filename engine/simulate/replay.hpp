@@ -51,10 +51,6 @@ struct Change {
   std::function<double(base::Rank, std::uint32_t command)> issue_factor;
 };
 
-// By which the rank in the middle is found: what a rank's device does in a step beside collectives, and its host.
-base::Nanoseconds device_ns(const RankSteps& rank);
-base::Nanoseconds host_ns(const RankSteps& rank);
-
 // One rank's step as it was measured: `issued` of all commands and `ran` of all ops are known.
 struct MeasuredRank {
   base::Rank rank = 0;

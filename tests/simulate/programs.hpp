@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/program/recorder.hpp"
+#include "engine/simulate/replay.hpp"
 #include "engine/simulate/resolver.hpp"
 
 namespace shardbook::simulate {
@@ -170,6 +171,15 @@ inline Resolved resolved(const std::vector<RankSteps>& ranks, const Machine& mac
   base::Result<Resolved> result = resolve(ranks, machine, options);
   EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error());
   return std::move(result).value();
+}
+
+// `times` must outlive what is returned.
+inline std::vector<MeasuredRank> as_measured(const std::vector<RankSteps>& ranks, const Resolved& times) {
+  std::vector<MeasuredRank> measured;
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    measured.push_back({ranks[at].rank, ranks[at].catalogue, ranks[at].steps.back().program, &times.ranks[at].steps.back()});
+  }
+  return measured;
 }
 
 inline void expect_span(const program::TimeSpan& span, base::Nanoseconds start, base::Nanoseconds end) {
