@@ -252,6 +252,8 @@ class Device {
   bool timed() const { return timed_; }
   // So much longer than its body takes the op that run() is given shall keep the device.
   base::Nanoseconds longer() const { return longer_; }
+  // Whether the host stands still behind each op.
+  bool host_is_slower() const { return slower_.call > 0; }
   // The op that run() is given.
   const program::OpDesc& op_desc() const { return *op_desc_; }
   // So many multiprocessors the op that run() is given shall leave to others.

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Do the timeline's spans tell when kernels ran? Each span of a measured run beside the kernels that CUPTI saw on its stream.
 
-    python3 experiments/cupti/beside.py RUN SPANS
+    python3 experiments/cupti/beside.py RUN SPANS...
 
-RUN is a folder of one rank, SPANS what watch.so wrote of the same process. Each traced step is laid upon CUPTI's clock by itself:
-by the shift under which the most spans find kernels of their own length, then by the median of what their ends differ. A span's
-kernels are those of one stream whose middle lies in it; where none does, the span is counted as without. Printed in us, per step
-and kind of op: the median, the 90th percentile and the most of |difference| of start, end and length. Python alone.
+SPANS are what watch.so wrote, a file a process; the one that fits rank 0 of RUN best is compared with it. Each traced step is laid
+upon CUPTI's clock by itself, all its tracks by one shift: that under which the most spans of its longest track find kernels of their
+own length, then the median of what their ends differ. A span's kernels are those of one stream whose middle lies in it, marks left
+out; where none does, the span is counted as without. Printed in us, per step, track and kind of op: the median, the 90th percentile
+and the most of |difference| of start, end and length, and the median of start and end with its sign (positive: the span is later).
+Python alone.
 """
 import bisect
 import collections
@@ -23,6 +25,8 @@ def read_seen(path):
         if line.count(" ") < 4:   # the last, of a process that was ended
             continue
         kind, stream, start, end, name = line.split(" ", 4)
+        if "mark_kernel" in name:
+            continue
         streams[int(stream)].append((int(start), int(end), name))
     return {stream: sorted(seen) for stream, seen in streams.items()}
 
@@ -65,28 +69,46 @@ def shift_of(spans, seen, middles):
     return best
 
 
-def main():
-    folder, seen_of = pathlib.Path(sys.argv[1]), read_seen(pathlib.Path(sys.argv[2]))
+def compare(told, seen_of):
+    """What spans differ by, by row, lines to print, and how many fit."""
     middles_of = {stream: [(start + end) / 2 for start, end, _ in seen] for stream, seen in seen_of.items()}
-    rows = collections.defaultdict(list)
-    for step, tracks in read_told(folder).items():
-        for track, spans in tracks.items():
-            fit, shift, stream = max((*shift_of(spans, seen, middles_of[stream]), stream) for stream, seen in seen_of.items())
+    rows, lines, fitting = collections.defaultdict(list), [], 0
+    for step, tracks in told.items():
+        shift = None
+        for track, spans in sorted(tracks.items(), key=lambda of: -len(of[1])):
+            if shift is None:
+                fit, shift, stream = max((*shift_of(spans, seen, middles_of[stream]), stream) for stream, seen in seen_of.items())
+                if fit == 0:
+                    break
+            else:
+                fit, stream = max((fits(spans, seen, middles_of[stream], shift), stream) for stream, seen in seen_of.items())
+            fitting += fit
             seen, middles = seen_of[stream], middles_of[stream]
             pairs = [(span, kernels_in(seen, middles, span[0] + shift, span[1] + shift)) for span in spans]
             found = [(span, kernels) for span, kernels in pairs if kernels[2]]
-            # On CUPTI's clock by the median of the ends: a constant between two clocks is no error of a span
-            shift += statistics.median(kernels[1] - span[1] - shift for span, kernels in found)
+            if len(spans) == max(map(len, tracks.values())):
+                # On CUPTI's clock by the median of the ends: a constant between two clocks is no error of a span
+                shift += statistics.median(kernels[1] - span[1] - shift for span, kernels in found)
             for (begin, end, op), (start, stop, _) in found:
-                rows[step, "all"].append((begin + shift - start, end + shift - stop, (end - begin) - (stop - start)))
-                rows["ops", op].append(rows[step, "all"][-1])
-            print(f"step {step}, track {track} on CUPTI's stream {stream}: {len(spans)} spans, {fit} fit, {len(pairs) - len(found)} without a kernel")
-    print(f"\n{'':34}{'spans':>6} {'start: median':>14} {'90 %':>7} {'most':>7} {'end: median':>12} {'90 %':>7} {'most':>7} {'length: median':>15} {'90 %':>7} {'most':>7}  us")
+                difference = (begin + shift - start, end + shift - stop, (end - begin) - (stop - start))
+                for row in ((step, "all"), (step, f"track {track}"), ("ops", op)):
+                    rows[row].append(difference)
+            lines.append(f"step {step}, track {track} on CUPTI's stream {stream}: {len(spans)} spans, {fit} fit, {len(pairs) - len(found)} without a kernel")
+    return rows, lines, fitting
+
+
+def main():
+    told = read_told(pathlib.Path(sys.argv[1]))
+    rows, lines, _ = max((compare(told, read_seen(pathlib.Path(path))) for path in sys.argv[2:] if pathlib.Path(path).stat().st_size > 0), key=lambda compared: compared[2])
+    print("\n".join(lines))
+    print(f"\n{'':34}{'spans':>6} {'start: median':>14} {'90 %':>7} {'most':>7} {'end: median':>12} {'90 %':>7} {'most':>7} {'length: median':>15} {'90 %':>7} {'most':>7} {'start':>8} {'end':>8}  us")
     for (group, op), values in sorted(rows.items(), key=lambda row: (row[0][0] == "ops", str(row[0][0]), -len(row[1]))):
         text = f"{str(group) if group == 'ops' else 'step ' + str(group):9} {op:24}{len(values):6}"
         for at, width in ((0, 14), (1, 12), (2, 15)):
             of = sorted(abs(value[at]) / 1e3 for value in values)
             text += f" {statistics.median(of):{width}.2f} {of[int(0.9 * (len(of) - 1))]:7.2f} {of[-1]:7.2f}"
+        for at in (0, 1):
+            text += f" {statistics.median(value[at] for value in values) / 1e3:+8.2f}"
         print(text)
 
 

@@ -1,11 +1,13 @@
 // Every kernel, copy and fill of a process as CUPTI saw it, a line each: kind, stream, start, end (ns of CUPTI's clock), name.
-// The driver loads it by itself: CUDA_INJECTION64_PATH=watch.so SPANS_OUT=FILE PROGRAM. See README.md.
+// The driver loads it by itself: CUDA_INJECTION64_PATH=watch.so SPANS_OUT=FILE PROGRAM; each process writes FILE.PID. See README.md.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <string>
 
 #include <cupti.h>
+#include <unistd.h>
 
 namespace {
 
@@ -49,7 +51,7 @@ void finish() {
 
 extern "C" int InitializeInjection() {
   const char* path = std::getenv("SPANS_OUT");
-  out = path == nullptr ? nullptr : std::fopen(path, "w");
+  out = path == nullptr ? nullptr : std::fopen((std::string(path) + "." + std::to_string(getpid())).c_str(), "w");
   if (out == nullptr) return 0;
   cuptiActivityRegisterCallbacks(request, completed);
   for (CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET}) cuptiActivityEnable(kind);

@@ -1,8 +1,10 @@
 // Collectives over NCCL are exact on integers, whatever stream and order; ranks are processes, a GPU each.
+#include <cuda.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -284,6 +286,63 @@ TEST_P(Nccl, EventsTellWhichCallsHaveEnded) {
     EXPECT_TRUE(ended_soon());
     world.barrier();
   });
+}
+
+// Blocks of threads of the widest kernel among what the stream has captured so far.
+unsigned widest_captured(cudaStream_t stream) {
+  using GetParams = CUresult (*)(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*);
+  void* found = nullptr;   // NCCL's kernels are those of another runtime; the driver knows them all
+  cudaDriverEntryPointQueryResult known;
+  SHARDBOOK_CUDA(cudaGetDriverEntryPointByVersion("cuGraphKernelNodeGetParams", &found, 12000, cudaEnableDefault, &known), "test");
+  cudaStreamCaptureStatus status;
+  cudaGraph_t graph = nullptr;
+#if CUDART_VERSION >= 13000
+  SHARDBOOK_CUDA(cudaStreamGetCaptureInfo(stream, &status, nullptr, &graph), "test");
+#else
+  SHARDBOOK_CUDA(cudaStreamGetCaptureInfo_v2(stream, &status, nullptr, &graph), "test");
+#endif
+  std::size_t count = 0;
+  SHARDBOOK_CUDA(cudaGraphGetNodes(graph, nullptr, &count), "test");
+  std::vector<cudaGraphNode_t> nodes(count);
+  SHARDBOOK_CUDA(cudaGraphGetNodes(graph, nodes.data(), &count), "test");
+  unsigned widest = 0;
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type;
+    SHARDBOOK_CUDA(cudaGraphNodeGetType(node, &type), "test");
+    CUDA_KERNEL_NODE_PARAMS params = {};
+    if (type == cudaGraphNodeTypeKernel && reinterpret_cast<GetParams>(found)(node, &params) == CUDA_SUCCESS) widest = std::max(widest, params.gridDimX);
+  }
+  return widest;
+}
+
+TEST(Ctas, AreAsManyAsAskedForAndMoreBesideNothing) {
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
+  const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
+    RankSetup rank(world, {.max_ctas = 2, .ctas_beside_nothing = 8, .mark_ends = false, .in_graphs = true});
+    const auto all = rank.backend->communicator(*rank.device, everyone(world, "dp_shard"));
+    all->prepare_beside_nothing();
+    const std::int64_t shard = 1 << 22;
+    const Tensor full = rank.tensor(shard * world.size()), mine = rank.tensor(shard);
+    rank.device->seal();
+    cudaStream_t stream = nullptr;
+    rank.device->launch(*rank.compute, program::OpDesc("ask", program::OpKind::pointwise, DType::f32), &stream, +[](cudaStream_t* const&) {},
+                        +[](cudaStream_t* const& to, const device::CudaQueue& queue) { *to = static_cast<cudaStream_t>(queue.stream); });
+    all->capture_begins();
+    rank.device->begin_capture(*rank.compute);
+    all->reduce_scatter(*rank.compute, full, mine, Beside::kernels);
+    const unsigned beside_kernels = widest_captured(stream);
+    all->reduce_scatter(*rank.compute, full, mine, Beside::nothing);
+    const unsigned beside_nothing = widest_captured(stream);
+    rank.device->end_capture();
+    all->capture_ends();
+    std::printf("a reduce-scatter of 32 MiB takes %u blocks beside kernels and %u beside nothing\n", beside_kernels, beside_nothing);
+    EXPECT_GE(beside_kernels, 1u);
+    EXPECT_LE(beside_kernels, 2u);
+    EXPECT_EQ(beside_nothing, 8u);
+    rank.device->drop_graphs();
+    world.barrier();
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
 }
 
 TEST(Marks, CostIsPrinted) {

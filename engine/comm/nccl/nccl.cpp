@@ -1,25 +1,16 @@
 #include "engine/comm/nccl/nccl.hpp"
 
-#include <nccl.h>
-
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <mutex>
-#include <optional>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "engine/comm/nccl/all_to_all.hpp"
-#include "engine/comm/nccl/ends.hpp"
-#include "engine/comm/nccl/known_memory.hpp"
+#include "engine/comm/nccl/backend.hpp"
+#include "engine/comm/nccl/communicator.hpp"
 #include "engine/comm/nccl/process.hpp"
-#include "engine/comm/watch.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
-#include "engine/device/cuda/owners.hpp"
 
 namespace shardbook::comm {
 namespace {
@@ -28,165 +19,7 @@ constexpr base::Bytes warm_up_bytes = 1 << 16;
 constexpr std::chrono::milliseconds look_every{50};
 constexpr int most_ctas = 64;   // that NCCL has for a collective (MAXCHANNELS)
 
-class NcclBackend final : public Backend {
- public:
-  NcclBackend(world::World& world, device::Device& device, NcclOptions options);
-  ~NcclBackend() override;
-
-  std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) override;
-  bool captures() const override { return options_.in_graphs; }
-  void check() override;
-  void abort() override;
-  std::string version() const override {
-    return base::text("NCCL ", nccl_version(), !has_launch_order() ? ", older than 2.26: collectives serialised" : "");
-  }
-
-  Buffers buffers() const { return options_.buffers; }
-  // For calls that nothing runs beside; null where they are to be as all others.
-  ncclComm_t split_beside_nothing(const mesh::Group& group, const std::string& who);
-
-  // Runs f(), which makes one call on `nccl` (or a group of them), and returns when it is in its stream, or in the graph.
-  template <class F>
-  void call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f, bool captured = false);
-  // A launch stands behind and before all that is issued to the device, and the next capture begins with nothing before it.
-  void capture_is_over() { before_[1].of = nullptr; }
-
- private:
-  // Returns when `nccl` is ready for more.
-  void await_ready(ncclComm_t nccl, const char* expression, const std::string& who);
-  void expect(ncclResult_t code, ncclComm_t nccl, const char* expression, const std::string& who) const;
-  void stop_if_failed() const;
-  bool is_whole_world(const mesh::Group& group) const;
-  ncclConfig_t config_of(bool blocking) const;
-  // Split from the world's; ready, and warmed up.
-  ncclComm_t split(const mesh::Group& group, ncclConfig_t config, const std::string& who);
-  void keep(ncclComm_t nccl);
-  bool take(ncclComm_t nccl);
-  void look_for_ends();
-  // One call of each kind, so that pairs are connected and every module is loaded.
-  void warm_up(ncclComm_t nccl, const mesh::Group& group, const std::string& who);
-  void abort_all();
-
-  world::World& world_;
-  NcclOptions options_;
-  std::string rank_name_;
-  // The rank's thread is in NCCL while one of these lives, unless something failed before.
-  class Inside {
-   public:
-    explicit Inside(NcclBackend& backend) : backend_(backend) {
-      backend_.inside_.store(true);
-      try {
-        backend_.stop_if_failed();
-      } catch (...) {
-        backend_.inside_.store(false);
-        throw;
-      }
-    }
-    ~Inside() { backend_.inside_.store(false); }
-    Inside(const Inside&) = delete;
-    Inside& operator=(const Inside&) = delete;
-
-   private:
-    NcclBackend& backend_;
-  };
-
-  std::atomic<bool> inside_ = false, aborting_ = false;
-  std::thread aborter_;
-  ncclComm_t whole_ = nullptr;
-  bool whole_is_taken_ = false;
-  std::mutex list_mutex_;          // never held in a call of NCCL
-  bool aborted_ = false;
-  std::vector<ncclComm_t> all_;    // that live: who takes one from here is the one to end it
-  std::vector<ncclComm_t> mine_;   // the same, for the rank's own thread alone
-  std::vector<std::unique_ptr<Ends>> ends_;
-  void* warm_up_memory_ = nullptr;
-  // Where NCCL does not order calls of several communicators: the call before, that another's next one waits for; and
-  // the same in a capture.
-  struct Before {
-    device::cuda::OwnedEvent event;
-    ncclComm_t of = nullptr;
-  };
-  bool serialised_ = false;
-  Before before_[2];
-  int gpu_ = 0;
-  std::optional<Poll> poll_;
-};
-
-class NcclCommunicator final : public Communicator {
- public:
-  NcclCommunicator(const mesh::Group& group, program::GroupId id, NcclBackend& backend, ncclComm_t nccl, std::string who)
-      : Communicator(group, id), backend_(backend), others_(nccl, KnownMemory(backend.buffers())), who_(std::move(who)) {}
-  // Calls are marked there as they end. It outlives this.
-  void mark(Ends& ends) { ends_ = &ends; }
-  // A second communicator takes what nothing runs beside. Calls of both are on the caller's streams, in the order of the caller.
-  void prepare_beside_nothing() override {
-    if (const ncclComm_t nccl = backend_.split_beside_nothing(group(), who_)) beside_nothing_.emplace(nccl, KnownMemory(backend_.buffers()));
-  }
-
- protected:
-  void issue(Lane lane, const program::OpDesc& desc, const Call& call) override {
-    lane.device().launch(lane, desc, Issued{this, call}, &on_host, &on_cuda);
-  }
-
- private:
-  struct Issued {
-    NcclCommunicator* self;
-    Call call;
-  };
-  static void on_host(const Issued& issued) {
-    throw base::Failure(base::text(issued.self->who_, ": NCCL moves memory of GPUs only"));
-  }
-  static void on_cuda(const Issued& issued, const device::CudaQueue& queue) {
-    NcclCommunicator& self = *issued.self;
-    const cudaStream_t stream = static_cast<cudaStream_t>(queue.stream);
-    auto& [nccl, memory] = issued.call.beside == Beside::nothing && self.beside_nothing_ ? *self.beside_nothing_ : self.others_;
-    for (const void* place : {issued.call.in, static_cast<const void*>(issued.call.out)}) {
-      if (memory.knows(place)) continue;
-      self.backend_.call(nccl, "making memory known to NCCL (nccl.buffers)", self.who_, stream, [&] { return memory.learn(place, nccl); });
-    }
-    self.backend_.call(nccl, program::name_of(issued.call.kind), self.who_, stream,
-                       [&] { return self.enqueue(issued.call, nccl, stream); }, self.capturing());
-    if (self.ends_ != nullptr && self.capturing()) self.ends_->mark_captured(stream, self.who_);
-    if (self.ends_ != nullptr && !self.capturing()) self.ends_->mark(issued.call.ticket, stream, self.who_);
-    if (!self.capturing()) self.log()->issued(issued.call.ticket);
-    self.ran(issued.call.ticket);   // NCCL has read the splits
-  }
-  void launch_calls(std::uint64_t ticket, std::size_t first, std::size_t count) override {
-    backend_.capture_is_over();
-    if (ends_ != nullptr) ends_->launches(ticket, first, count);
-  }
-  ncclResult_t enqueue(const Call& call, ncclComm_t nccl, cudaStream_t stream);
-
-  NcclBackend& backend_;
-  // Each with the memory that it knows: one for all calls, but for those that nothing runs beside where there is a second
-  std::pair<ncclComm_t, KnownMemory> others_;
-  std::optional<std::pair<ncclComm_t, KnownMemory>> beside_nothing_;
-  std::string who_;
-  Ends* ends_ = nullptr;
-};
-
-ncclResult_t NcclCommunicator::enqueue(const Call& call, ncclComm_t nccl, cudaStream_t stream) {
-  const std::size_t count = static_cast<std::size_t>(call.elements);
-  const ncclDataType_t type = nccl_type_of(call.dtype);
-  const ncclRedOp_t reduction = call.reduction == Reduction::max ? ncclMax : ncclSum;
-  switch (call.kind) {
-    case program::OpKind::all_reduce: return ncclAllReduce(call.in, call.out, count, type, reduction, nccl, stream);
-    case program::OpKind::all_gather: return ncclAllGather(call.in, call.out, count, type, nccl, stream);
-    case program::OpKind::reduce_scatter:
-      return ncclReduceScatter(call.in, call.out, count, type, reduction, nccl, stream);
-    case program::OpKind::broadcast: return ncclBroadcast(call.in, call.out, count, type, call.peer, nccl, stream);
-    case program::OpKind::send: return ncclSend(call.in, count, type, call.peer, nccl, stream);
-    case program::OpKind::recv: return ncclRecv(call.out, count, type, call.peer, nccl, stream);
-    case program::OpKind::shift: return nccl_shift(call.in, call.out, count, type, call.peer, index(), size(), nccl, stream);
-    case program::OpKind::all_to_all:
-      return nccl_all_to_all(call.in, call.out, call.dtype, call.send_elements, call.receive_elements, size(), nccl, stream);
-    default: break;
-  }
-  SHARDBOOK_CHECK(false, program::name_of(call.kind), " is no collective");
-  return ncclInvalidArgument;
-}
-
-// ---- Backend -------------------------------------------------------------------------------------
+}  // namespace
 
 NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOptions options)
     : world_(world), options_(options), rank_name_(base::text("rank ", world.rank())) {
@@ -218,6 +51,10 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
   }
   SHARDBOOK_CUDA(cudaGetDevice(&gpu_), rank_name_);
   if (options_.mark_ends) poll_.emplace(look_every, [this] { look_for_ends(); });
+}
+
+std::string NcclBackend::version() const {
+  return base::text("NCCL ", nccl_version(), !has_launch_order() ? ", older than 2.26: collectives serialised" : "");
 }
 
 ncclConfig_t NcclBackend::config_of(bool blocking) const {
@@ -342,19 +179,6 @@ bool NcclBackend::is_whole_world(const mesh::Group& group) const {
   return true;
 }
 
-template <class F>
-void NcclBackend::call(ncclComm_t nccl, const char* expression, const std::string& who, cudaStream_t stream, F f, bool captured) {
-  const Inside inside(*this);
-  Before& before = before_[captured];
-  if (serialised_ && before.of != nullptr && before.of != nccl) SHARDBOOK_CUDA(cudaStreamWaitEvent(stream, before.event.get(), 0), who);
-  const ncclResult_t code = f();
-  if (code != ncclSuccess && code != ncclInProgress) expect(code, nccl, expression, who);
-  if (code == ncclInProgress) await_ready(nccl, expression, who);
-  if (!serialised_) return;
-  SHARDBOOK_CUDA(cudaEventRecord(before.event.get(), stream), who);
-  before.of = nccl;
-}
-
 void NcclBackend::await_ready(ncclComm_t nccl, const char* expression, const std::string& who) {
   ncclResult_t state = ncclInProgress;
   while (true) {
@@ -445,8 +269,6 @@ void NcclBackend::abort_all() {
   for (ncclComm_t nccl : all) (void)ncclCommAbort(nccl);
   (void)ncclGroupEnd();
 }
-
-}  // namespace
 
 std::unique_ptr<Backend> make_nccl_backend(world::World& world, device::Device& device, NcclOptions options) {
   return std::make_unique<NcclBackend>(world, device, options);

@@ -81,7 +81,7 @@ class CudaDevice final : public Device {
     }
     synchronize();
     const OwnedStream scratch = make_stream(lowest_priority_, context_);
-    timer_->measure_cost(scratch.get());
+    timer_->measure_cost(scratch.get(), multiprocessors_);
     timer_->reserve(first_timed_ops);
     Device::seal();
   }
@@ -151,21 +151,26 @@ class CudaDevice final : public Device {
     queue.left_to_others = left();
     body.cuda(body.arguments, queue);
     if (longer() > 0) launch_delay_kernel(state.stream.get(), longer());
-    if (op != program::no_op) timer_->end_op(stream, state.stream.get());
+    if (op == program::no_op) return;
+    timer_->end_op();
+    // Behind a collective the stream is recorded at once, and others wait there
+    if (state.goes_last || host_is_slower()) timer_->mark_now();
   }
 
   void run_record(program::StreamId stream, program::EventId event) override {
     if (graphs_->capturing()) return graphs_->record(event, streams_[stream].stream.get());
     SHARDBOOK_CUDA(cudaEventRecord(events_[event].get(), streams_[stream].stream.get()), where(stream));
+    timer_->recorded(stream, event);
   }
 
   void run_wait(program::StreamId stream, program::EventId event) override {
     if (graphs_->capturing()) return graphs_->wait(event, streams_[stream].stream.get());
-    timer_->interrupt(stream);
+    timer_->waits(stream, event);
     SHARDBOOK_CUDA(cudaStreamWaitEvent(streams_[stream].stream.get(), events_[event].get(), 0), where(stream));
   }
 
   void run_host_wait(program::EventId event) override {
+    timer_->mark_now();
     await([&] { return cudaEventQuery(events_[event].get()); }, "cudaEventQuery", 0);
   }
 
@@ -189,13 +194,14 @@ class CudaDevice final : public Device {
     if (!timed) return;
     synchronize();
     timer_->reserve(most_ops_ + most_ops_ / 4);
-    timer_->begin_step(host_is_ahead());
+    timer_->begin_step({untimed_issue_, untimed_period_, most_ops_});
   }
 
   void step_ends(bool timed, program::StepTimes& times) override {
     most_ops_ = std::max(most_ops_, ops_in_step_);
     if (!timed) untimed_issue_ = host_now() - untimed_begin_;
     if (!timed) return;
+    timer_->mark_now();
     synchronize();
     timer_->end_step(times);
   }
@@ -206,11 +212,6 @@ class CudaDevice final : public Device {
     CudaQueue queue;
     bool goes_last = true;   // where the device has priorities
   };
-
-  // Whether untimed steps take their device longer than the host would issue one with the dearer marks for.
-  bool host_is_ahead() const {
-    return 5 * (untimed_issue_ + static_cast<Nanoseconds>(most_ops_) * timer_->quality().host_cost) < 4 * untimed_period_;
-  }
 
   // Copies and collectives may be those of copy engines, and the host's work is none of the GPU's.
   SpanTimer::Of made_of(const StreamState& state) const {

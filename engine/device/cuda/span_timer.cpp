@@ -16,6 +16,8 @@ using program::host_now;
 constexpr int anchor_tries = 16, ties = 9;
 // Elapsed times come as float milliseconds: below this they are exact to 4 ns.
 constexpr Nanoseconds rebase_after = 50'000'000;
+// So many ops tell a host's pace, and fit into a queue that was empty.
+constexpr std::size_t pace_ops = 64;
 
 }  // namespace
 
@@ -29,7 +31,7 @@ SpanTimer::SpanTimer(std::string context) : context_(std::move(context)), can_be
 }
 
 void SpanTimer::reserve(std::size_t ops) {
-  while (events_.size() < 2 * ops) events_.push_back(make_timed_event(context_));
+  while (events_.size() < ops) events_.push_back(make_timed_event(context_));
   if (can_be_kernels_ && most_clocks_ < ops) {
     clocks_ = make_device_memory(ops * sizeof(std::uint64_t), context_);
     most_clocks_ = ops;
@@ -37,38 +39,96 @@ void SpanTimer::reserve(std::size_t ops) {
   spans_.reserve(ops);
 }
 
-void SpanTimer::begin_step(bool host_is_ahead) {
-  by_kernels_ = can_be_kernels_ && host_is_ahead;
-  used_events_ = used_clocks_ = 0;
+void SpanTimer::begin_step(const Untimed& untimed) {
+  untimed_ = untimed;
+  by_kernels_ = can_be_kernels_ && host_is_ahead(untimed.issue);
+  used_events_ = used_clocks_ = marks_ = 0;
   spans_.clear();
-  std::fill(open_mark_.begin(), open_mark_.end(), Mark{});
+  firsts_.clear();
+  for (OfStream& stream : streams_) stream.behind.clear();
+  for (Marks& event : recorded_) event.clear();
+  in_step_ = true;
+  unmarked_ = false;
   set_anchor(first_);
+  begin_ = host_now();
 }
 
-SpanTimer::Mark SpanTimer::mark(cudaStream_t stream, bool by_kernel) {
-  if (by_kernel && used_clocks_ < most_clocks_) {
-    launch_mark_kernel(stream, static_cast<std::uint64_t*>(clocks_.get()) + used_clocks_, true, context_);
-    return {used_clocks_++, true};
+// Whether untimed steps take their device longer than the host would issue one with the dearer marks for.
+bool SpanTimer::host_is_ahead(Nanoseconds issue) const {
+  return 5 * (issue + static_cast<Nanoseconds>(untimed_.ops) * quality_.host_cost) < 4 * untimed_.period;
+}
+
+SpanTimer::OfStream& SpanTimer::of_stream(std::size_t stream_index) {
+  if (stream_index >= streams_.size()) streams_.resize(stream_index + 1);
+  return streams_[stream_index];
+}
+
+SpanTimer::Mark SpanTimer::mark(std::size_t stream_index, bool by_kernel) {
+  Mark mark{0, by_kernel && used_clocks_ < most_clocks_, static_cast<std::uint32_t>(stream_index), marks_++};
+  const cudaStream_t stream = streams_[stream_index].stream;
+  if (mark.by_kernel) {
+    mark.at = used_clocks_++;
+    launch_mark_kernel(stream, static_cast<std::uint64_t*>(clocks_.get()) + mark.at, true, context_);
+    return mark;
   }
+  mark.at = used_events_++;
   // A step that is longer than any before makes the events that it lacks.
-  if (used_events_ == events_.size()) events_.push_back(make_timed_event(context_));
-  SHARDBOOK_CUDA(cudaEventRecord(events_[used_events_].get(), stream), context_);
-  return {used_events_++, false};
+  if (mark.at == events_.size()) events_.push_back(make_timed_event(context_));
+  SHARDBOOK_CUDA(cudaEventRecord(events_[mark.at].get(), stream), context_);
+  return mark;
+}
+
+void SpanTimer::add(Marks& to, const Mark& mark) {
+  const auto same = std::find_if(to.begin(), to.end(), [&](const Mark& other) { return other.stream == mark.stream; });
+  if (same == to.end()) to.push_back(mark);
+  else if (same->number < mark.number) *same = mark;
 }
 
 void SpanTimer::begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of) {
-  if (stream_index >= open_mark_.size()) open_mark_.resize(stream_index + 1);
-  const Mark open = open_mark_[stream_index];
-  spans_.push_back({op, static_cast<std::uint32_t>(stream_index), of, open.exists() ? open : mark(stream, false), {}, 0});
+  mark_now();
+  OfStream& on = of_stream(stream_index);
+  on.stream = stream;
+  const auto first = static_cast<std::uint32_t>(firsts_.size());
+  firsts_.insert(firsts_.end(), on.behind.begin(), on.behind.end());
+  spans_.push_back({op, static_cast<std::uint32_t>(stream_index), of, on.waited, first, static_cast<std::uint32_t>(firsts_.size()), {}, 0});
+  on.waited = false;
 }
 
-void SpanTimer::end_op(std::size_t stream_index, cudaStream_t stream) {
+void SpanTimer::end_op() {
   spans_.back().launched = host_now();
-  spans_.back().last = open_mark_[stream_index] = mark(stream, by_kernels_ && spans_.back().of != Of::anything);
+  unmarked_ = true;
+  if (can_be_kernels_ && !by_kernels_ && spans_.size() == pace_ops) {
+    by_kernels_ = host_is_ahead((spans_.back().launched - begin_) * static_cast<Nanoseconds>(untimed_.ops) / static_cast<Nanoseconds>(pace_ops));
+  }
+  if (by_kernels_ && spans_.back().of != Of::anything) mark_end(true);
 }
 
-void SpanTimer::interrupt(std::size_t stream_index) {
-  if (stream_index < open_mark_.size()) open_mark_[stream_index] = {};
+void SpanTimer::mark_end(bool by_kernel) {
+  Span& span = spans_.back();
+  span.last = mark(span.stream, by_kernel);
+  streams_[span.stream].behind.assign(1, span.last);
+  unmarked_ = false;
+}
+
+void SpanTimer::mark_now() {
+  if (in_step_ && unmarked_) mark_end(false);
+}
+
+void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
+  if (!in_step_) return;
+  mark_now();
+  if (event >= recorded_.size()) recorded_.resize(event + 1);
+  recorded_[event] = of_stream(stream_index).behind;
+}
+
+void SpanTimer::waits(std::size_t stream_index, program::EventId event) {
+  if (!in_step_) return;
+  mark_now();
+  OfStream& on = of_stream(stream_index);
+  on.waited = true;
+  // What was recorded before the step was over when it began
+  if (event >= recorded_.size()) return;
+  for (const Mark& mark : recorded_[event]) add(on.behind, mark);
 }
 
 void SpanTimer::set_anchor(Anchor& anchor) {
@@ -88,7 +148,7 @@ void SpanTimer::set_anchor(Anchor& anchor) {
       std::swap(anchor.event, trial_);
     }
   }
-  if (!by_kernels_) return;
+  if (!can_be_kernels_) return;
 
   // A mark kernel's time is held to be that of an event right behind it.
   auto* const clocks = static_cast<std::uint64_t*>(tie_clocks_.get());
@@ -142,6 +202,7 @@ SpanTimer::Times SpanTimer::read_marks() {
 }
 
 void SpanTimer::end_step(program::StepTimes& times) {
+  in_step_ = false;
   set_anchor(last_);
   const Times at = read_marks();
   quality_.clock_error = std::max(first_.error, last_.error);
@@ -152,34 +213,41 @@ void SpanTimer::end_step(program::StepTimes& times) {
     return first_.host + std::llround(static_cast<double>(device) * rate);
   };
 
-  std::vector<Nanoseconds> stream_end(open_mark_.size(), first_.host);
+  std::vector<Nanoseconds> stream_end(streams_.size(), first_.host);
   for (const Span& span : spans_) {
     program::TimeSpan& ran = times.ran[span.op];
     ran.end = std::max<Nanoseconds>(on_host(at.of(span.last)), stream_end[span.stream]);
+    Nanoseconds marked = first_.host, behind = 0;
+    for (std::uint32_t i = span.first; i < span.end; ++i) {
+      const Nanoseconds mark = on_host(at.of(firsts_[i]));
+      if (mark <= marked) continue;
+      marked = mark;
+      behind = lead(firsts_[i].by_kernel, span.last.by_kernel, span.of, !span.waited ? Way::straight : firsts_[i].stream == span.stream ? Way::past_wait : Way::by_wait);
+    }
     // What copies little is there sooner than a kernel: at least half of a span stays.
-    const Nanoseconds first = on_host(at.of(span.first));
-    const Nanoseconds marked = first + std::min(lead(span.first.by_kernel, span.of), (ran.end - first) / 2);
+    marked += std::max<Nanoseconds>(std::min(behind, (ran.end - marked) / 2), 0);
     // A short op may have ended before its launch call had returned.
     ran.start = std::min(std::max({marked, span.launched, stream_end[span.stream]}), ran.end);
     stream_end[span.stream] = ran.end;
   }
 }
 
-void SpanTimer::measure_cost(cudaStream_t stream) {
-  // As many ops as the GPU queues without making the host wait, each longer than the host takes to issue it.
-  constexpr int ops = 256, tries = 3;
+void SpanTimer::measure_cost(cudaStream_t stream, int multiprocessors) {
+  // As many ops as the GPU queues without making the host wait, each longer than the host takes to issue it: in turns one that is let in
+  // early and one as a library's, on all multiprocessors, as a model's are.
+  constexpr int ops = 256, tries = 3, blocks_each = 8;
   constexpr Nanoseconds each = 10'000;
   reserve(ops);
   const OwnedEvent begin = make_timed_event(context_), end = make_timed_event(context_);
   const OwnedPinned memory = make_pinned(sizeof(std::uint64_t), context_);
   const auto run = [&](bool marked, Nanoseconds& host, Nanoseconds& device) {
-    begin_step(true);
+    begin_step({0, 1, 0});
     SHARDBOOK_CUDA(cudaEventRecord(begin.get(), stream), context_);
     const Nanoseconds before = host_now();
     for (int i = 0; i < ops; ++i) {
       if (marked) begin_op(static_cast<program::OpIndex>(i), 0, stream, Of::kernels);
-      launch_timed_kernel(stream, each, static_cast<std::uint64_t*>(memory.get()));
-      if (marked) end_op(0, stream);
+      launch_timed_kernel(stream, each, static_cast<std::uint64_t*>(memory.get()), i % 2 == 0, blocks_each * multiprocessors);
+      if (marked) end_op();
     }
     host = std::min(host, (host_now() - before) / ops);
     SHARDBOOK_CUDA(cudaEventRecord(end.get(), stream), context_);
@@ -193,35 +261,73 @@ void SpanTimer::measure_cost(cudaStream_t stream) {
   }
   quality_.host_cost = std::max<Nanoseconds>(marked_host - plain_host, 0);
   quality_.device_cost = std::max<Nanoseconds>(marked_device - plain_device, 0);
-  for (const bool by_kernel : {false, true}) {
-    for (const Of of : {Of::early_kernels, Of::kernels}) {
-      if (can_be_kernels_ || !by_kernel) quality_.lead = lead(by_kernel, of) = measure_lead(stream, by_kernel, of);
+
+  const OwnedStream other = make_stream(0, context_);
+  const cudaStream_t streams[2] = {stream, other.get()};
+  for (const bool first : {false, true}) {
+    for (const bool last : {false, true}) {
+      if ((first || last) && !can_be_kernels_) continue;
+      for (const Of of : {Of::early_kernels, Of::kernels}) {
+        for (const Way way : {Way::past_wait, Way::by_wait, Way::straight}) quality_.lead = lead(first, last, of, way) = measure_lead(streams, first, last, of, way);
+      }
     }
   }
+  in_step_ = false;
 }
 
-Nanoseconds SpanTimer::measure_lead(cudaStream_t stream, bool by_kernel, Of of) {
+Nanoseconds SpanTimer::measure_lead(const cudaStream_t (&streams)[2], bool first, bool last, Of of, Way way) {
   // Long enough that the host is ahead; some GPUs' clocks go in steps of a microsecond, so it takes many.
   constexpr int ops = 64;
-  constexpr Nanoseconds each = 20'000;
-  reserve(ops);
+  constexpr Nanoseconds each = 20'000, until_issued = 2'000'000;
+  reserve(2 * ops);
   const OwnedPinned memory = make_pinned(ops * sizeof(std::uint64_t), context_);
   auto* const took = static_cast<std::uint64_t*>(memory.get());
-  begin_step(true);
+  std::vector<OwnedEvent> order;
+  const auto order_event = [&] { return order.emplace_back(make_order_event(context_)).get(); };
+  begin_step({0, 1, 0});
+  program::EventId events = 0;
+  const auto op = [&](int i, std::size_t on) {
+    begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
+    launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels);
+    spans_.back().launched = host_now();
+    unmarked_ = true;
+    if (i % 2 == 0 ? first : last) mark_end(true);
+  };
+  const auto wait_for = [&](std::size_t on, cudaEvent_t event, program::EventId id) {
+    waits(on, id);
+    SHARDBOOK_CUDA(cudaStreamWaitEvent(streams[on], event, 0), context_);
+  };
+  const auto record = [&](std::size_t on) {
+    const cudaEvent_t event = order_event();
+    SHARDBOOK_CUDA(cudaEventRecord(event, streams[on]), context_);
+    recorded(on, events);
+    return event;
+  };
+  // For what is over when it is waited for, but was not when the wait was issued, else it would be none.
+  launch_delay_kernel(streams[1], until_issued);
+  const cudaEvent_t over = record(1);
+  launch_delay_kernel(streams[0], until_issued + each);
   for (int i = 0; i < ops; ++i) {
-    begin_op(static_cast<program::OpIndex>(i), 0, stream, of);
-    launch_timed_kernel(stream, each, took + i, can_be_kernels_ && of == Of::early_kernels);
-    spans_.back().last = open_mark_[0] = mark(stream, by_kernel);
+    const std::size_t on = way == Way::by_wait ? static_cast<std::size_t>(i % 2) : 0;
+    op(i, on);
+    if (way == Way::past_wait) wait_for(on, over, 0);
+    if (way != Way::by_wait) continue;
+    ++events;
+    const cudaEvent_t ended = record(on);
+    wait_for(1 - on, ended, events);
   }
-  SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
+  mark_now();
+  for (const cudaStream_t stream : streams) SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
   set_anchor(last_);
   const Times at = read_marks();
-  // The first ones, before which the host was not ahead, do not count.
+  // Marked before by the one kind and behind by the other; the first ones, before which the host was not ahead, do not count.
   Nanoseconds sum = 0;
   int counted = 0;
-  for (int i = ops / 4; i < ops; ++i, ++counted) {
+  for (int i = ops / 4 + 1; i < ops; i += 2, ++counted) {
     const Span& span = spans_[static_cast<std::size_t>(i)];
-    sum += at.of(span.last) - at.of(span.first) - static_cast<Nanoseconds>(took[i]);
+    Nanoseconds behind = 0;
+    for (std::uint32_t mark = span.first; mark < span.end; ++mark) behind = std::max(behind, at.of(firsts_[mark]));
+    sum += at.of(span.last) - behind - static_cast<Nanoseconds>(took[i]);
   }
   return std::max<Nanoseconds>(sum / counted, 0);
 }

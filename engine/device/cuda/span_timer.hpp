@@ -1,14 +1,17 @@
 // device/cuda/span_timer: when did each op run on this GPU, in the host's time?
 //
-// Idea: marks stand on the op's own stream before and after the op, made beforehand; nothing is read before the step has
-// ended. Where nothing stands between two ops of a stream, the mark after the first is the mark before the second.
+// Idea: a mark stands on the op's own stream behind the op, made beforehand; nothing is read before the step has ended. An op begins
+// where the last of what it stands behind ended: the op before it on its stream, and the ops before the events for which its stream
+// waited since. So nothing is marked where an op begins, and a wait costs no mark.
 //
 // A mark is a timed event, or a kernel of one thread that writes down the GPU's clock. An event that keeps the time holds its
-// stream up for 1.3 to 2.8 us; such a kernel for a quarter to a half of one, if it is let in while the op before it still ends
+// stream up for 1.3 to 2.8 us; such a kernel for a quarter to one, if it is let in while the op before it still ends
 // (early.cuh; experiments/cupti, "What a mark costs"). It wants room on a multiprocessor, though, so it stands only behind
 // kernels of a stream that goes last where the device has priorities: there the op before it has just made room. A collective's
-// mark would wait for a matmul that fills the device. And it costs the host 3 us, an event one, so a step whose host is not
-// ahead of its device is marked by events alone.
+// mark would wait for a matmul that fills the device; it is an event, and where the stream is recorded behind the collective, the
+// mark stands behind that record: what waits there is not held up. A mark kernel costs the host 3 us, an event one, so in a step whose
+// host is not ahead of its device all marks are events. Where a step has more ops than the device queues, the host waits as it
+// issues untimed steps; then the pace at which it issues this one, to a queue that is empty, tells.
 //
 // An event tells GPU time only as a distance from another. Two anchors, before the first op and after the last, tie both kinds
 // of mark to the host's clock. An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its
@@ -16,13 +19,14 @@
 // and half its width is its error. Behind it stand pairs of a mark kernel and an event, which tell what the clock that kernels
 // read said at the anchor. Between two anchors time is interpolated, so drift cancels and the error is that of the worse anchor.
 //
-// A span starts at its first mark or when its launch call returned, whichever is later: a stream that ran dry passes the mark
-// as soon as the host records it, and stands still until the launch has come through. Between a mark and the first instruction
-// of the kernel behind it pass some microseconds, in which the stream does nothing: they belong to no op. A kernel that says
-// itself how long it took tells how many, for each kind of mark and each way of launching the kernel, and every span begins so
-// much behind its mark.
+// A span starts behind its mark or when its launch call returned, whichever is later: a stream that ran dry stands still until the
+// launch has come through. Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the
+// stream does nothing: they belong to no op. A kernel that says itself how long it took tells how many, for each kind of mark before
+// it and behind it, each way of launching the kernel, and each way from the one to the other: straight, past a wait that was over, or
+// by a wait. Every span begins so much behind its mark. A collective that finds no multiprocessor free counts as begun.
 //
-// Invariants: spans of a stream do not overlap; a mark recorded within a step is not reused within it.
+// Invariants: spans of a stream do not overlap; what waited begins no sooner than what it waited for ended; a mark recorded within
+// a step is not reused within it.
 #pragma once
 
 #include <cstdint>
@@ -49,23 +53,32 @@ class SpanTimer {
 
   // Makes marks for so many ops. Set-up, or between steps.
   void reserve(std::size_t ops);
-  // `host_is_ahead`: it has time for marks that cost it more and the device less.
+
+  // How untimed steps went: how long the host issued one for, what one took, and its ops. 0: not known.
+  struct Untimed {
+    base::Nanoseconds issue = 0, period = 0;
+    std::size_t ops = 0;
+  };
   // REQUIRES: the device is idle. Throws Failure where a call fails, like all that follows.
-  void begin_step(bool host_is_ahead);
+  void begin_step(const Untimed& untimed);
   // One op: begin, then its launch, then end. `stream` counts from 0. What the op is made of decides the mark behind it and when it
   // begins behind the one before: kernels of a stream that goes last where the device has priorities, launched early (early.cuh)
   // or as a library launches them, or anything else.
   enum class Of : std::uint8_t { early_kernels, kernels, anything };
   void begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of);
-  void end_op(std::size_t stream_index, cudaStream_t stream);
-  // Something else than an op was put on this stream: the next op needs a mark of its own.
-  void interrupt(std::size_t stream_index);
-  // REQUIRES: the device is idle. Fills times.ran for the ops of this step.
+  // Where the next call is recorded() or mark_now(), a mark that is an event is left to it.
+  void end_op();
+  // The event was recorded on the stream, or the stream is about to wait for it. Nothing outside of a timed step.
+  void recorded(std::size_t stream_index, program::EventId event);
+  void waits(std::size_t stream_index, program::EventId event);
+  // The host does something else before its next call: what is left to mark is marked.
+  void mark_now();
+  // REQUIRES: mark_now() was the last call, and the device is idle. Fills times.ran for the ops of this step.
   void end_step(program::StepTimes& times);
 
   // Measures both costs on `stream`, the least of a few tries, and leads, the mean of many, with kernels that time themselves.
-  // REQUIRES: idle. Set-up.
-  void measure_cost(cudaStream_t stream);
+  // REQUIRES: the device, which has so many multiprocessors, is idle. Set-up.
+  void measure_cost(cudaStream_t stream, int multiprocessors);
   const Quality& quality() const { return quality_; }
   // Whether marks of the last timed step were kernels where they may be.
   bool by_kernels() const { return by_kernels_; }
@@ -79,16 +92,31 @@ class SpanTimer {
     std::uint64_t kernel_clock = 0;
   };
   struct Mark {
-    std::uint32_t at = none;  // of events_, or of clocks_
+    std::uint32_t at = none;      // of events_, or of clocks_
     bool by_kernel = false;
+    std::uint32_t stream = 0;
+    std::uint32_t number = 0;     // of two marks of a stream the later has the greater
     static constexpr std::uint32_t none = ~0u;
-    bool exists() const { return at != none; }
   };
+  // What stands behind these begins when the last of them has ended: at most one of a stream, for a later one has all before it behind it.
+  using Marks = std::vector<Mark>;
+  static void add(Marks& to, const Mark& mark);
+
+  struct OfStream {
+    cudaStream_t stream = nullptr;
+    Marks behind;                 // what its next op stands behind
+    bool waited = false;          // since its last op
+  };
+  // The way from the mark to the op: nothing between them; the stream waited, and was past that when the op before ended; or what it
+  // waited for came last.
+  enum class Way : std::uint8_t { straight, past_wait, by_wait };
   struct Span {
     program::OpIndex op;
     std::uint32_t stream;
     Of of;
-    Mark first, last;
+    bool waited;
+    std::uint32_t first, end;     // of firsts_: what it stands behind
+    Mark last;
     base::Nanoseconds launched;
   };
   struct Times {
@@ -97,10 +125,14 @@ class SpanTimer {
     base::Nanoseconds of(Mark mark) const { return mark.by_kernel ? clocks[mark.at] : events[mark.at]; }
   };
 
-  Mark mark(cudaStream_t stream, bool by_kernel);
-  base::Nanoseconds& lead(bool by_kernel, Of of) { return leads_[by_kernel ? 1 : 0][of == Of::early_kernels ? 1 : 0]; }
+  bool host_is_ahead(base::Nanoseconds issue) const;
+  OfStream& of_stream(std::size_t stream_index);
+  Mark mark(std::size_t stream_index, bool by_kernel);
+  void mark_end(bool by_kernel);
+  // `first`, `last`: whether the mark before such an op, and that behind it, is a kernel.
+  base::Nanoseconds& lead(bool first, bool last, Of of, Way way) { return leads_[first ? 1 : 0][last ? 1 : 0][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)]; }
   // By how much the marks round such ops are further apart than the ops take. Set-up.
-  base::Nanoseconds measure_lead(cudaStream_t stream, bool by_kernel, Of of);
+  base::Nanoseconds measure_lead(const cudaStream_t (&streams)[2], bool first, bool last, Of of, Way way);
   void set_anchor(Anchor& anchor);
   // What mark kernels wrote; waits for it.
   void copy_clocks(const OwnedDeviceMemory& from, std::uint64_t* to, std::size_t count);
@@ -117,11 +149,18 @@ class SpanTimer {
   std::vector<OwnedEvent> events_;
   std::uint32_t used_events_ = 0, used_clocks_ = 0;
   std::vector<Span> spans_;
-  std::vector<Mark> open_mark_;  // by stream: the mark after its last op, if nothing came since
-  base::Nanoseconds leads_[2][2] = {};
+  Marks firsts_;
+  std::vector<OfStream> streams_;
+  std::vector<Marks> recorded_;  // by event: what stands behind a wait for it
+  Untimed untimed_;
+  base::Nanoseconds begin_ = 0;  // of this step, by the host's clock
+  bool in_step_ = false;
+  bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
+  std::uint32_t marks_ = 0;
+  base::Nanoseconds leads_[2][2][2][3] = {};
   Quality quality_;
   const bool can_be_kernels_;    // where a kernel's mark costs the device less than an event
-  bool by_kernels_ = false;      // in this step
+  bool by_kernels_ = false;      // in this step, from here on
 };
 
 }  // namespace shardbook::device::cuda
