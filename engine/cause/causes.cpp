@@ -216,7 +216,7 @@ class Search {
   // What issuing them costs the host, beyond what they cost themselves.
   void add_calls(const Line& line, const Collectives& collectives, const std::string& noun, Nanoseconds free_ns) {
     if (!is_worth(out_.host_ns)) return;
-    Change change;
+    Change change = mended_;
     change.factor = [&](Rank rank, program::OpIndex op) {
       const Members& members = collectives.of_rank.at(rank);
       return members.inside.contains(op) || members.edge.contains(op) ? 0.0 : 1.0;
@@ -224,7 +224,7 @@ class Search {
     change.issue_factor = [&](Rank rank, std::uint32_t command) {
       return collectives.of_rank.at(rank).commands.contains(command) ? 0.0 : 1.0;
     };
-    const Nanoseconds gain_ns = gain(change);
+    const Nanoseconds gain_ns = gain(change) - mended_ns_;
     if (gain_ns < 2 * free_ns || !is_worth(gain_ns)) return;
     const simulate::RankSteps& rank = study_.replay.steps().front();
     Nanoseconds host_ns = 0;

@@ -1,8 +1,8 @@
 // metrics/queued: which part of a collective did it stand before a full device?
 //
 // A collective that has been issued, and whose ranks have all come, still needs room on the multiprocessors. A large matmul
-// keeps all of them until it ends. A span of ours begins where its stream comes to the collective, before that wait: the
-// timer's mark stands in the stream (device/cuda/span_timer.hpp; the modelled clock does alike, simulate/resolver.hpp). So
+// keeps all of them until it ends. A span of ours begins where its stream comes to the collective, before that wait: when
+// what it stands behind has ended (device/cuda/span_timer.hpp; the modelled clock does alike, simulate/resolver.hpp). So
 // the wait is within the span, and no clock tells it from the transfer. It is claimed only where the run itself shows it:
 //   1. when the collective was ready on a rank, a matmul (or flash attention, which is made of such) ran there on another stream, and ran on after the last rank had come;
 //   2. nothing had been sent while it ran: the collective took longer than one of its size that met no kernel when it became

@@ -76,7 +76,8 @@ def compare(told, seen_of):
     for step, tracks in told.items():
         shift = None
         for track, spans in sorted(tracks.items(), key=lambda of: -len(of[1])):
-            if shift is None:
+            is_first = shift is None
+            if is_first:
                 fit, shift, stream = max((*shift_of(spans, seen, middles_of[stream]), stream) for stream, seen in seen_of.items())
                 if fit == 0:
                     break
@@ -86,7 +87,7 @@ def compare(told, seen_of):
             seen, middles = seen_of[stream], middles_of[stream]
             pairs = [(span, kernels_in(seen, middles, span[0] + shift, span[1] + shift)) for span in spans]
             found = [(span, kernels) for span, kernels in pairs if kernels[2]]
-            if len(spans) == max(map(len, tracks.values())):
+            if is_first:
                 # On CUPTI's clock by the median of the ends: a constant between two clocks is no error of a span
                 shift += statistics.median(kernels[1] - span[1] - shift for span, kernels in found)
             for (begin, end, op), (start, stop, _) in found:

@@ -415,6 +415,9 @@ TEST_F(CudaDevice, SpansBehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatThe
     }
     return device->end_step();
   };
+  // Nothing is known of the host yet
+  expect_as_long_as_said(each_in_turn(true, true), took, 2 * turns, "streams in turns, marked by events");
+  EXPECT_FALSE(device::cuda_timing(*device).marked_by_kernels);
   for (const bool early : {true, false}) {
     const std::string kernels = early ? "early kernels" : "a library's kernels";
     for (int untimed = 0; untimed < 3; ++untimed) each_in_turn(early, false);

@@ -194,13 +194,16 @@ class CudaDevice final : public Device {
     if (!timed) return;
     synchronize();
     timer_->reserve(most_ops_ + most_ops_ / 4);
-    timer_->begin_step({untimed_issue_, untimed_period_, most_ops_});
+    timer_->begin_step({untimed_issue_, untimed_period_, untimed_ops_});
   }
 
   void step_ends(bool timed, program::StepTimes& times) override {
     most_ops_ = std::max(most_ops_, ops_in_step_);
-    if (!timed) untimed_issue_ = host_now() - untimed_begin_;
-    if (!timed) return;
+    if (!timed) {
+      untimed_issue_ = host_now() - untimed_begin_;
+      untimed_ops_ = ops_in_step_;
+      return;
+    }
     timer_->mark_now();
     synchronize();
     timer_->end_step(times);
@@ -255,7 +258,7 @@ class CudaDevice final : public Device {
   std::vector<StreamState> streams_;
   std::optional<SpanTimer> timer_;
   std::optional<StepGraphs> graphs_;
-  std::size_t ops_in_step_ = 0, most_ops_ = 0;
+  std::size_t ops_in_step_ = 0, most_ops_ = 0, untimed_ops_ = 0;
   Nanoseconds untimed_begin_ = 0, untimed_issue_ = 0, untimed_period_ = 0;
 };
 

@@ -45,7 +45,10 @@ void SpanTimer::begin_step(const Untimed& untimed) {
   used_events_ = used_clocks_ = marks_ = 0;
   spans_.clear();
   firsts_.clear();
-  for (OfStream& stream : streams_) stream.behind.clear();
+  for (OfStream& stream : streams_) {
+    stream.behind.clear();
+    stream.waited = false;
+  }
   for (Marks& event : recorded_) event.clear();
   in_step_ = true;
   unmarked_ = false;
@@ -97,26 +100,27 @@ void SpanTimer::begin_op(program::OpIndex op, std::size_t stream_index, cudaStre
 void SpanTimer::end_op() {
   spans_.back().launched = host_now();
   unmarked_ = true;
-  if (can_be_kernels_ && !by_kernels_ && spans_.size() == pace_ops) {
+  if (can_be_kernels_ && !by_kernels_ && spans_.size() == pace_ops && untimed_.ops >= pace_ops) {
     by_kernels_ = host_is_ahead((spans_.back().launched - begin_) * static_cast<Nanoseconds>(untimed_.ops) / static_cast<Nanoseconds>(pace_ops));
   }
-  if (by_kernels_ && spans_.back().of != Of::anything) mark_end(true);
+  if (by_kernels_ && spans_.back().of != Of::anything) mark_end(true, true);
 }
 
-void SpanTimer::mark_end(bool by_kernel) {
+void SpanTimer::mark_end(bool by_kernel, bool holds_up) {
   Span& span = spans_.back();
   span.last = mark(span.stream, by_kernel);
+  span.last.holds_up = holds_up;
   streams_[span.stream].behind.assign(1, span.last);
   unmarked_ = false;
 }
 
 void SpanTimer::mark_now() {
-  if (in_step_ && unmarked_) mark_end(false);
+  if (in_step_ && unmarked_) mark_end(false, true);
 }
 
 void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
   if (!in_step_) return;
-  mark_now();
+  if (unmarked_) mark_end(false, spans_.back().stream != stream_index);
   if (event >= recorded_.size()) recorded_.resize(event + 1);
   recorded_[event] = of_stream(stream_index).behind;
 }
@@ -124,10 +128,10 @@ void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
 void SpanTimer::waits(std::size_t stream_index, program::EventId event) {
   if (!in_step_) return;
   mark_now();
+  // What was recorded before the step was over when it began, and is no wait
+  if (event >= recorded_.size() || recorded_[event].empty()) return;
   OfStream& on = of_stream(stream_index);
   on.waited = true;
-  // What was recorded before the step was over when it began
-  if (event >= recorded_.size()) return;
   for (const Mark& mark : recorded_[event]) add(on.behind, mark);
 }
 
@@ -204,28 +208,30 @@ SpanTimer::Times SpanTimer::read_marks() {
 void SpanTimer::end_step(program::StepTimes& times) {
   in_step_ = false;
   set_anchor(last_);
-  const Times at = read_marks();
+  Times at = read_marks();
   quality_.clock_error = std::max(first_.error, last_.error);
 
   // From GPU time after the first anchor to the host's clock.
   const double rate = static_cast<double>(last_.host - first_.host) / static_cast<double>(at.end);
-  const auto on_host = [&](Nanoseconds device) {
-    return first_.host + std::llround(static_cast<double>(device) * rate);
-  };
+  for (auto* marks : {&at.events, &at.clocks}) {
+    for (Nanoseconds& mark : *marks) mark = first_.host + std::llround(static_cast<double>(mark) * rate);
+  }
 
   std::vector<Nanoseconds> stream_end(streams_.size(), first_.host);
   for (const Span& span : spans_) {
     program::TimeSpan& ran = times.ran[span.op];
-    ran.end = std::max<Nanoseconds>(on_host(at.of(span.last)), stream_end[span.stream]);
     Nanoseconds marked = first_.host, behind = 0;
     for (std::uint32_t i = span.first; i < span.end; ++i) {
-      const Nanoseconds mark = on_host(at.of(firsts_[i]));
-      if (mark <= marked) continue;
-      marked = mark;
-      behind = lead(firsts_[i].by_kernel, span.last.by_kernel, span.of, !span.waited ? Way::straight : firsts_[i].stream == span.stream ? Way::past_wait : Way::by_wait);
+      const Mark& mark = firsts_[i];
+      if (at.of(mark) <= marked) continue;
+      marked = at.of(mark);
+      const Way way = !span.waited ? Way::straight : mark.stream == span.stream ? Way::past_wait : mark.holds_up ? Way::by_wait_past_mark : Way::by_wait;
+      behind = lead(mark.by_kernel, span.last.by_kernel, span.of, way);
     }
+    // What stands behind this op hears of the same end.
+    ran.end = at.of(span.last) = std::max({at.of(span.last), stream_end[span.stream], marked});
     // What copies little is there sooner than a kernel: at least half of a span stays.
-    marked += std::max<Nanoseconds>(std::min(behind, (ran.end - marked) / 2), 0);
+    marked += std::min(behind, (ran.end - marked) / 2);
     // A short op may have ended before its launch call had returned.
     ran.start = std::min(std::max({marked, span.launched, stream_end[span.stream]}), ran.end);
     stream_end[span.stream] = ran.end;
@@ -268,7 +274,10 @@ void SpanTimer::measure_cost(cudaStream_t stream, int multiprocessors) {
     for (const bool last : {false, true}) {
       if ((first || last) && !can_be_kernels_) continue;
       for (const Of of : {Of::early_kernels, Of::kernels}) {
-        for (const Way way : {Way::past_wait, Way::by_wait, Way::straight}) quality_.lead = lead(first, last, of, way) = measure_lead(streams, first, last, of, way);
+        for (const Way way : {Way::past_wait, Way::by_wait, Way::by_wait_past_mark, Way::straight}) {
+          if (first && way == Way::by_wait) continue;   // such a mark stands right behind its op
+          quality_.lead = lead(first, last, of, way) = measure_lead(streams, first, last, of, way);
+        }
       }
     }
   }
@@ -286,12 +295,14 @@ Nanoseconds SpanTimer::measure_lead(const cudaStream_t (&streams)[2], bool first
   const auto order_event = [&] { return order.emplace_back(make_order_event(context_)).get(); };
   begin_step({0, 1, 0});
   program::EventId events = 0;
+  const bool takes_turns = way == Way::by_wait || way == Way::by_wait_past_mark;
   const auto op = [&](int i, std::size_t on) {
     begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
     launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels);
     spans_.back().launched = host_now();
     unmarked_ = true;
-    if (i % 2 == 0 ? first : last) mark_end(true);
+    if (i % 2 == 0 ? first : last) mark_end(true, true);
+    if (way != Way::by_wait) mark_now();
   };
   const auto wait_for = [&](std::size_t on, cudaEvent_t event, program::EventId id) {
     waits(on, id);
@@ -308,10 +319,10 @@ Nanoseconds SpanTimer::measure_lead(const cudaStream_t (&streams)[2], bool first
   const cudaEvent_t over = record(1);
   launch_delay_kernel(streams[0], until_issued + each);
   for (int i = 0; i < ops; ++i) {
-    const std::size_t on = way == Way::by_wait ? static_cast<std::size_t>(i % 2) : 0;
+    const std::size_t on = takes_turns ? static_cast<std::size_t>(i % 2) : 0;
     op(i, on);
     if (way == Way::past_wait) wait_for(on, over, 0);
-    if (way != Way::by_wait) continue;
+    if (!takes_turns) continue;
     ++events;
     const cudaEvent_t ended = record(on);
     wait_for(1 - on, ended, events);
@@ -319,8 +330,8 @@ Nanoseconds SpanTimer::measure_lead(const cudaStream_t (&streams)[2], bool first
   mark_now();
   for (const cudaStream_t stream : streams) SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
   set_anchor(last_);
-  const Times at = read_marks();
-  // Marked before by the one kind and behind by the other; the first ones, before which the host was not ahead, do not count.
+  Times at = read_marks();
+  // Marked before by the one kind and behind by the other; the first ones, in which the clock of the GPU may rise, do not count.
   Nanoseconds sum = 0;
   int counted = 0;
   for (int i = ops / 4 + 1; i < ops; i += 2, ++counted) {

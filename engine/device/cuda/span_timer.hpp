@@ -11,7 +11,8 @@
 // mark would wait for a matmul that fills the device; it is an event, and where the stream is recorded behind the collective, the
 // mark stands behind that record: what waits there is not held up. A mark kernel costs the host 3 us, an event one, so in a step whose
 // host is not ahead of its device all marks are events. Where a step has more ops than the device queues, the host waits as it
-// issues untimed steps; then the pace at which it issues this one, to a queue that is empty, tells.
+// issues untimed steps; then the pace at which it issues the first ops of this one, to a queue that is empty, tells, and their marks
+// alone are events.
 //
 // An event tells GPU time only as a distance from another. Two anchors, before the first op and after the last, tie both kinds
 // of mark to the host's clock. An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its
@@ -23,7 +24,7 @@
 // launch has come through. Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the
 // stream does nothing: they belong to no op. A kernel that says itself how long it took tells how many, for each kind of mark before
 // it and behind it, each way of launching the kernel, and each way from the one to the other: straight, past a wait that was over, or
-// by a wait. Every span begins so much behind its mark. A collective that finds no multiprocessor free counts as begun.
+// by a wait, with the mark behind the record or on the way to it. Every span begins so much behind its mark. A collective that finds no multiprocessor free counts as begun.
 //
 // Invariants: spans of a stream do not overlap; what waited begins no sooner than what it waited for ended; a mark recorded within
 // a step is not reused within it.
@@ -66,7 +67,7 @@ class SpanTimer {
   // or as a library launches them, or anything else.
   enum class Of : std::uint8_t { early_kernels, kernels, anything };
   void begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of);
-  // Where the next call is recorded() or mark_now(), a mark that is an event is left to it.
+  // Where the next call is recorded() or mark_now(), a mark that is an event is left to it, and recorded() has it behind the record.
   void end_op();
   // The event was recorded on the stream, or the stream is about to wait for it. Nothing outside of a timed step.
   void recorded(std::size_t stream_index, program::EventId event);
@@ -80,7 +81,7 @@ class SpanTimer {
   // REQUIRES: the device, which has so many multiprocessors, is idle. Set-up.
   void measure_cost(cudaStream_t stream, int multiprocessors);
   const Quality& quality() const { return quality_; }
-  // Whether marks of the last timed step were kernels where they may be.
+  // Whether marks of the last timed step were kernels where they may be; in a long step, all but the first.
   bool by_kernels() const { return by_kernels_; }
 
  private:
@@ -96,6 +97,7 @@ class SpanTimer {
     bool by_kernel = false;
     std::uint32_t stream = 0;
     std::uint32_t number = 0;     // of two marks of a stream the later has the greater
+    bool holds_up = true;         // it stands before what the stream records, and so on the way to whoever waits for that
     static constexpr std::uint32_t none = ~0u;
   };
   // What stands behind these begins when the last of them has ended: at most one of a stream, for a later one has all before it behind it.
@@ -108,8 +110,9 @@ class SpanTimer {
     bool waited = false;          // since its last op
   };
   // The way from the mark to the op: nothing between them; the stream waited, and was past that when the op before ended; or what it
-  // waited for came last.
-  enum class Way : std::uint8_t { straight, past_wait, by_wait };
+  // waited for came last, whose mark is on the way, or is not.
+  enum class Way : std::uint8_t { straight, past_wait, by_wait, by_wait_past_mark };
+  static constexpr int ways = 4;
   struct Span {
     program::OpIndex op;
     std::uint32_t stream;
@@ -122,13 +125,13 @@ class SpanTimer {
   struct Times {
     std::vector<base::Nanoseconds> events, clocks;  // GPU time after the first anchor
     base::Nanoseconds end = 0;                      // of the second anchor
-    base::Nanoseconds of(Mark mark) const { return mark.by_kernel ? clocks[mark.at] : events[mark.at]; }
+    base::Nanoseconds& of(const Mark& mark) { return mark.by_kernel ? clocks[mark.at] : events[mark.at]; }
   };
 
   bool host_is_ahead(base::Nanoseconds issue) const;
   OfStream& of_stream(std::size_t stream_index);
   Mark mark(std::size_t stream_index, bool by_kernel);
-  void mark_end(bool by_kernel);
+  void mark_end(bool by_kernel, bool holds_up);
   // `first`, `last`: whether the mark before such an op, and that behind it, is a kernel.
   base::Nanoseconds& lead(bool first, bool last, Of of, Way way) { return leads_[first ? 1 : 0][last ? 1 : 0][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)]; }
   // By how much the marks round such ops are further apart than the ops take. Set-up.
@@ -157,7 +160,7 @@ class SpanTimer {
   bool in_step_ = false;
   bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
   std::uint32_t marks_ = 0;
-  base::Nanoseconds leads_[2][2][2][3] = {};
+  base::Nanoseconds leads_[2][2][2][ways] = {};
   Quality quality_;
   const bool can_be_kernels_;    // where a kernel's mark costs the device less than an event
   bool by_kernels_ = false;      // in this step, from here on
