@@ -24,7 +24,8 @@
 // launch has come through. Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the
 // stream does nothing: they belong to no op. A kernel that says itself how long it took tells how many, for each kind of mark before
 // it and behind it, each way of launching the kernel, and each way from the one to the other: straight, past a wait that was over, or
-// by a wait, with the mark behind the record or on the way to it. Every span begins so much behind its mark. A collective that finds no multiprocessor free counts as begun.
+// by a wait, with the mark behind the record or on the way to it. Every span begins so much behind its mark. A collective that finds
+// no multiprocessor free counts as begun.
 //
 // Invariants: spans of a stream do not overlap; what waited begins no sooner than what it waited for ended; a mark recorded within
 // a step is not reused within it.
