@@ -24,6 +24,9 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "experiments/speed"))
+from modelled import shares  # noqa: E402
+
 PROGRAM = os.environ.get("SHARDBOOK_PROGRAM", str(ROOT / "shardbook"))
 FAST = ("--attention cudnn --set gelu.kernel=in_matmuls --set nccl.buffers=windows --set fsdp.gradient_memory=lent "
         "--set fsdp.update=by_unit --set loss.kernel=fused --set nccl.last_ctas=32")
@@ -79,14 +82,11 @@ def ran(words, **more):
 def figures(run):
     """Of a run's folder: times in ms, shares in %."""
     results = json.loads((run / "run.json").read_text())["results"]
-    tables = json.loads(ran([PROGRAM, "metrics", str(run), "--json"]))["tables"]
-    ranks = [rank for table in tables for rank in table["ranks"]]
-    of = lambda key: sum(rank[key] for rank in ranks)
-    communication = of("communication_ns")
+    exposed, overlap = shares(run, PROGRAM)
     return {
         "step": results["step_ns"] / 1e6, "least": results["step_min_ns"] / 1e6, "most": results["step_max_ns"] / 1e6,
         "tokens_per_second": results["tokens_per_second"], "mfu": 100 * max(results["mfu"] or 0, 0), "tracing": 100 * (results["tracing_cost"] or 0),
-        "exposed": 100 * of("exposed_communication_ns") / of("window_ns"), "overlap": 100 * of("overlapped_ns") / communication if communication else 0,
+        "exposed": exposed, "overlap": overlap,
         "gib": results["allocated_bytes"] / 2**30, "losses": results["losses"][-1:],
     }
 
@@ -123,6 +123,7 @@ def say(args):
 
 def run_all(args):
     end, said, measured = time.monotonic() + 60 * args.minutes, kept(args.folder, "said.json"), kept(args.folder, "measured.json")
+    failed = 0
     for name, (options, steps) in rows(args.gpus).items():
         if name in measured or args.only not in name:
             continue
@@ -138,9 +139,11 @@ def run_all(args):
             measured[name] = {**train(f"{options} {traced}", args.device, args.folder / "runs" / str(list(rows(args.gpus)).index(name))), "commit": commit()}
         except RuntimeError as problem:
             print(f"{name}: {problem}", flush=True)
+            failed = 1
             continue
         keep(args.folder, "measured.json", measured)
         print(f"{name}: {measured[name]['step']:.4g} ms ({time.monotonic() - began:.0f} s)", flush=True)
+    return failed
 
 
 def starts(args):
@@ -177,7 +180,9 @@ def packs(args):
     (args.folder / "packs").mkdir(exist_ok=True)
     for at, name in [(0, "fsdp"), (1, "fsdp-no-prefetch"), (2, "tp"), (3, "tp2-fsdp"), (9, "fsdp-fastest")]:
         run = args.folder / "runs" / str(at)
-        if run.exists():
+        if not run.exists():
+            print(f"{names[at]}: has not run")
+        else:
             to = args.folder / "packs" / f"gpt-1.3b-{args.gpus}-gpus-{name}.tar.gz"
             to.unlink(missing_ok=True)
             ran([PROGRAM, "pack", str(run), "--out", str(to)])

@@ -85,6 +85,14 @@ for options, row in {T13 + "8": (85.74, 72.04, 85.80, 101.09), B13 + "8": (81.24
         SWITCHES.append((switch, options, row[0], row[at + 1]))
 
 
+def shares(run, program=SHARDBOOK):
+    """Exposed communication in % of the time, and what of all communication ran under compute, over all ranks."""
+    said = subprocess.run([program, "metrics", str(run), "--json"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    ranks = [rank for table in json.loads(said)["tables"] for rank in table["ranks"]]
+    of = lambda key: sum(rank[key] for rank in ranks)
+    return 100 * of("exposed_communication_ns") / of("window_ns"), 100 * of("overlapped_ns") / (of("communication_ns") or 1)
+
+
 def modelled(options, folder, made={}):
     """Step in ms, exposed and overlap in %, each once."""
     if options not in made:
@@ -96,13 +104,8 @@ def modelled(options, folder, made={}):
         if ended.returncode:
             raise SystemExit(f"{' '.join(words)}\n{ended.stderr}")
         results = json.loads((out / "run.json").read_text())["results"]
-        summary = json.loads(subprocess.run([SHARDBOOK, "metrics", str(out), "--json"], cwd=ROOT, capture_output=True,
-                                            text=True, check=True).stdout)
-        ranks = [rank for table in summary["tables"] for rank in table["ranks"]]
-        exposed = sum(rank["exposed_communication_ns"] for rank in ranks) / sum(rank["window_ns"] for rank in ranks)
-        communication = sum(rank["communication_ns"] for rank in ranks)
-        overlap = sum(rank["overlapped_ns"] for rank in ranks) / communication if communication else 0
-        made[options] = (results["step_ns"] / 1e6, 100 * exposed, 100 * overlap)
+        exposed, overlap = shares(out)
+        made[options] = (results["step_ns"] / 1e6, exposed, overlap)
     return made[options]
 
 

@@ -16,24 +16,31 @@ CostModel at_its_limit() {
   return CostModel(std::move(profile).value());
 }
 
+// Steps measured on that machine, to be resolved again.
+struct AtItsLimit {
+  explicit AtItsLimit(std::vector<RankSteps> of) : steps(std::move(of)), times(resolved(steps)) {}
+  Replayed again(const Change& change = {}) const { return replay.value().resolve(change).value(); }
+
+  std::vector<RankSteps> steps;
+  Resolved times;
+  CostModel model = at_its_limit();
+  base::Result<Replay> replay = Replay::measured(as_measured(steps, times), &model);
+};
+
 // 800 µs of a matmul and 200 of a kernel, which draws 0.6: 880 are left for the matmul's 800, so it ran at √1.1. Without the
 // kernel nothing rests: the matmul takes √1.1 times as long, at speed 1.
 TEST(AtItsClock, AMatmulIsSlowerWhereTheKernelThatDrewLessIsGone) {
   TestRank rank(0);
   rank.matmul(0, 800'000);
   rank.op(0, 200'000, 0, OpKind::pointwise);
-  const std::vector<RankSteps> steps{rank.steps()};
-  const Resolved times = resolved(steps);
-  const CostModel model = at_its_limit();
-  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), &model);
-  ASSERT_TRUE(replay.ok()) << replay.error();
-  EXPECT_EQ(replay.value().resolve().value().step_ns(), 1'000'000) << "with nothing changed it is what it was";
+  const AtItsLimit run({rank.steps()});
+  EXPECT_EQ(run.again().step_ns(), 1'000'000) << "with nothing changed it is what it was";
   Change gone;
   gone.factor = [](base::Rank, program::OpIndex op) { return op == 1 ? 0.0 : 1.0; };
   const double settled = 2e-3;   // the search ends where the clock moves by less than one in a thousand
-  EXPECT_NEAR(replay.value().resolve(gone).value().step_ns(), 800'000 * std::sqrt(1.1), settled * 800'000);
+  EXPECT_NEAR(run.again(gone).step_ns(), 800'000 * std::sqrt(1.1), settled * 800'000);
   gone.same_clock = true;
-  EXPECT_EQ(replay.value().resolve(gone).value().step_ns(), 800'001);
+  EXPECT_EQ(run.again(gone).step_ns(), 800'001);
 }
 
 // A matmul of 600 µs and two kernels of 200, which draw 0.6: 760 are left for the matmul, so it ran at √(760/600). Without the first
@@ -42,10 +49,7 @@ TEST(AtItsClock, OtherKernelsFeelAPartOfIt) {
   TestRank rank(0);
   rank.matmul(0, 600'000);
   for (int i = 0; i < 2; ++i) rank.op(0, 200'000, 0, OpKind::pointwise);
-  const std::vector<RankSteps> steps{rank.steps()};
-  const CostModel model = at_its_limit();
-  const base::Result<Replay> replay = Replay::measured(as_measured(steps, resolved(steps)), &model);
-  ASSERT_TRUE(replay.ok()) << replay.error();
+  const AtItsLimit run({rank.steps()});
   Change gone;
   gone.factor = [](base::Rank, program::OpIndex op) { return op == 1 ? 0.0 : 1.0; };
   const double before = std::sqrt(760.0 / 600);
@@ -57,7 +61,7 @@ TEST(AtItsClock, OtherKernelsFeelAPartOfIt) {
     (matmul * speed * speed + 0.6 * kernel > matmul + kernel ? high : low) = speed;
   }
   EXPECT_GT(kernel, 201'000);
-  EXPECT_NEAR(replay.value().resolve(gone).value().step_ns(), matmul + kernel, 2e-3 * (matmul + kernel));
+  EXPECT_NEAR(run.again(gone).step_ns(), matmul + kernel, 2e-3 * (matmul + kernel));
 }
 
 // The same twice, in forward and in backward. Where forward's kernel is gone, forward's matmul slows by √1.1 and backward's does
@@ -69,17 +73,12 @@ TEST(AtItsClock, ForwardAndBackwardHaveAClockOfTheirOwn) {
     rank.matmul(0, 800'000);
     rank.op(0, 200'000, 0, OpKind::pointwise);
   }
-  const std::vector<RankSteps> steps{rank.steps()};
-  const Resolved times = resolved(steps);
-  const CostModel model = at_its_limit();
-  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), &model);
-  ASSERT_TRUE(replay.ok()) << replay.error();
-  EXPECT_EQ(replay.value().resolve().value().step_ns(), 2'000'000);
+  const AtItsLimit run({rank.steps()});
+  EXPECT_EQ(run.again().step_ns(), 2'000'000);
   Change gone;
   gone.factor = [](base::Rank, program::OpIndex op) { return op == 1 ? 0.0 : 1.0; };
-  const base::Result<Replayed> without = replay.value().resolve(gone);
-  ASSERT_TRUE(without.ok()) << without.error();
-  const std::vector<program::TimeSpan>& ran = without.value().ranks.front().steps.back().ran;
+  const Replayed without = run.again(gone);
+  const std::vector<program::TimeSpan>& ran = without.ranks.front().steps.back().ran;
   EXPECT_NEAR(ran[0].end - ran[0].start, 800'000 * std::sqrt(1.1), 2e-3 * 800'000);
   EXPECT_EQ(ran[2].end - ran[2].start, 800'000);
 }
@@ -99,12 +98,8 @@ TEST(AtItsClock, AWaitInACollectiveDrawsHalfAsMuchMoreThanRestAsTheCollectiveDoe
     one.wait(1, 0);
     one.collective(1, 0, 100'000);
   }
-  const std::vector<RankSteps> steps{ranks[0].steps(), ranks[1].steps()};
-  const Resolved times = resolved(steps);
-  ASSERT_EQ(times.ranks[0].wait_ns[0][1], 200'000);
-  const CostModel model = at_its_limit();
-  const base::Result<Replay> replay = Replay::measured(as_measured(steps, times), &model);
-  ASSERT_TRUE(replay.ok()) << replay.error();
+  const AtItsLimit run({ranks[0].steps(), ranks[1].steps()});
+  ASSERT_EQ(run.times.ranks[0].wait_ns[0][1], 200'000);
   Change punctual;
   punctual.of_rank[1].compute = 5.0 / 7;
   const double work = 500'000 * std::sqrt(1.3), sum = 100'000;
@@ -112,7 +107,7 @@ TEST(AtItsClock, AWaitInACollectiveDrawsHalfAsMuchMoreThanRestAsTheCollectiveDoe
   const double speed = (0.3 * sum + std::sqrt(0.09 * sum * sum + 4 * work * work)) / (2 * work);
   const double step = work / speed + sum;
   EXPECT_NEAR(step, 655'285, 10);
-  EXPECT_NEAR(replay.value().resolve(punctual).value().step_ns(), step, 2e-3 * step);
+  EXPECT_NEAR(run.again(punctual).step_ns(), step, 2e-3 * step);
 }
 
 // A step that is made as its middle rank goes through it runs at the clock at which that rank did, not at each rank's own. Matmuls of
@@ -130,16 +125,14 @@ TEST(AtItsClock, OfRanksMadeAlikeIsThatOfTheRankInTheMiddle) {
     one.collective(1, 0, 100'000);
   }
   for (TestRank& rank : ranks) steps.push_back(rank.steps());
-  const CostModel model = at_its_limit();
-  const base::Result<Replay> replay = Replay::measured(as_measured(steps, resolved(steps)), &model);
-  ASSERT_TRUE(replay.ok()) << replay.error();
+  const AtItsLimit run(std::move(steps));
   Change alike;
   alike.alike = true;
   const double work = 600'000 * std::sqrt(1.15), sum = 100'000;
   // As above: work · s + 0.7 sum = work / s + sum
   const double speed = (0.3 * sum + std::sqrt(0.09 * sum * sum + 4 * work * work)) / (2 * work);
   const double step = work / speed + sum;
-  EXPECT_NEAR(replay.value().resolve(alike).value().step_ns(), step, 2e-3 * step);
+  EXPECT_NEAR(run.again(alike).step_ns(), step, 2e-3 * step);
 }
 
 // Gathers that are issued when they are needed, one buffer: then one place earlier, as with two.

@@ -81,7 +81,7 @@ class CudaDevice final : public Device {
     }
     synchronize();
     const OwnedStream scratch = make_stream(lowest_priority_, context_);
-    timer_->measure_cost(scratch.get(), multiprocessors_);
+    timer_->measure_cost(scratch.get());
     timer_->reserve(first_timed_ops);
     Device::seal();
   }

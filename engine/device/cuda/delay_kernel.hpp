@@ -13,8 +13,7 @@ namespace shardbook::device::cuda {
 void launch_delay_kernel(cudaStream_t stream, base::Nanoseconds ns);
 
 // The same, and says by the GPU's own clock how long it took, in memory of the device or page-locked memory. Early: it is let in
-// before the kernel ahead of it has ended (early.cuh), and counts from that one's end. Of several blocks of a thread each takes as
-// long, and the first one says so. Throws Failure where the launch is refused.
-void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took, bool early = false, int blocks = 1);
+// before the kernel ahead of it has ended (early.cuh), and counts from that one's end. Throws Failure where the launch is refused.
+void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took, bool early = false);
 
 }  // namespace shardbook::device::cuda

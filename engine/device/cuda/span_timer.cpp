@@ -238,10 +238,9 @@ void SpanTimer::end_step(program::StepTimes& times) {
   }
 }
 
-void SpanTimer::measure_cost(cudaStream_t stream, int multiprocessors) {
-  // As many ops as the GPU queues without making the host wait, each longer than the host takes to issue it: in turns one that is let in
-  // early and one as a library's, on all multiprocessors, as a model's are.
-  constexpr int ops = 256, tries = 3, blocks_each = 8;
+void SpanTimer::measure_cost(cudaStream_t stream) {
+  // As many ops as the GPU queues without making the host wait, each longer than the host takes to issue it.
+  constexpr int ops = 256, tries = 3;
   constexpr Nanoseconds each = 10'000;
   reserve(ops);
   const OwnedEvent begin = make_timed_event(context_), end = make_timed_event(context_);
@@ -252,7 +251,7 @@ void SpanTimer::measure_cost(cudaStream_t stream, int multiprocessors) {
     const Nanoseconds before = host_now();
     for (int i = 0; i < ops; ++i) {
       if (marked) begin_op(static_cast<program::OpIndex>(i), 0, stream, Of::kernels);
-      launch_timed_kernel(stream, each, static_cast<std::uint64_t*>(memory.get()), i % 2 == 0, blocks_each * multiprocessors);
+      launch_timed_kernel(stream, each, static_cast<std::uint64_t*>(memory.get()));
       if (marked) end_op();
     }
     host = std::min(host, (host_now() - before) / ops);
@@ -276,11 +275,12 @@ void SpanTimer::measure_cost(cudaStream_t stream, int multiprocessors) {
       for (const Of of : {Of::early_kernels, Of::kernels}) {
         for (const Way way : {Way::past_wait, Way::by_wait, Way::by_wait_past_mark, Way::straight}) {
           if (first && way == Way::by_wait) continue;   // such a mark stands right behind its op
-          quality_.lead = lead(first, last, of, way) = measure_lead(streams, first, last, of, way);
+          lead(first, last, of, way) = measure_lead(streams, first, last, of, way);
         }
       }
     }
   }
+  quality_.lead = lead(can_be_kernels_, can_be_kernels_, Of::kernels, Way::straight);
   in_step_ = false;
 }
 

@@ -79,8 +79,8 @@ class SpanTimer {
   void end_step(program::StepTimes& times);
 
   // Measures both costs on `stream`, the least of a few tries, and leads, the mean of many, with kernels that time themselves.
-  // REQUIRES: the device, which has so many multiprocessors, is idle. Set-up.
-  void measure_cost(cudaStream_t stream, int multiprocessors);
+  // REQUIRES: idle. Set-up, of a tenth of a second.
+  void measure_cost(cudaStream_t stream);
   const Quality& quality() const { return quality_; }
   // Whether marks of the last timed step were kernels where they may be; in a long step, all but the first.
   bool by_kernels() const { return by_kernels_; }

@@ -1,0 +1,203 @@
+// Spans of a cuda device are as long as their kernels and begin where they do (device/cuda/span_timer.hpp).
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "engine/device/cuda/delay_kernel.hpp"
+#include "engine/device/cuda/mark_kernel.hpp"
+#include "tests/gpu/cuda_device.hpp"
+
+namespace shardbook::gpu_test {
+namespace {
+
+TEST_F(CudaDevice, SpansLieInTheStepInOrderAndAreAsLongAsTheWork) {
+  auto device = make();
+  Stream& first = device->create_stream("first");
+  Stream& second = device->create_stream("second");
+  const Event halfway = device->create_event("halfway");
+  const Memory memory = device->allocate(many, DType::f32, MemoryKind::activation, "memory");
+  const Memory other = device->allocate(many, DType::f32, MemoryKind::activation, "other");
+  device->seal();
+  program::Recorder& recorder = device->recorder();
+  for (int step = 0; step < 4; ++step) {
+    const bool timed = step > 0;
+    device->begin_step(step, timed);
+    {
+      program::Scope scope(recorder, program::Phase::forward, 0, 0);
+      for (int i = 0; i < 5; ++i) fill(first, memory, 1.0f);
+      device->record(first, halfway);
+      device->wait(second, halfway);
+      fill(second, other, 2.0f);
+      fill(first, memory, 3.0f);
+    }
+    const program::StepTimes& times = device->end_step();
+    const base::Nanoseconds after = program::host_now();
+    if (!timed) continue;
+    ASSERT_EQ(times.ran.size(), 7u);
+    const base::Nanoseconds error = device::cuda_timing(*device).clock_error;
+    EXPECT_GT(error, 0);
+    EXPECT_LT(error, 1'000'000);
+    for (std::size_t i = 0; i < 7; ++i) {
+      const program::TimeSpan& span = times.ran[i];
+      EXPECT_LE(times.window.start - error, span.start) << "op " << i;
+      EXPECT_LE(span.end, after + error) << "op " << i;
+      // 256 MiB at 40 GB/s to 20 TB/s.
+      EXPECT_GT(span.end - span.start, 10'000) << "op " << i;
+      EXPECT_LT(span.end - span.start, 7'000'000) << "op " << i;
+    }
+    for (const std::size_t i : {1, 2, 3, 4}) EXPECT_GE(times.ran[i].start, times.ran[i - 1].end) << "op " << i;
+    EXPECT_GE(times.ran[5].start, times.ran[4].end) << "what waited began before what it waited for had ended";
+    EXPECT_GE(times.ran[6].start, times.ran[4].end);
+  }
+  const device::CudaTiming timing = device::cuda_timing(*device);
+  EXPECT_LT(timing.host_cost_of_op, 100'000);
+  EXPECT_LT(timing.device_cost_of_op, 100'000);
+  EXPECT_GT(timing.lead_of_op, 0) << "no kernel begins with its mark";
+  EXPECT_LT(timing.lead_of_op, 20'000);
+  std::printf("clock error %lld ns; a mark costs the host %lld ns and its stream %lld ns; a kernel begins %lld ns behind its mark\n",
+              static_cast<long long>(timing.clock_error), static_cast<long long>(timing.host_cost_of_op),
+              static_cast<long long>(timing.device_cost_of_op), static_cast<long long>(timing.lead_of_op));
+}
+
+// Kernels that tell by the GPU's own clock how long they took: as this project launches its own, and as libraries do.
+struct TimedOp {
+  std::uint64_t* took;
+  base::Nanoseconds each;
+  bool early;
+};
+
+void launch_timed_op(Stream& on, const TimedOp& args) {
+  on.device().launch(on, OpDesc("timed", args.early ? OpKind::pointwise : OpKind::gemm, DType::f32), args, +[](const TimedOp&) {},
+                     +[](const TimedOp& of, const device::CudaQueue& queue) {
+                       device::cuda::launch_timed_kernel(static_cast<cudaStream_t>(queue.stream), of.each, of.took, of.early);
+                     });
+}
+
+// By how much the span of each op but the first quarter differs from what its kernel said: the median, and nine in ten.
+void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of) {
+  std::vector<base::Nanoseconds> off;
+  for (std::size_t op = ops / 4; op < ops; ++op) off.push_back(std::abs(times.ran[op].end - times.ran[op].start - static_cast<base::Nanoseconds>(took[op])));
+  std::sort(off.begin(), off.end());
+  std::printf("spans of %s are off by %lld ns at the median, by %lld ns nine in ten\n", of.c_str(), static_cast<long long>(off[off.size() / 2]), static_cast<long long>(off[off.size() * 9 / 10]));
+  EXPECT_LE(off[off.size() / 2], 2'000) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
+}
+
+TEST_F(CudaDevice, SpansAreAsLongAsTheirKernelsSay) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  Stream& first = device->create_stream("first", device::Priority::high);
+  constexpr std::size_t ops = 96;
+  auto* const took = static_cast<std::uint64_t*>(device->pinned(ops * sizeof(std::uint64_t)));
+  device->seal();
+  std::int64_t step = 0;
+  const auto issue = [&](Stream& on, bool early, base::Nanoseconds each, bool timed) -> const program::StepTimes& {
+    device->begin_step(step++, timed);
+    for (std::size_t op = 0; op < ops; ++op) launch_timed_op(on, {took + op, each, early});
+    const program::StepTimes& times = device->end_step();
+    device->synchronize();
+    return times;
+  };
+  for (Stream* const on : {&stream, &first}) {
+    for (const bool early : {true, false}) {
+      for (int untimed = 0; untimed < 3; ++untimed) issue(*on, early, 30'000, false);
+      const program::StepTimes& times = issue(*on, early, 30'000, true);
+      expect_as_long_as_said(times, took, ops, base::text("a stream that goes ", on == &stream ? "last" : "first", ", of ", early ? "early kernels" : "a library's kernels"));
+      EXPECT_EQ(device::cuda_timing(*device).marked_by_kernels, device::cuda::marks_start_early()) << "the host is far ahead of ops of 30 us";
+    }
+  }
+  // Ops that end before the next is issued
+  for (int untimed = 0; untimed < 3; ++untimed) issue(stream, true, 100, false);
+  issue(stream, true, 100, true);
+  EXPECT_FALSE(device::cuda_timing(*device).marked_by_kernels) << "a mark that costs the host more, though the device waits for the host";
+}
+
+// Streams that wait for each other in turns, as those of collectives do, and for what was over long before.
+TEST_F(CudaDevice, SpansBehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHasEnded) {
+  auto device = make();
+  Stream& compute = device->create_stream("compute");
+  Stream& comm = device->create_stream("comm", device::Priority::high);
+  const Event computed = device->create_event("computed"), reduced = device->create_event("reduced"), over = device->create_event("over");
+  constexpr std::size_t turns = 64;
+  auto* const took = static_cast<std::uint64_t*>(device->pinned(2 * turns * sizeof(std::uint64_t)));
+  device->seal();
+  std::int64_t step = 0;
+  const auto each_in_turn = [&](bool early, bool timed) -> const program::StepTimes& {
+    device->begin_step(step++, timed);
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      launch_timed_op(compute, {took + 2 * turn, 30'000, early});
+      device->record(compute, computed);
+      device->wait(comm, computed);
+      launch_timed_op(comm, {took + 2 * turn + 1, 20'000, false});
+      device->record(comm, reduced);
+      device->wait(compute, reduced);
+    }
+    return device->end_step();
+  };
+  // The other stream's op is the shorter one, so its event is over when the wait for it is reached
+  const auto beside_each_other = [&](bool early, bool timed) -> const program::StepTimes& {
+    device->begin_step(step++, timed);
+    for (std::size_t turn = 0; turn < turns; ++turn) {
+      device->wait(comm, computed);
+      launch_timed_op(comm, {took + 2 * turn, 20'000, false});
+      device->record(comm, over);
+      launch_timed_op(compute, {took + 2 * turn + 1, 30'000, early});
+      device->wait(compute, over);
+      device->record(compute, computed);
+    }
+    return device->end_step();
+  };
+  // Nothing is known of the host yet
+  expect_as_long_as_said(each_in_turn(true, true), took, 2 * turns, "streams in turns, marked by events");
+  EXPECT_FALSE(device::cuda_timing(*device).marked_by_kernels);
+  for (const bool early : {true, false}) {
+    const std::string kernels = early ? "early kernels" : "a library's kernels";
+    for (int untimed = 0; untimed < 3; ++untimed) each_in_turn(early, false);
+    const program::StepTimes& turns_taken = each_in_turn(early, true);
+    expect_as_long_as_said(turns_taken, took, 2 * turns, "streams in turns, of " + kernels);
+    for (std::size_t op = 1; op < 2 * turns; ++op) EXPECT_GE(turns_taken.ran[op].start, turns_taken.ran[op - 1].end) << "op " << op << " of " << kernels << " waited for the one before";
+    for (int untimed = 0; untimed < 3; ++untimed) beside_each_other(early, false);
+    expect_as_long_as_said(beside_each_other(early, true), took, 2 * turns, "streams beside each other, of " + kernels);
+  }
+}
+
+// The host waits in the midst of issuing such steps, for the device queues no more, and is ahead all the same.
+TEST_F(CudaDevice, AStepOfMoreOpsThanAreQueuedIsMarkedByKernelsToo) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  constexpr std::size_t ops = 3000;
+  auto* const took = static_cast<std::uint64_t*>(device->pinned(ops * sizeof(std::uint64_t)));
+  device->seal();
+  for (int step = 0; step < 4; ++step) {
+    device->begin_step(step, step == 3);
+    for (std::size_t op = 0; op < ops; ++op) launch_timed_op(stream, {took + op, 20'000, true});
+    const program::StepTimes& times = device->end_step();
+    if (step < 3) continue;
+    EXPECT_EQ(device::cuda_timing(*device).marked_by_kernels, device::cuda::marks_start_early());
+    device->synchronize();
+    expect_as_long_as_said(times, took, ops, "a long step");
+  }
+}
+
+TEST_F(CudaDevice, AnOpLaunchedLateStartsAtItsLaunch) {
+  auto device = make();
+  Stream& stream = device->create_stream("compute");
+  const Memory memory = device->allocate(1024, DType::f32, MemoryKind::activation, "memory");
+  device->seal();
+  device->begin_step(0, true);
+  fill(stream, memory, 1.0f);
+  // The stream is dry for 5 ms, and the second op shares the mark after the first.
+  const base::Nanoseconds until = program::host_now() + 5'000'000;
+  while (program::host_now() < until) {
+  }
+  fill(stream, memory, 2.0f);
+  const program::StepTimes& times = device->end_step();
+  const base::Nanoseconds error = device::cuda_timing(*device).clock_error;
+  EXPECT_GE(times.ran[1].start, until);
+  EXPECT_LT(times.ran[1].end - times.ran[1].start, 2'000'000 + error);
+  EXPECT_LT(times.ran[0].end, until);
+}
+
+}  // namespace
+}  // namespace shardbook::gpu_test
