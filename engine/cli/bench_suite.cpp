@@ -19,7 +19,7 @@ const std::vector<BenchShape>& bench_suite() {
       {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", 30},
       {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", 60},
       {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", 40},
-      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "", 300},
+      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "--set attention.kernel=flash --set host.graph=on", 300},
   };
   return suite;
 }

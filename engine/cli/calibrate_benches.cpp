@@ -236,6 +236,14 @@ std::vector<KernelCase> Benches::by_name(Bytes most) {
       add(of_fused_attention(heads));
     }
   }
+  // Of short sequences, as a small model has them, where attention takes little longer than its launches; not in the mix of calls,
+  // which has no attention.
+  for (std::int64_t heads : {2, 8}) {
+    constexpr std::int64_t sequences = 16, positions = 128;
+    if (most_heads().heads * most_heads().positions * most_heads().positions * 2 > most) break;
+    add(of_attention(sequences, heads, positions, 32));
+    for (std::int64_t width : widths_of_heads) add(of_fused_attention({sequences, heads, heads, positions, width}));
+  }
   for (std::int64_t elements = 1 << 16; elements <= 1 << 26; elements *= 8) {
     if (elements * 16 <= most) add(of_shards(elements));
   }

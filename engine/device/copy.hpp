@@ -16,7 +16,8 @@ namespace host {
 void copy(const CopyArgs& args);
 }
 namespace cuda {
-// cudaMemcpyAsync in whichever direction the pointers say. The twin without CUDA throws.
+// cudaMemcpyAsync in whichever direction the pointers say; of a few bytes that are captured into a graph, a kernel
+// (cuda/copy_kernel.hpp). The twin without CUDA throws.
 void copy(const CopyArgs& args, const CudaQueue& queue);
 }
 

@@ -42,9 +42,9 @@ TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
   EXPECT_EQ(loss({}), "fused");
   EXPECT_EQ(loss({"loss.chunks=2"}), "fused");
   EXPECT_EQ(loss({"loss.kernel=apart"}), "apart");
-  // Where cuDNN is here its kernels are faster than the engine's own, and the tutor's small heads are none of both
+  // Where cuDNN is here its kernels are faster than the engine's own, but for the tutor's small heads
   EXPECT_EQ(config_on_meta(words_of(shape, 2, {}, true)).value().attention, config::AttentionKind::cudnn);
-  EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::unfused);
+  EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::flash);
 }
 
 TEST(BenchSuite, AsksTheModelForWhatItKnows) {

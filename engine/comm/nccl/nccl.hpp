@@ -10,15 +10,19 @@
 //     in graphs, a call waits for the end of the one before, if that was another communicator's: with the variable set,
 //     NCCL 2.28.3 ends the process by a segmentation fault when its calls are captured (tried on one H200, driver 580.159;
 //     with 0 it captures and replays: experiments/speed). One communicator's calls NCCL orders itself, always.
+//   - Calls in a graph begin when what the graph puts before them has ended, and wait for nothing else (NCCL_GRAPH_MIXING_SUPPORT=0,
+//     set here where calls are to be in graphs). Left on, NCCL has each launch wait for an event of the launch before, of whatever
+//     graph or stream. Here a launch is behind all that was issued before it, and in front of all that comes later
+//     (device/cuda/step_graphs.hpp), so that says nothing, and takes 13 of 786 µs of a step (experiments/speed, "tutor-graph").
 //   - Every connection is made when a communicator is made, and one call of each kind is run; none is made lazily
 //     within a step (NCCL_RUNTIME_CONNECT=0, set here, and pairs by the run).
 //   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave. abort() locks nothing
 //     that a call of NCCL holds (so it is in PyTorch: pytorch/pytorch @0323141f, torch/csrc/distributed/c10d/NCCLUtils.cpp,
 //     getNcclComm() locks for as long as it takes to hand out the bare handle, and calls are made without).
 //   - All ranks make the same memory known in the same order: they issue the same calls, and set up the same buffers.
-// The user may set both variables otherwise, but for the order of launches where calls are to be in graphs.
+// The user may set these variables otherwise, but for the order of launches where calls are to be in graphs.
 //
-// Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators
+// Sources: NCCL 2.28 user guide, "Creating a communicator", "Environment variables" (NCCL_GRAPH_MIXING_SUPPORT), "Using multiple NCCL communicators
 // concurrently"; NVIDIA/nccl src/group.cc: each call on a non-blocking communicator is launched by a
 // thread of its own, which costs the host tens of microseconds (NcclOptions::blocking_calls).
 #pragma once

@@ -16,6 +16,7 @@ bool prepare_process(bool in_graphs) {
   static bool orders = false;
   std::call_once(once, [in_graphs] {
     setenv("NCCL_LAUNCH_ORDER_IMPLICIT", in_graphs ? "0" : "1", in_graphs ? 1 : 0);
+    if (in_graphs) setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
     setenv("NCCL_RUNTIME_CONNECT", "0", 0);
     const char* const asked = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
     orders = std::strcmp(asked, "0") != 0;

@@ -1,5 +1,6 @@
 #include "engine/device/cuda/step_graphs.hpp"
 
+#include "engine/device/cuda/graph_edges.hpp"
 #include "engine/program/recorder.hpp"
 
 namespace shardbook::device::cuda {
@@ -46,6 +47,7 @@ Graph StepGraphs::end() {
   const base::Nanoseconds begin = program::host_now();
   Made& made = made_.emplace_back();
   SHARDBOOK_CUDA(cudaGraphGetNodes(graph.get(), nullptr, &made.info.nodes), context_);
+  drop_implied_edges(graph.get(), context_);
   cudaGraphExec_t exec = nullptr;
   SHARDBOOK_CUDA(cudaGraphInstantiate(&exec, graph.get(), cudaGraphInstantiateFlagUseNodePriority), context_);
   made.exec = OwnedGraphExec(exec);

@@ -11,6 +11,7 @@
 // Invariants
 //   - The mode is thread-local: ranks that are threads of one process do not disturb each other's captures.
 //   - Nodes keep the priorities of the streams that they were captured on.
+//   - An edge of a graph orders what no others do (graph_edges.hpp).
 //   - A graph is launched on the stream that its capture began on; launches of a device run one after the other.
 //
 // Sources: CUDA programming guide, "CUDA Graphs", "Cross-stream Dependencies and Events"; pytorch/pytorch@00cbb1f8,
