@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/comm/flight.hpp"
 #include "engine/comm/nccl/ends.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/delay_kernel.hpp"

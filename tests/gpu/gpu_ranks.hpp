@@ -31,6 +31,9 @@ inline base::Status on_gpus(int ranks, const world::RankMain& main) {
     std::fflush(stdout);
     std::_Exit(ran.ok() && !testing::Test::HasFailure() ? 0 : 1);
   }
+  // A rank runs its one test, whichever part of all of them this process was asked for
+  unsetenv("GTEST_TOTAL_SHARDS");
+  unsetenv("GTEST_SHARD_INDEX");
   const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
   const std::string only_this = base::text("--gtest_filter=", test.test_suite_name(), ".", test.name());
   const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), {only_this, "--gtest_brief=1"}, ranks);
