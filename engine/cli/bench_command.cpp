@@ -219,7 +219,8 @@ void print_side(Console& console, const std::string& label, const Row& row, cons
   const double step = side.step_ns();
   const std::string spread = side.most > side.least ? text(ms(side.least), "-", ms(side.most)) : "";
   console.out << pad_left(ms(step), 7) << pad_left(spread, 13) << pad_left(short_number(static_cast<double>(row.tokens) / step * 1e9, " "), 9)
-              << pad_left(share(side.mfu), 8) << pad_left(share(side.exposed_share), 9) << pad_left(side.peak_bytes > 0 ? fixed(side.peak_bytes / 1073741824.0, 1) : "", 7)
+              << pad_left(share(side.mfu), 8) << pad_left(share(side.exposed_share), 9) << pad_left(share(side.overlap), 9)
+              << pad_left(side.peak_bytes > 0 ? fixed(side.peak_bytes / 1073741824.0, 1) : "", 7)
               << pad_left(last, 10) << "\n";
 }
 
@@ -362,9 +363,9 @@ int bench(const Line& line, Console& console) {
   const bool json = line.has("json");
   nlohmann::json out = {{"gpus", asked.gpus}, {"device", asked.on_meta ? "meta" : "cuda"}, {"profile", asked.profile}, {"rows", nlohmann::json::array()}};
   if (!json) {
-    console.out << asked.gpus << " × " << (asked.on_meta ? "MODELLED " + asked.profile : device::cuda_device_name(0)) << " · bf16 · step: median of untraced steps, ms · floor and model: "
+    console.out << asked.gpus << " × " << (asked.on_meta ? "MODELLED " + asked.profile : device::cuda_device_name(0)) << " · bf16 · step: median of untraced steps, ms · exposed: of a traced step, overlap: of its communication · floor and model: "
                 << asked.profile << " (" << profile.value().device.name << ")\n\n"
-                << pad_right("", 22) << pad_left("step", 7) << pad_left("least-most", 13) << pad_left("tokens/s", 9) << pad_left("MFU", 8) << pad_left("exposed", 9) << pad_left("GiB", 7)
+                << pad_right("", 22) << pad_left("step", 7) << pad_left("least-most", 13) << pad_left("tokens/s", 9) << pad_left("MFU", 8) << pad_left("exposed", 9) << pad_left("overlap", 9) << pad_left("GiB", 7)
                 << pad_left("of floor", 10) << "\n" << std::flush;
   }
   bool failed = false;

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Where is the time of a step that is launched as a graph? No timeline tells: such a step is not traced. CUPTI sees its kernels, too.
+For each kind of kernel how many a step has, what they take, what the GPU idled right before them, and how much of them ran while
+another ran; the mean over all steps of the file but the first and last. Python alone.
+
+    CUDA_INJECTION64_PATH=$PWD/watch.so SPANS_OUT=spans ./shardbook train --device cuda --model grammar-tutor --tp 2 --fsdp 1 --attention flash --set host.graph=on --steps 200 --trace-steps 0:0
+    python3 experiments/cupti/graph.py spans.*
+"""
+import collections
+import sys
+
+# By the first of these that a kernel's name holds
+KINDS = [("AllReduce", "all-reduces"), ("AllGather", "gathers"), ("ReduceScatter", "scatters"), ("nvjet", "matmuls"), ("cutlass", "matmuls"), ("gemm", "matmuls"),
+         ("row_block_kernel", "sums over tokens"), ("final_kernel", "sums over tokens"), ("query_kernel", "attention"), ("key_value_kernel", "attention"),
+         ("forward_kernelILi", "attention"), ("attention", "attention"), ("sdpa", "attention"), ("softmax", "attention"), ("heads", "attention"), ("fusion", "attention"),
+         ("input_gradient_kernel", "norms"), ("forward_kernel", "norms"), ("max_kernel", "loss"), ("sums_kernel", "loss"), ("gradient_kernel", "loss"),
+         ("Embedding", "tables"), ("embedding", "tables"), ("Position", "tables"), ("AdamW", "update and norm of the gradient"), ("squares", "update and norm of the gradient"),
+         ("clip", "update and norm of the gradient"), ("sum_kernel", "update and norm of the gradient"), ("copy", "copies")]
+FIRST = "EmbeddingForwa"   # the kernel that a step has once, near its begin
+
+
+def kernels_of(path):
+    rows = []
+    for line in open(path):
+        words = line.rstrip("\n").split(" ", 4)
+        if len(words) == 5 and words[2].isdigit() and words[3].isdigit():
+            rows.append((int(words[2]), int(words[3]), words[4]))
+    return sorted(rows)
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    for path in sys.argv[1:]:
+        rows = kernels_of(path)
+        begins = [at for at, row in enumerate(rows) if FIRST in row[2]]
+        if len(begins) < 4:
+            continue   # the process that started the ranks
+        first, last = begins[1], begins[-2]
+        steps = len(begins) - 3
+        kinds = collections.defaultdict(lambda: [0, 0, 0, 0])
+        until = rows[first - 1][1]
+        for begin, end, name in rows[first:last]:
+            kind = kinds[next((kind for part, kind in KINDS if part in name), "pointwise")]
+            kind[0] += 1
+            kind[1] += end - begin
+            kind[2] += max(0, begin - until)
+            kind[3] += max(0, min(end, until) - begin)
+            until = max(until, end)
+        step = (rows[last][0] - rows[first][0]) / steps / 1e3
+        print(f"{path}: {steps} steps of {step:.1f} us, {(last - first) / steps:.0f} kernels and copies each\n")
+        print(f"{'':32} {'times':>6} {'us':>8} {'each':>6} {'idle before':>12} {'beside another':>15}")
+        total = [0, 0, 0, 0]
+        for name, values in sorted(kinds.items(), key=lambda item: -item[1][1] - item[1][2]):
+            total = [one + other for one, other in zip(total, values)]
+            print(f"{name:32} {values[0] / steps:6.0f} {values[1] / steps / 1e3:8.1f} {values[1] / values[0] / 1e3:6.2f} {values[2] / steps / 1e3:12.1f} {values[3] / steps / 1e3:15.1f}")
+        print(f"{'all':32} {total[0] / steps:6.0f} {total[1] / steps / 1e3:8.1f} {'':6} {total[2] / steps / 1e3:12.1f} {total[3] / steps / 1e3:15.1f}\n")
+
+
+if __name__ == "__main__":
+    main()

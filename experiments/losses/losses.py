@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Do 200 steps of text on GPUs follow those of the host? Ranks of the host that sum in other orders (layouts, micro-batches) differ by what
+rounding does; the range of their losses is the envelope. A run on GPUs follows them where it lies, at each step, no further outside that
+range than the bound: four times the widest range until then. (Four: as much as the host's own runs are allowed to be off in tests.)
+
+fp32 on GPUs is held against fp32 on the host. bf16 rounds otherwise, so its pieces are held against the plain form's own layouts in bf16.
+
+    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--steps 200] [--only host]
+
+Writes FOLDER/losses.json, and says a line for each run. Runs that are there already are not made again. Python alone.
+"""
+import argparse
+import concurrent.futures
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODELS = {"gpt": ["--model", "grammar-tutor", "--vocab", "256"], "llama": ["--model", "llama-tutor", "--vocab", "256"]}
+HOST = [("1 x 1", 1, 1, []), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 2", 2, 2, []), ("1 x 4", 1, 4, []), ("4 x 1", 4, 1, []),
+        ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
+SPREAD = [("1 x 1", 1, 1, []), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
+FUSED = ["--set", "loss.kernel=fused"]
+GELU = ["--set", "gelu.kernel=in_matmuls"]
+MERGED = ["--set", "fsdp.gradient_memory=lent", "--set", "fsdp.update=by_unit"]
+
+
+def forms(model, precision):
+    """Of two GPUs at most: name, tp, fsdp, options."""
+    gelu = GELU if model == "gpt" else []
+    rows = [("1 x 1, loss in one", 1, 1, FUSED), ("1 x 2, loss in one, by unit", 1, 2, FUSED + gelu + MERGED), ("2 x 1, in pieces", 2, 1, ["--set", "tensor_parallel.sequence=cut", "--set", "tensor_parallel.overlap=pieces"]),
+            ("2 x 1, as a graph", 2, 1, ["--set", "host.graph=on"])]
+    if model == "gpt":
+        rows += [("1 x 1, GELU in the matmuls", 1, 1, GELU)]
+    if precision == "bf16":
+        rows += [(f"{tp} x {fsdp}, {kernel}", tp, fsdp, ["--attention", kernel]) for kernel in ("flash", "cudnn") for tp, fsdp in ((1, 1), (1, 2), (2, 1))]
+        rows += [("1 x 2, all of them", 1, 2, ["--attention", "cudnn", "--set", "nccl.buffers=windows"] + FUSED + gelu + MERGED)]
+    return rows
+
+
+def text(folder):
+    """The project's own texts, as one file of bytes."""
+    out = folder / "text.txt"
+    names = sorted(path for top in ("notes", "labs", "solutions") for path in (ROOT / top).rglob("*.md"))
+    out.write_bytes(b"".join(path.read_bytes() for path in names))
+    return out
+
+
+def losses_of(args, data, model, device, precision, tp, fsdp, options):
+    name = "-".join([model, device, precision, str(tp), str(fsdp)] + [word.replace("=", "_").replace("/", "_") for word in options if word not in ("--set",)])
+    run = args.folder / name
+    if not (run / "run.json").exists():
+        words = [str(args.program), "train", *MODELS[model], "--device", device, "--precision", precision, "--tp", str(tp), "--fsdp", str(fsdp), "--data", str(data),
+                 "--steps", str(args.steps), "--trace-steps", "0:0", "--progress", "0", "--out", str(run), *options]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode != 0:
+            return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+    return json.loads((run / "run.json").read_text())["results"]["losses"]
+
+
+def held(name, losses, low, high, bound):
+    """A line, and whether every loss lies within the bound of the range."""
+    if isinstance(losses, str):
+        print(f"  {name:36} no losses: {losses}")
+        return False
+    outside = [max(least - loss, loss - most, 0.0) for loss, least, most in zip(losses, low, high)]
+    worst = max(range(len(losses)), key=lambda step: outside[step] / bound[step])
+    print(f"  {name:36} first {losses[0]:.7f} last {losses[-1]:.7f}; furthest outside by {outside[worst]:.2e} at step {worst}, where {bound[worst]:.2e} are allowed")
+    return all(off <= allowed for off, allowed in zip(outside, bound))
+
+
+def envelope(all_losses):
+    low, high = [min(step) for step in zip(*all_losses)], [max(step) for step in zip(*all_losses)]
+    bound, widest = [], 0.0
+    for least, most in zip(low, high):
+        widest = max(widest, most - least, most * 2.0**-23)
+        bound.append(4 * widest)
+    return low, high, bound
+
+
+def main():
+    parse = argparse.ArgumentParser()
+    parse.add_argument("folder", type=pathlib.Path)
+    parse.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cuda/shardbook")
+    parse.add_argument("--gpus", type=int, default=2)
+    parse.add_argument("--at-once", type=int, default=8, help="runs on the host")
+    parse.add_argument("--steps", type=int, default=200)
+    parse.add_argument("--only", choices=["host"])
+    args = parse.parse_args()
+    args.folder.mkdir(parents=True, exist_ok=True)
+    args.folder, args.program = args.folder.resolve(), args.program.resolve()
+    data = text(args.folder)
+    out, failed = {"steps": args.steps, "text_bytes": data.stat().st_size, "runs": []}, 0
+
+    def compared(title, model, device, precision, base, base_device, rows):
+        nonlocal failed
+        at_once = args.at_once if base_device == "host" else 1
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            found = list(pool.map(lambda row: losses_of(args, data, model, base_device, precision, *row[1:]), base))
+        for row, losses in zip(base, found):
+            if isinstance(losses, str):
+                sys.exit(f"{title}, {row[0]}: {losses}")
+        low, high, bound = envelope(found)
+        print(f"{title}: {len(found)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
+        for name, tp, fsdp, options in rows:
+            losses = losses_of(args, data, model, device, precision, tp, fsdp, options)
+            within = held(name, losses, low, high, bound)
+            failed += not within
+            out["runs"].append({"against": title, "run": name, "within": within, "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
+
+    for model in MODELS:
+        gpu = [] if args.only == "host" else [row for row in SPREAD + forms(model, "fp32") if row[1] * row[2] <= args.gpus]
+        host = [row for row in HOST if model == "gpt" or row[1] <= 2]   # llama's heads share two of keys and values
+        compared(f"{model}, fp32 on the host", model, "cuda", "fp32", host, "host", gpu)
+        if args.only != "host":
+            base = [row for row in SPREAD if row[1] * row[2] <= args.gpus]
+            compared(f"{model}, bf16, the plain form", model, "cuda", "bf16", base, "cuda", [row for row in forms(model, "bf16") if row[1] * row[2] <= args.gpus])
+    (args.folder / "losses.json").write_text(json.dumps(out, indent=1) + "\n")
+    print(f"{len(out['runs'])} runs, {failed} outside" if out["runs"] else "nothing was held against the host")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
