@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Where is the time of a step that is launched as a graph? No timeline tells: such a step is not traced. CUPTI sees its kernels, too.
 For each kind of kernel how many a step has, what they take, what the GPU idled right before them, and how much of them ran while
-another ran; the mean over all steps of the file but the first and last. Python alone.
+another ran; the mean over all steps of the file but the first three and the last. Python alone.
 
     CUDA_INJECTION64_PATH=$PWD/watch.so SPANS_OUT=spans ./shardbook train --device cuda --model grammar-tutor --tp 2 --fsdp 1 --attention flash --set host.graph=on --steps 200 --trace-steps 0:0
     python3 experiments/cupti/graph.py spans.*
@@ -34,12 +34,12 @@ def main():
     for path in sys.argv[1:]:
         rows = kernels_of(path)
         begins = [at for at, row in enumerate(rows) if FIRST in row[2]]
-        if len(begins) < 4:
+        if len(begins) < 6:
             continue   # the process that started the ranks
-        first, last = begins[1], begins[-2]
-        steps = len(begins) - 3
+        first, last = begins[3], begins[-2]   # the first three are issued one by one, or captured
+        steps = len(begins) - 5
         kinds = collections.defaultdict(lambda: [0, 0, 0, 0])
-        until = rows[first - 1][1]
+        until = max(end for _, end, _ in rows[max(0, first - 50):first])
         for begin, end, name in rows[first:last]:
             kind = kinds[next((kind for part, kind in KINDS if part in name), "pointwise")]
             kind[0] += 1

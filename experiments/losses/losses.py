@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = {"gpt": ["--model", "grammar-tutor", "--vocab", "256"], "llama": ["--model", "llama-tutor", "--vocab", "256"]}
 HOST = [("1 x 1", 1, 1, []), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 2", 2, 2, []), ("1 x 4", 1, 4, []), ("4 x 1", 4, 1, []),
         ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
-SPREAD = [("1 x 1", 1, 1, []), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
+SPREAD = [("1 x 1", 1, 1, []), ("1 x 1, 2 micro-batches", 1, 1, ["--micro-batches", "2"]), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
 FUSED = ["--set", "loss.kernel=fused"]
 GELU = ["--set", "gelu.kernel=in_matmuls"]
 MERGED = ["--set", "fsdp.gradient_memory=lent", "--set", "fsdp.update=by_unit"]
@@ -43,7 +43,8 @@ def text(folder):
     """The project's own texts, as one file of bytes."""
     out = folder / "text.txt"
     names = sorted(path for top in ("notes", "labs", "solutions") for path in (ROOT / top).rglob("*.md"))
-    out.write_bytes(b"".join(path.read_bytes() for path in names))
+    if not out.exists():   # runs that are there already read it
+        out.write_bytes(b"".join(path.read_bytes() for path in names))
     return out
 
 
@@ -56,7 +57,8 @@ def losses_of(args, data, model, device, precision, tp, fsdp, options):
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-    return json.loads((run / "run.json").read_text())["results"]["losses"]
+    losses = json.loads((run / "run.json").read_text())["results"]["losses"]
+    return losses if len(losses) == args.steps else f"{run} has {len(losses)} steps and not {args.steps}: give another folder"
 
 
 def held(name, losses, low, high, bound):

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/comm/nccl/known_memory.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/check.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
@@ -71,6 +72,20 @@ struct Way {
   Buffers buffers;
   int ctas_beside_nothing = 0;
 };
+
+// Asked of versions, not of a GPU.
+TEST(Windows, AreRefusedToGraphsWhereNcclsKernelsForThemDoNotWait) {
+#if NCCL_VERSION_CODE >= 22800
+  EXPECT_EQ(windows_problem(22803, false), nullptr);
+  ASSERT_NE(windows_problem(22803, true), nullptr);
+  EXPECT_NE(std::string(windows_problem(22803, true)).find("2.30.7"), std::string::npos);
+  EXPECT_NE(windows_problem(23004, true), nullptr);
+  EXPECT_EQ(windows_problem(23007, true), nullptr);
+  EXPECT_NE(windows_problem(22707, false), nullptr);
+#else
+  EXPECT_NE(windows_problem(22707, false), nullptr);
+#endif
+}
 
 class Nccl : public ::testing::TestWithParam<Way> {
  protected:

@@ -72,7 +72,7 @@ class GraphEdges : public OneGpu {
   }
 };
 
-// A kernel, a sum that waits for it, the next kernel, which waits for the sum, the next sum, which NCCL puts behind the first.
+// A kernel, a sum that waits for it, the next kernel, which waits for the sum, the next sum, which its stream puts behind the first.
 TEST_F(GraphEdges, ThatOthersImplyGo) {
   const Built all = built({{}, {0}, {0, 1}, {1, 2}, {0, 2, 3}});
   EXPECT_EQ(device::cuda::drop_implied_edges(all.graph.get(), "a test"), 4u);

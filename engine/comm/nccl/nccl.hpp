@@ -12,8 +12,10 @@
 //     with 0 it captures and replays: experiments/speed). One communicator's calls NCCL orders itself, always.
 //   - Calls in a graph begin when what the graph puts before them has ended, and wait for nothing else (NCCL_GRAPH_MIXING_SUPPORT=0,
 //     set here where calls are to be in graphs). Left on, NCCL has each launch wait for an event of the launch before, of whatever
-//     graph or stream. Here a launch is behind all that was issued before it, and in front of all that comes later
-//     (device/cuda/step_graphs.hpp), so that says nothing, and takes 13 of 786 µs of a step (experiments/speed, "tutor-graph").
+//     graph or stream; off, calls of a communicator may not be under way in two graphs at once, nor in a graph and outside one,
+//     however streams order them. They are not: launches of a device run one after the other, and between one and a call outside
+//     graphs the device is waited for (CudaDevice, at the end of a capture and round timed steps). With the edges of device/cuda/
+//     graph_edges.hpp it takes 81 of 786 µs off a step (experiments/speed, "tutor-graph").
 //   - Every connection is made when a communicator is made, and one call of each kind is run; none is made lazily
 //     within a step (NCCL_RUNTIME_CONNECT=0, set here, and pairs by the run).
 //   - Once a rank fails, its kernels are told to quit, so that the host and other ranks can leave. abort() locks nothing

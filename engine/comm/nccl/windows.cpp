@@ -2,8 +2,10 @@
 
 namespace shardbook::comm {
 
-const char* windows_problem(int version_of_library) {
-  return version_of_library < 22800 ? "nccl.buffers=windows needs NCCL 2.28 or newer, and the library that was found is older: use registered, or install a newer one" : nullptr;
+const char* windows_problem(int version_of_library, bool in_graphs) {
+  if (version_of_library < 22800) return "nccl.buffers=windows needs NCCL 2.28 or newer, and the library that was found is older: use registered, or install a newer one";
+  if (!in_graphs || version_of_library >= 23007) return nullptr;
+  return "nccl.buffers=windows with host.graph=on needs NCCL 2.30.7 or newer, for in a graph older ones may sum what is not there yet: use plain or registered, or leave out host.graph";
 }
 
 void use_copy_engines(ncclConfig_t& config) { config.CTAPolicy = NCCL_CTA_POLICY_ZERO; }

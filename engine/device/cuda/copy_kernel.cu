@@ -27,7 +27,7 @@ bool reaches(const void* memory) {
     (void)cudaGetLastError();
     return false;
   }
-  return attributes.devicePointer == memory;   // null for memory that CUDA does not know
+  return attributes.type != cudaMemoryTypeUnregistered && attributes.devicePointer == memory;
 }
 
 }  // namespace

@@ -182,7 +182,13 @@ class CudaDevice final : public Device {
     graphs_->begin(streams_[origin].stream.get(), others, events_.size());
   }
 
-  Graph capture_ends() override { return graphs_->end(); }
+  // What was issued before the first graph ends before that is launched, and what NCCL put on streams of its own while it was captured.
+  Graph capture_ends() override {
+    const Graph graph = graphs_->end();
+    synchronize();
+    SHARDBOOK_CUDA(cudaDeviceSynchronize(), context_);
+    return graph;
+  }
   void run_graph(Graph graph) override { graphs_->launch(graph); }
 
   void step_begins(bool timed) override {

@@ -92,6 +92,7 @@ std::size_t drop_implied_edges(cudaGraph_t graph, const std::string& context) {
         implied.data.push_back(edges.data[edge]);
         continue;
       }
+      if (edges.data[edge].from_port == cudaGraphKernelNodePortLaunchCompletion) continue;   // who is behind it waits for a begin, not an end
       mine[next / 64] |= std::uint64_t{1} << (next % 64);
       for (std::size_t word = 0; word < words; ++word) mine[word] |= reached[next * words + word];
     }
