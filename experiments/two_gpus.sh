@@ -46,6 +46,8 @@ faults_torch() { python3 experiments/faults/faults.py --only torch --timeout 3 -
 switches() { python3 experiments/switches/measure.py experiments/switches/h200x2.json --gpus 2 --turns 1 --trials --minutes "$(minutes 20)" --program "$program"; }
 causes() { rm -rf "$out/causes"; python3 experiments/causes/causes.py "$out/causes" --turns 1 --minutes "$(minutes 30)" --program "$program"; }
 bench() { "$program" bench --vs torch --turns 1 --out "$out/bench-$$"; }
+losses() { python3 experiments/losses/losses.py "$out/losses" --program "$program"; }
+turning() { python3 experiments/turning/measure.py --turns 2 --only lab02; }
 memory() { python3 experiments/memory/measure.py --program "$program"; }
 soak() { python3 experiments/soak/soak.py --minutes 8.1 --device cuda --json "$out/soak.json"; }
 saving() { python3 experiments/checkpoint/measure.py --folder "$out/checkpoint" --only once --steps 61 --dd-gb 17 -- --model gpt-1.3b --device cuda --tp 1 --fsdp 2 --sequences 128; }
@@ -54,12 +56,12 @@ saving() { python3 experiments/checkpoint/measure.py --folder "$out/checkpoint" 
 needs() {
   case $1 in
     build) echo 60 ;; untimed) echo 330 ;; faults) echo 150 ;; faults_torch) echo 110 ;; switches) echo 60 ;; causes) echo 230 ;; bench) echo 420 ;;
-    memory) echo 240 ;; soak) echo 515 ;; saving) echo 150 ;;
+    memory) echo 240 ;; losses) echo 240 ;; turning) echo 240 ;; soak) echo 515 ;; saving) echo 150 ;;
     *) return 1 ;;
   esac
 }
 failed=0
-for task in build ${@:-untimed faults faults_torch causes switches bench memory saving soak}; do
+for task in build ${@:-untimed faults faults_torch causes switches bench memory losses turning saving soak}; do
   need=$(needs "$task") || { echo "two_gpus.sh knows no task $task"; exit 2; }
   [ ! -e "$out/$task.done" ] || { [ "$task" = build ] && [ ! -x "$program" ]; } || continue
   if [ "$(left)" -lt "$need" ]; then echo "$task: needs $need s, $(left) are left"; continue; fi

@@ -7,8 +7,10 @@
 #include <iomanip>
 #include <ostream>
 #include <sstream>
+#include <utility>
 
 #include "engine/book/project.hpp"
+#include "engine/workbook/learner.hpp"
 
 namespace shardbook::cli {
 
@@ -94,6 +96,35 @@ std::string in_unit_of(std::string_view words, double value) {
   return shown.str();
 }
 
+// "44 000 tokens" of 43 512 where the text says "51 000 tokens", "1.32 ms" where it says "1.28 ms": its digits, blanks and unit.
+std::string as_said(std::string_view words, double value) {
+  const Unit* unit = unit_of(words);
+  const Number said = number_at(words);
+  const std::string_view number = words.substr(0, said.length);
+  const double now = value / unit->in_base;
+  double place = said.place;   // noughts that round a large number are not to round a small one away
+  while (place > 1 && (std::abs(now) < 1000 || place * 10 > std::abs(now))) place /= 10;
+  std::ostringstream shown;
+  shown << std::fixed << std::setprecision(place < 1 ? static_cast<int>(std::lround(-std::log10(place))) : 0) << std::round(now / place) * place;
+  std::string digits = shown.str();
+  if (number.find(' ') != std::string_view::npos) {
+    const std::size_t begin = digits.find_first_of("0123456789");
+    for (std::size_t at = std::min(digits.find('.'), digits.size()); at > begin + 3;) digits.insert(at -= 3, " ");
+  }
+  if (number.front() == '+' && digits.front() != '-') digits.insert(0, "+");
+  return digits + std::string(words.substr(said.length));
+}
+
+// Where `words` stand in `block`, from `from` on, and are no part of a longer number.
+std::size_t find_words(std::string_view block, std::string_view words, std::size_t from) {
+  const auto is_of_number = [&](std::size_t at) { return at < block.size() && (std::isdigit(static_cast<unsigned char>(block[at])) || block[at] == '.'); };
+  for (std::size_t at = block.find(words, from); at != std::string_view::npos; at = block.find(words, at + 1)) {
+    const std::size_t end = at + words.size();
+    if ((at == 0 || !is_of_number(at - 1)) && !(is_of_number(end) && std::isdigit(static_cast<unsigned char>(block[end])))) return at;
+  }
+  return std::string_view::npos;
+}
+
 std::vector<std::string_view> lines_of(std::string_view text) {
   std::vector<std::string_view> lines;
   while (!text.empty()) {
@@ -123,7 +154,7 @@ Said look_after(std::string_view line, const std::string& block) {
   said.value = value.value();
   const Result<bool> rounds = rounds_to(said.value, said.words);
   if (!rounds) said.problem = rounds.error();
-  else if (!rounds.value()) said.problem = text("it is ", in_unit_of(said.words, said.value), " now");
+  else if (!rounds.value()) said.problem = text("it is ", in_unit_of(said.words, said.value), " now"), said.anew = as_said(said.words, said.value);
   else if (block.find(said.words) == std::string::npos) said.problem = text("the paragraph above does not say '", said.words, "'");
   said.holds = said.problem.empty();
   return said;
@@ -167,7 +198,43 @@ std::vector<Said> said_in(std::string_view content, const std::string& file) {
   return all;
 }
 
-std::vector<Switch> figures_switches() { return {{"stale", "", "Only those that no longer hold.", ""}}; }
+std::string with_figures_anew(std::string_view content, const std::vector<Said>& all) {
+  std::vector<std::string> lines;
+  for (std::string_view line : lines_of(content)) lines.emplace_back(line);
+  std::size_t block = 0, until = 0, next = 0;   // lines of the paragraph, and where to look on in it
+  int comment = -1;                             // of whose lines the paragraph is
+  for (const Said& said : all) {
+    const auto at = static_cast<std::size_t>(said.line) - 1;
+    std::size_t begin = at;
+    while (trimmed(lines[begin]) != "<!-- says") --begin;
+    if (static_cast<int>(begin) != comment) {
+      comment = static_cast<int>(begin);
+      for (until = begin; until > 0 && trimmed(lines[until - 1]).empty();) --until;
+      for (block = until; block > 0 && !trimmed(lines[block - 1]).empty();) --block;
+      next = 0;
+    }
+    std::string paragraph;
+    for (std::size_t line = block; line < until; ++line) paragraph += lines[line] + (line + 1 < until ? "\n" : "");
+    std::size_t found = find_words(paragraph, said.words, next);
+    if (found == std::string::npos) found = find_words(paragraph, said.words, 0);
+    if (found == std::string::npos) continue;
+    next = found + said.words.size();
+    if (said.anew.empty()) continue;
+    next = found + said.anew.size();
+    paragraph.replace(found, said.words.size(), said.anew);
+    std::size_t line = block;
+    for (std::string_view one : lines_of(paragraph)) lines[line++] = std::string(one);
+    lines[at].replace(lines[at].rfind(said.words), said.words.size(), said.anew);
+  }
+  std::string written;
+  for (std::size_t line = 0; line < lines.size(); ++line) written += lines[line] + (line + 1 < lines.size() || content.ends_with('\n') ? "\n" : "");
+  return written;
+}
+
+std::vector<Switch> figures_switches() {
+  return {{"stale", "", "Only those that no longer hold.", ""},
+          {"write", "", "Write into the texts what is so now: in the comment, and in the paragraph or table above it. What is said of the numbers is yours to read again.", ""}};
+}
 
 int figures_of(const Line& line, Console& console) {
   std::vector<std::string> files = line.places;
@@ -175,23 +242,39 @@ int figures_of(const Line& line, Console& console) {
     if (book::project_root().empty()) return refuse(console, "there are no texts here: run it at the root of the project, or name files");
     files = texts_of(book::project_root());
   }
-  std::size_t count = 0, stale = 0;
+  std::size_t count = 0, stale = 0, wrote = 0;
   for (const std::string& file : files) {
     const Result<std::string> content = book::read_text(file);
     if (!content) return refuse(console, content.error());
-    const std::vector<Said> all = said_in(content.value(), file);
+    std::vector<Said> all = said_in(content.value(), file);
+    if (line.has("write")) {
+      const std::string written = with_figures_anew(content.value(), all);
+      std::size_t changed = 0;
+      if (written != content.value()) {
+        if (base::Status status = workbook::write_whole(fs::absolute(file).string(), written); !status) return refuse(console, status.error());
+        const std::vector<Said> before = std::exchange(all, said_in(written, file));
+        for (std::size_t at = 0; at < all.size(); ++at) {
+          if (all[at].words == before[at].words) continue;
+          ++changed;
+          console.out << "wrote  " << file << ":" << all[at].line << "  " << all[at].term << " -> " << all[at].words << ", which was " << before[at].words << "\n";
+        }
+      }
+      wrote += changed;
+    }
     if (all.empty() && !line.places.empty()) {
       console.out << file << " names no run that its figures are of (<!-- says ... -->), so nothing is made anew here; those of a lab are `shardbook lab figures NN`'s\n";
     }
     for (const Said& said : all) {
       ++count;
       stale += !said.holds;
-      if (said.holds && line.has("stale")) continue;
+      if (said.holds && (line.has("stale") || line.has("write"))) continue;
       console.out << (said.holds ? "holds  " : "STALE  ") << said.file << ":" << said.line << "  " << said.term << " -> " << said.words
                   << (said.holds ? "" : ": " + said.problem) << "\n";
     }
   }
-  console.out << count << " figures, " << stale << " stale\n";
+  console.out << count << " figures, ";
+  if (line.has("write")) console.out << wrote << " made anew, ";
+  console.out << stale << " stale\n";
   return stale == 0 ? exit_ok : exit_failed;
 }
 

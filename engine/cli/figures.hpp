@@ -30,6 +30,7 @@ struct Said {
   int line = 0;
   std::string term, words;   // what stands left and right of the arrow
   double value = 0;          // of the term, in its base unit: ns, bytes, flops a ns, or a plain number
+  std::string anew;          // the words as they would be now, where they are of another number: its unit, decimals and blanks; else ""
   bool holds = false;
   std::string problem;       // why it does not hold: one sentence, else ""
 };
@@ -42,7 +43,12 @@ base::Result<bool> rounds_to(double value, std::string_view words);
 // All that a text says. Errors of one line are its problem, not the text's.
 std::vector<Said> said_in(std::string_view text, const std::string& file);
 
-// `figures [FILE...]`: without files, all texts of notes/, labs/ and solutions/, and README.md.
+// The text with the words of `all` (what it says) made anew where they are of another number, in the comment and in the paragraph
+// above it. Where numbers repeat there, those of the comment are taken for the paragraph's in its order. What a paragraph does not
+// say stays as it is, in the comment as well.
+std::string with_figures_anew(std::string_view text, const std::vector<Said>& all);
+
+// `figures [FILE...]`: without files, all texts of notes/, labs/ and solutions/, and README.md. With --write the texts are written.
 std::vector<Switch> figures_switches();
 int figures_of(const Line& line, Console& console);
 

@@ -5,7 +5,7 @@ range than the bound: four times the widest range until then. (Four: as much as 
 
 fp32 on GPUs is held against fp32 on the host. bf16 rounds otherwise, so its pieces are held against the plain form's own layouts in bf16.
 
-    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--steps 200] [--only host]
+    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--only host]
 
 Writes FOLDER/losses.json, and says a line for each run. Runs that are there already are not made again. Python alone.
 """
@@ -87,6 +87,7 @@ def main():
     parse.add_argument("--program", type=pathlib.Path, default=ROOT / "build/cuda/shardbook")
     parse.add_argument("--gpus", type=int, default=2)
     parse.add_argument("--at-once", type=int, default=8, help="runs on the host")
+    parse.add_argument("--gpu-at-once", type=int, default=4, help="runs that share the GPUs")
     parse.add_argument("--steps", type=int, default=200)
     parse.add_argument("--only", choices=["host"])
     args = parse.parse_args()
@@ -95,18 +96,19 @@ def main():
     data = text(args.folder)
     out, failed = {"steps": args.steps, "text_bytes": data.stat().st_size, "runs": []}, 0
 
-    def compared(title, model, device, precision, base, base_device, rows):
+    def compared(title, model, precision, base, base_device, rows):
         nonlocal failed
-        at_once = args.at_once if base_device == "host" else 1
-        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-            found = list(pool.map(lambda row: losses_of(args, data, model, base_device, precision, *row[1:]), base))
+        def all_of(where, rows):
+            with concurrent.futures.ThreadPoolExecutor(args.at_once if where == "host" else args.gpu_at_once) as pool:
+                return list(pool.map(lambda row: losses_of(args, data, model, where, precision, *row[1:]), rows))
+
+        found = all_of(base_device, base)
         for row, losses in zip(base, found):
             if isinstance(losses, str):
                 sys.exit(f"{title}, {row[0]}: {losses}")
         low, high, bound = envelope(found)
         print(f"{title}: {len(found)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
-        for name, tp, fsdp, options in rows:
-            losses = losses_of(args, data, model, device, precision, tp, fsdp, options)
+        for (name, *_), losses in zip(rows, all_of("cuda", rows)):
             within = held(name, losses, low, high, bound)
             failed += not within
             out["runs"].append({"against": title, "run": name, "within": within, "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
@@ -114,10 +116,10 @@ def main():
     for model in MODELS:
         gpu = [] if args.only == "host" else [row for row in SPREAD + forms(model, "fp32") if row[1] * row[2] <= args.gpus]
         host = [row for row in HOST if model == "gpt" or row[1] <= 2]   # llama's heads share two of keys and values
-        compared(f"{model}, fp32 on the host", model, "cuda", "fp32", host, "host", gpu)
+        compared(f"{model}, fp32 on the host", model, "fp32", host, "host", gpu)
         if args.only != "host":
             base = [row for row in SPREAD if row[1] * row[2] <= args.gpus]
-            compared(f"{model}, bf16, the plain form", model, "cuda", "bf16", base, "cuda", [row for row in forms(model, "bf16") if row[1] * row[2] <= args.gpus])
+            compared(f"{model}, bf16, the plain form", model, "bf16", base, "cuda", [row for row in forms(model, "bf16") if row[1] * row[2] <= args.gpus])
     (args.folder / "losses.json").write_text(json.dumps(out, indent=1) + "\n")
     print(f"{len(out['runs'])} runs, {failed} outside" if out["runs"] else "nothing was held against the host")
     sys.exit(1 if failed else 0)

@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROGRAM = os.environ.get("SHARDBOOK_PROGRAM", "./shardbook")
 
 # Title, option that is turned, its values, then the lines that are compared.
 WIDTHS = [128, 256, 512, 640, 768, 832, 896, 1024, 1280]
@@ -42,7 +43,7 @@ TABLES = {
 def step_ms(options, device):
     """Median step of one run, ms; None and a sentence on stderr where it failed."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["./shardbook", "train", "--device", device, "--json", "--progress", "0", "--out", os.path.join(folder, "run")]
+        words = [PROGRAM, "train", "--device", device, "--json", "--progress", "0", "--out", os.path.join(folder, "run")]
         if device == "cuda":
             words += ["--steps", "24", "--warmup-steps", "2", "--trace-steps", "0:0"]
         done = subprocess.run(words + options.split(), cwd=ROOT, capture_output=True, text=True, timeout=300)
@@ -62,7 +63,7 @@ TOKENS = range(1024, 3328, 256)
 def spans_of(options, device):
     """Device spans of rank 0's last traced step, as (op, phase, layer, start, end) in us."""
     with tempfile.TemporaryDirectory() as folder:
-        words = ["./shardbook", "train", "--device", device, "--model", "gpt-1.3b", "--tp", "1", "--micro-batches", "1", "--sequence", "256",
+        words = [PROGRAM, "train", "--device", device, "--model", "gpt-1.3b", "--tp", "1", "--micro-batches", "1", "--sequence", "256",
                  "--progress", "0", "--out", os.path.join(folder, "run")]
         if device == "cuda":
             words += ["--steps", "16", "--warmup-steps", "2", "--trace-steps", "14:15"]

@@ -64,6 +64,25 @@ TEST(Figures, MustStandInTheParagraphAboveTheirComment) {
   EXPECT_NE(said[0].problem.find("does not say '723 TFLOP/s'"), std::string::npos) << said[0].problem;
 }
 
+// The first and the third number of the paragraph are stale, what is no whole number of its own or stands elsewhere is not touched.
+TEST(Figures, AreMadeAnewInTheCommentAndInTheParagraphAboveIt) {
+  const auto page = [](const std::string& first, const std::string& third, const std::string& fourth) {
+    return "A page says 999 TFLOP/s.\n\nOnce " + first + ", then 723 TFLOP/s,\nthen " + third + ", not 1999 TFLOP/s; from " + fourth + " on.\n\n<!-- says\nrate 4096 4096 4096 -> " + first +
+           "\nrate 4096 4096 4096 -> 723 TFLOP/s\nrate 4096 4096 4096 -> " + third + "\ntp_tokens 2048 8 -> " + fourth + "\n-->\n\nThe end: 999 TFLOP/s\n";
+  };
+  const std::string stale = page("999 TFLOP/s", "999 TFLOP/s", "1 000 000 tokens"), now = with_figures_anew(stale, said_in(stale, "page.md"));
+  EXPECT_EQ(now, page("723 TFLOP/s", "723 TFLOP/s", "678 tokens"));
+  const std::string of_tokens = page("723.0 TFLOP/s", "0.7 TFLOP/s", "1 234 tokens");
+  EXPECT_EQ(with_figures_anew(of_tokens, said_in(of_tokens, "page.md")), page("722.7 TFLOP/s", "722.7 TFLOP/s", "678 tokens"));
+  EXPECT_EQ(with_figures_anew(now, said_in(now, "page.md")), page("723 TFLOP/s", "723 TFLOP/s", "678 tokens"));
+  for (const Said& said : said_in(with_figures_anew(of_tokens, said_in(of_tokens, "page.md")), "page.md")) EXPECT_TRUE(said.holds) << said.term << " " << said.words << ": " << said.problem;
+}
+
+TEST(Figures, OfWhatAParagraphDoesNotSayStayAsTheyAre) {
+  const std::string page = "Nothing here.\n<!-- says\nrate 4096 4096 4096 -> 999 TFLOP/s\nrate 1 -> 5\nno arrow\n-->";
+  EXPECT_EQ(with_figures_anew(page, said_in(page, "page.md")), page);
+}
+
 TEST(Figures, ATermThatThereIsNotIsOneSentence) {
   const base::Result<double> none = value_of_term("speed 3");
   ASSERT_FALSE(none);
@@ -92,6 +111,18 @@ TEST(Figures, OfARunFollowWhatIsTakenAway) {
 }
 
 using Author = OwnProject;
+
+TEST_F(Author, FiguresAreWrittenIntoTheFileThatIsNamed) {
+  folder.write("page.md", "It is 999 TFLOP/s.\n<!-- says\nrate 4096 4096 4096 -> 999 TFLOP/s\n-->\n");
+  const std::string path = (folder.path() / "page.md").string();
+  const Spoken stale = shardbook({"figures", path});
+  EXPECT_EQ(stale.code, 1);
+  const Spoken written = shardbook({"figures", path, "--write"});
+  EXPECT_EQ(written.code, 0) << written.out << written.err;
+  EXPECT_NE(written.out.find("which was 999 TFLOP/s"), std::string::npos) << written.out;
+  EXPECT_NE(written.out.find("1 figures, 1 made anew, 0 stale"), std::string::npos) << written.out;
+  EXPECT_EQ(content_of(folder / "page.md"), "It is 723 TFLOP/s.\n<!-- says\nrate 4096 4096 4096 -> 723 TFLOP/s\n-->\n");
+}
 
 TEST_F(Author, TheStarterIsCheckedWithoutAPredictionAndNothingIsNoted) {
   const std::string before = progress();
