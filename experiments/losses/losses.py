@@ -3,7 +3,8 @@
 rounding does; the range of their losses is the envelope. A run on GPUs follows them where it lies, at each step, no further outside that
 range than the bound: four times the widest range until then. (Four: as much as the host's own runs are allowed to be off in tests.)
 
-fp32 on GPUs is held against fp32 on the host. bf16 rounds otherwise, so its pieces are held against the plain form's own layouts in bf16.
+fp32 on GPUs is held against fp32 on the host. bf16 rounds otherwise, and its pieces round otherwise than each other: a form follows where it
+lies no further outside the host's range than twice as far as a layout of the plain form, in bf16, has lain until then (or in ten steps).
 
     python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--only host]
 
@@ -66,10 +67,20 @@ def held(name, losses, low, high, bound):
     if isinstance(losses, str):
         print(f"  {name:36} no losses: {losses}")
         return False
-    outside = [max(least - loss, loss - most, 0.0) for loss, least, most in zip(losses, low, high)]
+    outside = outside_of(losses, low, high)
     worst = max(range(len(losses)), key=lambda step: outside[step] / bound[step])
     print(f"  {name:36} first {losses[0]:.7f} last {losses[-1]:.7f}; furthest outside by {outside[worst]:.2e} at step {worst}, where {bound[worst]:.2e} are allowed")
     return all(off <= allowed for off, allowed in zip(outside, bound))
+
+
+def outside_of(losses, low, high):
+    return [max(least - loss, loss - most, 0.0) for loss, least, most in zip(losses, low, high)]
+
+
+def as_far_as(all_losses, low, high, times=2, at_least_of=10):
+    """The bound, by step, of what rounds as coarsely: so many times the furthest that these have lain outside."""
+    furthest = [max(step) for step in zip(*(outside_of(losses, low, high) for losses in all_losses))]
+    return [times * max(furthest[: max(step + 1, at_least_of)]) for step in range(len(furthest))]
 
 
 def envelope(all_losses):
@@ -96,30 +107,37 @@ def main():
     data = text(args.folder)
     out, failed = {"steps": args.steps, "text_bytes": data.stat().st_size, "runs": []}, 0
 
-    def compared(title, model, precision, base, base_device, rows):
-        nonlocal failed
-        def all_of(where, rows):
-            with concurrent.futures.ThreadPoolExecutor(args.at_once if where == "host" else args.gpu_at_once) as pool:
-                return list(pool.map(lambda row: losses_of(args, data, model, where, precision, *row[1:]), rows))
+    def all_of(model, where, precision, rows):
+        with concurrent.futures.ThreadPoolExecutor(args.at_once if where == "host" else args.gpu_at_once) as pool:
+            return list(pool.map(lambda row: losses_of(args, data, model, where, precision, *row[1:]), rows))
 
-        found = all_of(base_device, base)
-        for row, losses in zip(base, found):
+    def base_of(model, where, precision, rows):
+        found = all_of(model, where, precision, rows)
+        for row, losses in zip(rows, found):
             if isinstance(losses, str):
-                sys.exit(f"{title}, {row[0]}: {losses}")
-        low, high, bound = envelope(found)
-        print(f"{title}: {len(found)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
-        for (name, *_), losses in zip(rows, all_of("cuda", rows)):
+                sys.exit(f"{model}, {precision} on {where}, {row[0]}: {losses}")
+        return found
+
+    def compared(model, precision, rows, low, high, bound):
+        nonlocal failed
+        for (name, *_), losses in zip(rows, all_of(model, "cuda", precision, rows)):
             within = held(name, losses, low, high, bound)
             failed += not within
-            out["runs"].append({"against": title, "run": name, "within": within, "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
+            out["runs"].append({"model": model, "precision": precision, "run": name, "within": within, "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
+
+    def fit(rows):
+        return [row for row in rows if row[1] * row[2] <= args.gpus]
 
     for model in MODELS:
-        gpu = [] if args.only == "host" else [row for row in SPREAD + forms(model, "fp32") if row[1] * row[2] <= args.gpus]
-        host = [row for row in HOST if model == "gpt" or row[1] <= 2]   # llama's heads share two of keys and values
-        compared(f"{model}, fp32 on the host", model, "fp32", host, "host", gpu)
-        if args.only != "host":
-            base = [row for row in SPREAD if row[1] * row[2] <= args.gpus]
-            compared(f"{model}, bf16, the plain form", model, "bf16", base, "cuda", [row for row in forms(model, "bf16") if row[1] * row[2] <= args.gpus])
+        host = base_of(model, "host", "fp32", [row for row in HOST if model == "gpt" or row[1] <= 2])   # llama's heads share two of keys and values
+        low, high, bound = envelope(host)
+        print(f"{model}, fp32 on the host: {len(host)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
+        if args.only == "host":
+            continue
+        compared(model, "fp32", fit(SPREAD + forms(model, "fp32")), low, high, bound)
+        coarse = as_far_as(base_of(model, "cuda", "bf16", fit(SPREAD)), low, high)
+        print(f"{model}, bf16: layouts of the plain form lie up to {coarse[-1] / 2:.2e} outside, {coarse[0] / 2:.2e} in the first ten steps")
+        compared(model, "bf16", fit(forms(model, "bf16")), low, high, coarse)
     (args.folder / "losses.json").write_text(json.dumps(out, indent=1) + "\n")
     print(f"{len(out['runs'])} runs, {failed} outside" if out["runs"] else "nothing was held against the host")
     sys.exit(1 if failed else 0)
