@@ -238,9 +238,10 @@ std::vector<KernelCase> Benches::by_name(Bytes most) {
   }
   // Of short sequences, as a small model has them, where attention takes little longer than its launches; not in the mix of calls,
   // which has no attention.
+  const bool with_attention = most_heads().heads * most_heads().positions * most_heads().positions * 2 <= most;
   for (std::int64_t heads : {2, 8}) {
+    if (!with_attention) continue;
     constexpr std::int64_t sequences = 16, positions = 128;
-    if (most_heads().heads * most_heads().positions * most_heads().positions * 2 > most) break;
     add(of_attention(sequences, heads, positions, 32));
     for (std::int64_t width : widths_of_heads) add(of_fused_attention({sequences, heads, heads, positions, width}));
   }

@@ -75,12 +75,24 @@ const Unit* unit_of(std::string_view words) {
   return unit == std::end(units) ? nullptr : unit;
 }
 
-// The paragraph or table that ends above line `at`.
-std::string block_above(const std::vector<std::string_view>& lines, std::size_t at) {
+// Lines of the paragraph or table that ends above line `at`.
+struct Block {
+  std::size_t begin = 0, end = 0;
+};
+
+template <class Lines>
+Block block_above(const Lines& lines, std::size_t at) {
   while (at > 0 && trimmed(lines[at - 1]).empty()) --at;
-  std::string block;
-  for (; at > 0 && !trimmed(lines[at - 1]).empty(); --at) block = std::string(lines[at - 1]) + "\n" + block;
+  Block block{at, at};
+  while (block.begin > 0 && !trimmed(lines[block.begin - 1]).empty()) --block.begin;
   return block;
+}
+
+template <class Lines>
+std::string text_of(const Lines& lines, Block block) {
+  std::string all;
+  for (std::size_t line = block.begin; line < block.end; ++line) all += std::string(lines[line]) + "\n";
+  return all;
 }
 
 // "30.7 ms" where the text says "80 ms": its unit, its decimals, and three digits at least.
@@ -154,8 +166,9 @@ Said look_after(std::string_view line, const std::string& block) {
   said.value = value.value();
   const Result<bool> rounds = rounds_to(said.value, said.words);
   if (!rounds) said.problem = rounds.error();
-  else if (!rounds.value()) said.problem = text("it is ", in_unit_of(said.words, said.value), " now"), said.anew = as_said(said.words, said.value);
+  else if (!rounds.value()) said.problem = text("it is ", in_unit_of(said.words, said.value), " now");
   else if (block.find(said.words) == std::string::npos) said.problem = text("the paragraph above does not say '", said.words, "'");
+  if (rounds && !rounds.value()) said.anew = as_said(said.words, said.value);
   said.holds = said.problem.empty();
   return said;
 }
@@ -187,7 +200,7 @@ std::vector<Said> said_in(std::string_view content, const std::string& file) {
   const std::vector<std::string_view> lines = lines_of(content);
   for (std::size_t at = 0; at < lines.size(); ++at) {
     if (trimmed(lines[at]) != "<!-- says") continue;
-    const std::string block = block_above(lines, at);
+    const std::string block = text_of(lines, block_above(lines, at));
     for (++at; at < lines.size() && trimmed(lines[at]) != "-->"; ++at) {
       Said said = look_after(lines[at], block);
       said.file = file;
@@ -201,20 +214,18 @@ std::vector<Said> said_in(std::string_view content, const std::string& file) {
 std::string with_figures_anew(std::string_view content, const std::vector<Said>& all) {
   std::vector<std::string> lines;
   for (std::string_view line : lines_of(content)) lines.emplace_back(line);
-  std::size_t block = 0, until = 0, next = 0;   // lines of the paragraph, and where to look on in it
-  int comment = -1;                             // of whose lines the paragraph is
+  Block block;
+  std::size_t comment = lines.size(), next = 0;   // whose lines the paragraph is of, and where to look on in it
   for (const Said& said : all) {
     const auto at = static_cast<std::size_t>(said.line) - 1;
     std::size_t begin = at;
     while (trimmed(lines[begin]) != "<!-- says") --begin;
-    if (static_cast<int>(begin) != comment) {
-      comment = static_cast<int>(begin);
-      for (until = begin; until > 0 && trimmed(lines[until - 1]).empty();) --until;
-      for (block = until; block > 0 && !trimmed(lines[block - 1]).empty();) --block;
+    if (begin != comment) {
+      comment = begin;
+      block = block_above(lines, begin);
       next = 0;
     }
-    std::string paragraph;
-    for (std::size_t line = block; line < until; ++line) paragraph += lines[line] + (line + 1 < until ? "\n" : "");
+    std::string paragraph = text_of(lines, block);
     std::size_t found = find_words(paragraph, said.words, next);
     if (found == std::string::npos) found = find_words(paragraph, said.words, 0);
     if (found == std::string::npos) continue;
@@ -222,7 +233,7 @@ std::string with_figures_anew(std::string_view content, const std::vector<Said>&
     if (said.anew.empty()) continue;
     next = found + said.anew.size();
     paragraph.replace(found, said.words.size(), said.anew);
-    std::size_t line = block;
+    std::size_t line = block.begin;
     for (std::string_view one : lines_of(paragraph)) lines[line++] = std::string(one);
     lines[at].replace(lines[at].rfind(said.words), said.words.size(), said.anew);
   }

@@ -132,6 +132,8 @@ def main():
         host = base_of(model, "host", "fp32", [row for row in HOST if model == "gpt" or row[1] <= 2])   # llama's heads share two of keys and values
         low, high, bound = envelope(host)
         print(f"{model}, fp32 on the host: {len(host)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
+        for step in range(0, args.steps, max(1, args.steps // 20)):
+            print(f"  step {step:3}: {low[step]:.5f}, {high[step] - low[step]:.1e} apart")
         if args.only == "host":
             continue
         compared(model, "fp32", fit(SPREAD + forms(model, "fp32")), low, high, bound)

@@ -1,6 +1,9 @@
 // `bench`: its shapes, the floor of a step, what it foretells and what it refuses. Measured ones need GPUs (tests/gpu).
 #include <gtest/gtest.h>
 
+#include <iomanip>
+#include <sstream>
+
 #include <nlohmann/json.hpp>
 
 #include "engine/base/json.hpp"
@@ -95,6 +98,14 @@ TEST(Bench, APlainTableHasARowAShapeAndItsFloor) {
   EXPECT_EQ(spoken.code, 0) << spoken.err;
   for (const char* word : {"MODELLED h200x8", "gpt-1.3b-fsdp", "gpt-1.3b-tp", "floor", "matmuls", "of floor"}) {
     EXPECT_NE(spoken.out.find(word), std::string::npos) << word << "\n" << spoken.out;
+  }
+  // Its shares of communication are those of the figures, beside each other
+  const nlohmann::json rows = base::parse_json(shardbook({"bench", "gpt-1.3b", "--device", "meta", "--json"}).out)["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  for (const nlohmann::json& row : rows) {
+    std::ostringstream shares;
+    shares << std::fixed << std::setprecision(1) << 100 * row["modelled"]["exposed_share"].get<double>() << " %" << std::setw(7) << 100 * row["modelled"]["overlap"].get<double>() << " %";
+    EXPECT_NE(spoken.out.find(shares.str()), std::string::npos) << shares.str() << "\n" << spoken.out;
   }
 }
 

@@ -24,8 +24,8 @@
 //   - All ranks make the same memory known in the same order: they issue the same calls, and set up the same buffers.
 // The user may set these variables otherwise, but for the order of launches where calls are to be in graphs.
 //
-// Sources: NCCL 2.28 user guide, "Creating a communicator", "Environment variables" (NCCL_GRAPH_MIXING_SUPPORT), "Using multiple NCCL communicators
-// concurrently"; NVIDIA/nccl src/group.cc: each call on a non-blocking communicator is launched by a
+// Sources: NCCL 2.28 user guide, "Creating a communicator", "Using multiple NCCL communicators concurrently", "Environment
+// variables" (NCCL_GRAPH_MIXING_SUPPORT); NVIDIA/nccl src/group.cc: each call on a non-blocking communicator is launched by a
 // thread of its own, which costs the host tens of microseconds (NcclOptions::blocking_calls).
 #pragma once
 
