@@ -54,7 +54,7 @@ def losses_of(args, data, model, device, precision, tp, fsdp, options):
     run = args.folder / name
     if not (run / "run.json").exists():
         words = [str(args.program), "train", *MODELS[model], "--device", device, "--precision", precision, "--tp", str(tp), "--fsdp", str(fsdp), "--data", str(data),
-                 "--steps", str(args.steps), "--trace-steps", "0:0", "--progress", "0", "--out", str(run), *options]
+                 "--steps", str(args.steps), "--lr", str(args.lr), "--trace-steps", "0:0", "--progress", "0", "--out", str(run), *options]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
@@ -100,6 +100,7 @@ def main():
     parse.add_argument("--at-once", type=int, default=8, help="runs on the host")
     parse.add_argument("--gpu-at-once", type=int, default=4, help="runs that share the GPUs")
     parse.add_argument("--steps", type=int, default=200)
+    parse.add_argument("--lr", type=float, default=0.001, help="half of the tutors' own, with which losses jump now and then, and a jump widens every bound behind it")
     parse.add_argument("--only", choices=["host"])
     args = parse.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROGRAM = os.environ.get("SHARDBOOK_PROGRAM", "./shardbook")
 
 # Title, option that is turned, its values, then the lines that are compared.
-WIDTHS = [128, 256, 512, 640, 768, 832, 896, 1024, 1280]
+WIDTHS = [128, 256, 512, 640, 704, 768, 832, 896, 1024, 1280]
 TABLES = {
     "lab02": ("The grammar tutor at other widths, 2048 tokens: one GPU and two",
               [("width %d" % w, ["--width %d --heads %d --tp 1 --fsdp 1" % (w, w // 32), "--width %d --heads %d --tp 2 --fsdp 1" % (w, w // 32)]) for w in WIDTHS],
@@ -123,6 +123,7 @@ def main():
     parser.add_argument("--out", default=".")
     parser.add_argument("--only", choices=sorted(TABLES) + ["hide"])
     asked = parser.parse_args()
+    os.makedirs(asked.out, exist_ok=True)
     if asked.only == "hide":
         return hide(asked)
     kept = {}

@@ -73,6 +73,15 @@ TEST_F(Embedding, BackwardEqualsItsHostReference) {
 TEST_F(Embedding, BackwardOfLargeBatchesEqualsItsHostReference) {
   for (const DType dtype : both_types) expect_backward(8192, 2048, 1000, 0, 1000, dtype, true, false);
 }
+// From two to sixteen positions a row: threads of a column share them, and a row's columns take several blocks.
+TEST_F(Embedding, BackwardOfSmallVocabulariesEqualsItsHostReference) {
+  for (const DType dtype : both_types) {
+    for (const int vocabulary : {600, 301, 150, 75}) {
+      expect_backward(1204, 704, vocabulary, 0, vocabulary, dtype, true, true);
+      expect_backward(1204, 707, vocabulary, 0, vocabulary, dtype, false, false);
+    }
+  }
+}
 
 TEST_F(Embedding, PositionsAreAddedForwardAndSummedBackward) {
   for (const DType dtype : both_types) {

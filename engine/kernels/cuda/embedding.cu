@@ -1,11 +1,12 @@
 // kernels/cuda/embedding: rows of a table, gathered forward and summed backward.
 //
 // Backward has one writer a row: a block takes the positions that hold one token, in rising order (the
-// host sorted them), so there are no atomics and the sum has one order. A narrow table leaves threads of the
-// block over: they take the positions in turn, and their sums are added in order. (One token may be a tenth
-// of a batch; one thread a column took 10 ms for 262 144 tokens of width 128 on an H200.) Source of the
-// idea: llm.c's wte_backward (karpathy/llm.c@f1e2ace6, llmc/encoder.cuh), whose buckets are sorted on the
-// host too, and whose warps share a bucket.
+// host sorted them), so there are no atomics and the sum has one order. Several threads of a column take the
+// positions in turn, and their sums are added in order: as many as tokens come to a row, and more where the
+// table is narrow and leaves threads over. (One token may be a tenth of a batch; one thread a column took
+// 10 ms for 262 144 tokens of width 128 on an H200.) Source of the idea: llm.c's wte_backward
+// (karpathy/llm.c@f1e2ace6, llmc/encoder.cuh), whose buckets are sorted on the host too, and whose warps
+// share a bucket.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 
@@ -29,6 +30,14 @@ struct EmbeddingForward {
 };
 
 constexpr int segment_threads = 256;
+constexpr int most_in_turn = 8;   // a warp of columns is left, whose loads are whole lines
+
+// How many threads at least take a token's positions in turn: as many as it has at the mean, as a power of two.
+int in_turn(std::int64_t tokens, std::int64_t segments) {
+  int threads = 1;
+  while (threads < most_in_turn && 2 * threads * segments <= tokens) threads *= 2;
+  return threads;
+}
 
 // blockIdx.x: which segment; blockIdx.y: which packs of columns. Threads x are packs, threads y take positions in turn.
 template <class T, int N>
@@ -137,7 +146,8 @@ void embedding_backward(const EmbeddingBackwardArgs& args, const device::CudaQue
   with_type(args.dtype, "embedding_backward", [&](auto zero) {
     using T = decltype(zero);
     with_width<T>(rows_are_wide<T>(args.width, {args.dx_ND, args.dweight_VD}), [&](auto pack) {
-      const std::int64_t packs = divide_up(args.width, pack.value), columns = packs < segment_threads ? packs : segment_threads;
+      const std::int64_t packs = divide_up(args.width, pack.value), most = segment_threads / in_turn(args.tokens, segments);
+      const std::int64_t columns = packs < most ? packs : most;
       const dim3 grid(grid_of(segments, "embedding_backward"), static_cast<unsigned>(divide_up(packs, columns)));
       const dim3 threads(static_cast<unsigned>(columns), static_cast<unsigned>(segment_threads / columns));
       launch("embedding_backward", embedding_backward_kernel<T, pack.value>, grid, threads, 0, queue, args);
