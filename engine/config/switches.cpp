@@ -81,7 +81,7 @@ std::vector<Switch> make_switches() {
        .originals = {in_pytorch("csrc/distributed/c10d/reducer.hpp", 29, 30, "kDefaultBucketBytesCap"),
                      in_megatron("distributed/distributed_data_parallel.py", 131, 137, "bucket_size")},
        .megatron = "--ddp-bucket-size (in elements; 40 million, or a million a rank)", .pytorch = "DistributedDataParallel(bucket_cap_mb=25)", .note = "rooms/data_parallel#buckets",
-       .moves = {"--model gpt-124m --dp 8 --sequences 8", "4096", 10},
+       .moves = {"--model gpt-124m --dp 4 --sequences 4", "4096", 10},
        .still = {"--model gpt-124m --dp 8 --sequences 256", "50", 0.5}});
 
   row({.key = "data_parallel.reduce", .values = {"bucketed", "flat", "naive"}, .default_value = "bucketed",
@@ -145,7 +145,7 @@ std::vector<Switch> make_switches() {
        .originals = {in_pytorch("distributed/fsdp/_limiter_utils.py", 7, 33, "_FreeEventQueue"),
                      in_pytorch("distributed/fsdp/_runtime_utils.py", 293, 299, "dequeue_if_needed: the limiter, in _unshard")},
        .megatron = "", .pytorch = "FullyShardedDataParallel(limit_all_gathers=True): 2", .note = "04_fsdp#slots",
-       .moves = {"--model gpt-124m --fsdp 8 --sequences 16", "1", 5},
+       .moves = {"--model gpt-124m --fsdp 8 --sequences 8", "1", 5},
        .still = {"--model gpt-124m --fsdp 8 --sequences 64", "2", 0.5}});
 
   row({.key = "fsdp.min_num_params", .least = 0, .most = 100000, .default_value = "0",
@@ -394,7 +394,7 @@ std::vector<Switch> make_switches() {
        .originals = {in_megatron("tensor_parallel/layers.py", 694, 698, "allreduce_dgrad: issued"),
                      in_megatron("tensor_parallel/layers.py", 807, 808, "allreduce_dgrad: awaited")},
        .megatron = "", .pytorch = "", .note = "03_tensor_parallel#behind",
-       .moves = {"--model gpt-124m --tp 6 --sequences 1", "awaited", 5},
+       .moves = {"--model gpt-124m --tp 6 --sequences 2", "awaited", 5},
        .still = {"--model grammar-tutor --tp 2 --fsdp 1", "awaited", 0.5}});
 
   row({.key = "tensor_parallel.overlap", .values = {"none", "pieces"}, .default_value = "none",

@@ -28,6 +28,6 @@ Plan planted_step(const Network& network) {
   return plan.add(norm()).add(update());
 }
 
-double price_ms() { return 3.7; }
+double price_ms() { return 3.5; }
 
 }  // namespace shardbook::lab04

@@ -1,4 +1,4 @@
-// fails with: compute awaits (line 22) the sum of dx before its weight gradient, which needs no sum and could hide it: the step takes 15.8 ms for 15.3 ms (+2.8 %)
+// fails with: compute awaits (line 22) the sum of dx before its weight gradient, which needs no sum and could hide it: the step takes 15.7 ms for 15.2 ms (+2.8 %)
 #include "labs/02_tensor_parallel/lab.hpp"
 
 namespace shardbook::lab02 {

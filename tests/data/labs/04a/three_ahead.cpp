@@ -1,4 +1,4 @@
-// fails with: 2 more buffers, 192 MiB, for -0.2 % of the step
+// fails with: 2 more buffers, 192 MiB, for -0.1 % of the step
 #include "labs/04_fsdp/lab.hpp"
 
 namespace shardbook::lab04 {

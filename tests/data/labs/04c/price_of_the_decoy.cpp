@@ -1,4 +1,4 @@
-// fails with: price_ms says 0.48; the step takes 52.8 ms now: put the wait back, and this check says what it takes then
+// fails with: price_ms says 0.48; the step takes 53.0 ms now: put the wait back, and this check says what it takes then
 #include "labs/04_fsdp/lab.hpp"
 
 namespace shardbook::lab04 {
