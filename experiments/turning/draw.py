@@ -23,9 +23,9 @@ class Panel:
         (x0, x1), (y0, y1) = self.across, self.up
         return self.left + (x - x0) / (x1 - x0) * PANEL, HEIGHT - BOTTOM - (y - y0) / (y1 - y0) * (HEIGHT - TOP - BOTTOM)
 
-    def line(self, points, colour, dashed=False):
+    def line(self, points, colour, dashes=""):
         places = " ".join("%.1f,%.1f" % self.at(*point) for point in points)
-        return '<polyline points="%s" fill="none" stroke="%s" stroke-width="2.2"%s/>' % (places, colour, ' stroke-dasharray="7,5"' if dashed else "")
+        return '<polyline points="%s" fill="none" stroke="%s" stroke-width="2.2"%s/>' % (places, colour, dashed(dashes))
 
     def ranges(self, points, colour):
         out = []
@@ -34,6 +34,9 @@ class Panel:
             out.append('<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="2.2"/>' % (a, b, a, c, colour))
             out.append('<circle cx="%.1f" cy="%.1f" r="4" fill="%s"/>' % (a, (b + c) / 2, colour))
         return "".join(out)
+
+    def rings(self, points, colour):
+        return "".join('<circle cx="%.1f" cy="%.1f" r="5" fill="white" stroke="%s" stroke-width="2"/>' % (*self.at(*point), colour) for point in points)
 
     def frame(self, xs, ys, unit):
         out = [text(self.left, TOP - 34, self.title, 19, "start", True), text(self.left + PANEL / 2, HEIGHT - 18, self.below, 16, "middle")]
@@ -52,36 +55,44 @@ def text(x, y, words, size, anchor, bold=False):
         x, y, ' font-weight="bold"' if bold else "", size, INK, anchor, words)
 
 
+def dashed(dashes):
+    return ' stroke-dasharray="%s"' % dashes if dashes else ""
+
+
 def legend(panel, entries):
     out = []
-    for row, (words, colour, dashed) in enumerate(entries):
+    for row, (words, colour, dashes) in enumerate(entries):
         y = TOP + 6 + 22 * row
         out.append('<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="2.2"%s/>' % (
-            panel.left + 16, y, panel.left + 52, y, colour, ' stroke-dasharray="7,5"' if dashed else ""))
+            panel.left + 16, y, panel.left + 52, y, colour, dashed(dashes)))
         out.append(text(panel.left + 60, y + 5, words, 14, "start"))
     return "".join(out)
 
 
 def svg(data):
-    widths, hide = data["widths"]["rows"], data["hide"]
-    first = Panel(LEFT, (128, 896), (0.9, 2.6), "Lab 02: from which width on do two GPUs win?", "width of the tutor, 2048 tokens a step")
+    modelled, as_graph = "7,5", "2,4"
+    widths, graphs = ([row for row in data[name]["rows"] if row["width"] <= 896] for name in ("widths", "graphs"))
+    hide = data["hide"]
+    first = Panel(LEFT, (128, 896), (0.5, 2.5), "Lab 02: from which width on do two GPUs win?", "width of the tutor, 2048 tokens a step")
     second = Panel(LEFT + PANEL + GAP, (1024, 3072), (0, 50), "Lab 04: from how many tokens on do gathers hide?", "tokens a GPU, gpt-1.3b, fsdp 2")
     out = ['<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d"><rect width="%d" height="%d" fill="white"/>' % (WIDTH, HEIGHT, WIDTH, HEIGHT)]
-    out.append(first.frame([128, 256, 512, 640, 768, 896], [1, 1.5, 2, 2.5], " ms"))
+    out.append(first.frame([128, 256, 512, 640, 768, 896], [0.5, 1, 1.5, 2, 2.5], " ms"))
     for place, (name, colour) in enumerate((("tp1", ONE), ("tp2", TWO))):
-        out.append(first.line([(row["width"], row["modelled"][place]) for row in widths], colour, True))
+        out.append(first.line([(row["width"], row["modelled"][place]) for row in widths], colour, modelled))
+        out.append(first.line([(row["width"], row[name]) for row in graphs if row["width"] >= 704], colour, as_graph))   # none was measured between 128 and that
+        out.append(first.rings([(row["width"], row[name]) for row in graphs], colour))
         out.append(first.line([(row["width"], sum(row[name]) / 2) for row in widths], colour))
         out.append(first.ranges([(row["width"], min(row[name]), max(row[name])) for row in widths], colour))
-    out.append(legend(first, [("one GPU, measured", ONE, False), ("two GPUs, measured", TWO, False), ("modelled", INK, True)]))
+    out.append(legend(first, [("one GPU, measured", ONE, ""), ("two GPUs, measured", TWO, ""), ("rings: as a graph, measured", INK, as_graph), ("modelled", INK, modelled)]))
     out.append(second.frame([1024, 1536, 2048, 2560, 3072], [0, 10, 20, 30, 40, 50], " %"))
     rows = hide["rows"]
-    out.append(second.line([(row["tokens"], 100 * row["modelled"]) for row in rows], ONE, True))
+    out.append(second.line([(row["tokens"], 100 * row["modelled"]) for row in rows], ONE, modelled))
     out.append(second.line([(row["tokens"], 50 * (row["measured"][0] + row["measured"][-1])) for row in rows], ONE))
     out.append(second.ranges([(row["tokens"], 100 * row["measured"][0], 100 * row["measured"][-1]) for row in rows], ONE))
     (x, low), (_, high) = second.at(hide["predicted"], 0), second.at(hide["predicted"], 36)
     out.append('<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="1.5" stroke-dasharray="2,4"/>' % (x, low, x, high, INK))
     out.append(text(x + 6, high + 14, "the rule: %.0f" % hide["predicted"], 14, "start"))
-    out.append('<g transform="translate(%.1f 0)">' % (PANEL - 330) + legend(second, [("gathers open, measured", ONE, False), ("modelled", ONE, True)]) + "</g>")
+    out.append('<g transform="translate(%.1f 0)">' % (PANEL - 330) + legend(second, [("gathers open, measured", ONE, ""), ("modelled", ONE, modelled)]) + "</g>")
     return "".join(out) + "</svg>\n"
 
 
