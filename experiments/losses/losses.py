@@ -6,7 +6,7 @@ range than the bound: four times the widest range until then. (Four: as much as 
 fp32 on GPUs is held against fp32 on the host. bf16 rounds otherwise, and its pieces round otherwise than each other: a form follows where it
 lies no further outside the host's range than twice as far as a layout of the plain form, in bf16, has lain until then (or in ten steps).
 
-    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--only host]
+    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--lr 0.001] [--only host]
 
 Writes FOLDER/losses.json, and says a line for each run. Runs that are there already are not made again. Python alone.
 """
@@ -50,7 +50,7 @@ def text(folder):
 
 
 def losses_of(args, data, model, device, precision, tp, fsdp, options):
-    name = "-".join([model, device, precision, str(tp), str(fsdp)] + [word.replace("=", "_").replace("/", "_") for word in options if word not in ("--set",)])
+    name = "-".join([model, device, precision, str(tp), str(fsdp), f"lr{args.lr:g}"] + [word.replace("=", "_").replace("/", "_") for word in options if word not in ("--set",)])
     run = args.folder / name
     if not (run / "run.json").exists():
         words = [str(args.program), "train", *MODELS[model], "--device", device, "--precision", precision, "--tp", str(tp), "--fsdp", str(fsdp), "--data", str(data),
@@ -69,7 +69,7 @@ def held(name, losses, low, high, bound):
         return False
     outside = outside_of(losses, low, high)
     worst = max(range(len(losses)), key=lambda step: outside[step] / bound[step])
-    print(f"  {name:36} first {losses[0]:.7f} last {losses[-1]:.7f}; furthest outside by {outside[worst]:.2e} at step {worst}, where {bound[worst]:.2e} are allowed")
+    print(f"  {name:36} first {losses[0]:.7f} last {losses[-1]:.7f}; outside by {max(outside):.2e} at most; nearest to what is allowed at step {worst}, {outside[worst]:.2e} of {bound[worst]:.2e}")
     return all(off <= allowed for off, allowed in zip(outside, bound))
 
 

@@ -83,7 +83,7 @@ def svg(data):
         out.append(first.rings([(row["width"], row[name]) for row in graphs], colour))
         out.append(first.line([(row["width"], sum(row[name]) / 2) for row in widths], colour))
         out.append(first.ranges([(row["width"], min(row[name]), max(row[name])) for row in widths], colour))
-    out.append(legend(first, [("one GPU, measured", ONE, ""), ("two GPUs, measured", TWO, ""), ("rings: as a graph, measured", INK, as_graph), ("modelled", INK, modelled)]))
+    out.append(legend(first, [("one GPU, measured", ONE, ""), ("two GPUs, measured", TWO, ""), ("as a graph, measured (rings)", INK, as_graph), ("modelled", INK, modelled)]))
     out.append(second.frame([1024, 1536, 2048, 2560, 3072], [0, 10, 20, 30, 40, 50], " %"))
     rows = hide["rows"]
     out.append(second.line([(row["tokens"], 100 * row["modelled"]) for row in rows], ONE, modelled))

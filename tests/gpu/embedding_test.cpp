@@ -73,7 +73,7 @@ TEST_F(Embedding, BackwardEqualsItsHostReference) {
 TEST_F(Embedding, BackwardOfLargeBatchesEqualsItsHostReference) {
   for (const DType dtype : both_types) expect_backward(8192, 2048, 1000, 0, 1000, dtype, true, false);
 }
-// From two to sixteen positions a row: threads of a column share them, and a row's columns take several blocks.
+// From two to sixteen positions a row: threads of a column share them, and a row's columns take a block or more.
 TEST_F(Embedding, BackwardOfSmallVocabulariesEqualsItsHostReference) {
   for (const DType dtype : both_types) {
     for (const int vocabulary : {600, 301, 150, 75}) {

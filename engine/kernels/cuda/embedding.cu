@@ -1,12 +1,12 @@
 // kernels/cuda/embedding: rows of a table, gathered forward and summed backward.
 //
 // Backward has one writer a row: a block takes the positions that hold one token, in rising order (the
-// host sorted them), so there are no atomics and the sum has one order. Several threads of a column take the
-// positions in turn, and their sums are added in order: as many as tokens come to a row, and more where the
-// table is narrow and leaves threads over. (One token may be a tenth of a batch; one thread a column took
-// 10 ms for 262 144 tokens of width 128 on an H200.) Source of the idea: llm.c's wte_backward
-// (karpathy/llm.c@f1e2ace6, llmc/encoder.cuh), whose buckets are sorted on the host too, and whose warps
-// share a bucket.
+// host sorted them), so there are no atomics, and for one shape (tokens, rows, width) the sum has one order.
+// Threads of a column take the positions in turn, and their sums are added in order. They are as many as tokens
+// come to a row at the mean (a power of two, at most 8), and more where the table is narrow and leaves threads
+// over. (One token may be a tenth of a batch; one thread a column took 10 ms for 262 144 tokens of width 128 on
+// an H200.) Source of the idea: llm.c's wte_backward (karpathy/llm.c@f1e2ace6, llmc/encoder.cuh), whose buckets
+// are sorted on the host too, and whose warps share a bucket.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 
@@ -30,12 +30,12 @@ struct EmbeddingForward {
 };
 
 constexpr int segment_threads = 256;
-constexpr int most_in_turn = 8;   // a warp of columns is left, whose loads are whole lines
+constexpr int most_for_tokens = 8;   // a warp of columns is left, whose loads are 64 bytes and more in a row
 
-// How many threads at least take a token's positions in turn: as many as it has at the mean, as a power of two.
+// How many threads at least take a token's positions in turn: as many as it has at the mean.
 int in_turn(std::int64_t tokens, std::int64_t segments) {
   int threads = 1;
-  while (threads < most_in_turn && 2 * threads * segments <= tokens) threads *= 2;
+  while (threads < most_for_tokens && 2 * threads * segments <= tokens) threads *= 2;
   return threads;
 }
 
