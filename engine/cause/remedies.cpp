@@ -27,8 +27,9 @@ std::string noun_of(OpKind kind) {
 }
 
 std::string Remedies::more_sequences() const {
+  // In as many micro-batches: left open, their number would grow instead of their size
   const int sequences = recorded_.number("sequences", 0);
-  return sequences > 0 ? text("--sequences ", 2 * sequences) : "a larger batch";
+  return sequences > 0 ? text("--sequences ", 2 * sequences, " --micro-batches ", recorded_.number("micro-batches", 1)) : "a larger batch";
 }
 
 // Where linears wait for all rows: what lets some rows cross while others are multiplied. Of small ones it would only make more.

@@ -38,17 +38,15 @@ Regime largest(const std::vector<Share>& shares) {
   return std::max_element(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.path_ns < b.path_ns; })->regime;
 }
 
-// By what would be gained, else by the path.
+// By what would be gained, else by the path. Two that gain the same little are both stopped by what stands close behind.
 Regime regime_of(const std::vector<Share>& shares, const Findings& findings, Nanoseconds step_ns) {
   if (part_of(findings.all_but_compute_ns, step_ns) < little) return Regime::compute;
-  Regime best = Regime::compute;
-  Nanoseconds most = 0;
-  for (Regime regime : {Regime::host, Regime::latency, Regime::bandwidth, Regime::rank, Regime::memory}) {
-    if (findings.of(regime) <= most) continue;
-    most = findings.of(regime);
-    best = regime;
-  }
-  return part_of(most, step_ns) < 0.02 ? largest(shares) : best;
+  constexpr Regime besides_compute[] = {Regime::host, Regime::latency, Regime::bandwidth, Regime::rank, Regime::memory};
+  const Regime best = *std::max_element(std::begin(besides_compute), std::end(besides_compute), [&](Regime a, Regime b) { return findings.of(a) < findings.of(b); });
+  const Nanoseconds most = findings.of(best);
+  const auto as_much = std::count_if(std::begin(besides_compute), std::end(besides_compute), [&](Regime regime) { return part_of(findings.of(regime), most) > 0.95; });
+  const double gain = part_of(most, step_ns);
+  return gain < 0.02 || (gain < worth_a_change && as_much > 1) ? largest(shares) : best;
 }
 
 base::Status explain_record(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options, Why& why) {

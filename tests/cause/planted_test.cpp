@@ -63,6 +63,19 @@ TEST(Planted, AHostThatIsLateIsNamed) {
   EXPECT_NEAR(step_of(run), 1.319e6, 1e3);
   EXPECT_NEAR(static_cast<double>(cause->gain_ns) / step_of(run), 0.40, 0.01);
   EXPECT_EQ(share_of(why, Regime::bandwidth).gain_ns, 0) << "with collectives of 1 ns the step is the same";
+  // What is to try: twice the work in as many calls
+  EXPECT_NE(cause->remedy.find("--sequences 32 --micro-batches 1 (more work a call)"), std::string::npos) << cause->remedy;
+  EXPECT_NEAR(step_of(run_of({{"tp", "2"}, {"sequences", "32"}, {"micro-batches", "1"}})), step_of(run), 0.01 * step_of(run));
+}
+
+// What gains next to nothing, whichever of three is taken out, for the host stands right behind, is none of the three.
+TEST(Planted, AStepWithItsHostCloseBehindIsNamedByWhatFillsIt) {
+  const PlantedRun run = run_of({{"tp", "2"}, {"width", "512"}, {"heads", "16"}});
+  const Why why = why_or_fail(run);
+  EXPECT_EQ(share_of(why, Regime::latency).gain_ns, share_of(why, Regime::bandwidth).gain_ns);
+  EXPECT_GT(static_cast<double>(*share_of(why, Regime::latency).gain_ns), 0.02 * static_cast<double>(why.step_ns));
+  EXPECT_EQ(why.regime, Regime::compute) << headline(why);
+  EXPECT_FALSE(why.has_problem) << headline(why);
 }
 
 // 5: what issuing the sums costs, really taken out by another cut.
