@@ -24,6 +24,8 @@ namespace {
 constexpr double little = 0.15;
 // From this part of the step on, a cause is worth a change.
 constexpr double worth_a_change = 0.05;
+// Up to this part of the step, what is gained says nothing; and from this part of the most on, another gains as much.
+constexpr double no_gain = 0.02, as_much = 0.95;
 
 // What is late on one rank is part of the path as that rank's compute or host: it is shown as waiting for the rank.
 void take_out_rank(std::vector<Share>& shares, Nanoseconds rank_ns) {
@@ -44,9 +46,8 @@ Regime regime_of(const std::vector<Share>& shares, const Findings& findings, Nan
   constexpr Regime besides_compute[] = {Regime::host, Regime::latency, Regime::bandwidth, Regime::rank, Regime::memory};
   const Regime best = *std::max_element(std::begin(besides_compute), std::end(besides_compute), [&](Regime a, Regime b) { return findings.of(a) < findings.of(b); });
   const Nanoseconds most = findings.of(best);
-  const auto as_much = std::count_if(std::begin(besides_compute), std::end(besides_compute), [&](Regime regime) { return part_of(findings.of(regime), most) > 0.95; });
-  const double gain = part_of(most, step_ns);
-  return gain < 0.02 || (gain < worth_a_change && as_much > 1) ? largest(shares) : best;
+  const bool is_alone = std::count_if(std::begin(besides_compute), std::end(besides_compute), [&](Regime regime) { return part_of(findings.of(regime), most) > as_much; }) == 1;
+  return part_of(most, step_ns) < (is_alone ? no_gain : worth_a_change) ? largest(shares) : best;
 }
 
 base::Status explain_record(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options, Why& why) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Where is the time of a step that is launched as a graph? No timeline tells: such a step is not traced. CUPTI sees its kernels, too.
 For each kind of kernel how many a step has, what they take, what the GPU idled right before them, and how much of them ran while
-another ran; the mean over all steps of the file but the first three and the last. Python alone.
+another ran; then the part of the step in which a collective ran and nothing else (exposed); the mean over all steps of the file but the
+first three and the last. Python alone.
 
     CUDA_INJECTION64_PATH=$PWD/watch.so SPANS_OUT=spans ./shardbook train --device cuda --model grammar-tutor --tp 2 --fsdp 1 --attention flash --set host.graph=on --steps 200 --trace-steps 0:0
     python3 experiments/cupti/graph.py spans.*
@@ -17,6 +18,7 @@ KINDS = [("AllReduce", "all-reduces"), ("AllGather", "gathers"), ("ReduceScatter
          ("Embedding", "tables"), ("embedding", "tables"), ("Position", "tables"), ("AdamW", "update and norm of the gradient"), ("squares", "update and norm of the gradient"),
          ("clip", "update and norm of the gradient"), ("sum_kernel", "update and norm of the gradient"), ("copy", "copies")]
 FIRST = "EmbeddingForwa"   # the kernel that a step has once, near its begin
+MOVING = ("AllReduce", "AllGather", "ReduceScatter")
 
 
 def kernels_of(path):
@@ -26,6 +28,22 @@ def kernels_of(path):
         if len(words) == 5 and words[2].isdigit() and words[3].isdigit():
             rows.append((int(words[2]), int(words[3]), words[4]))
     return sorted(rows)
+
+
+def alone(rows):
+    """For how long a collective ran and no other kernel."""
+    edges = sorted(edge for begin, end, name in rows for edge in ((begin, 1, is_moving(name)), (end, -1, is_moving(name))))
+    running, total, before = [0, 0], 0, edges[0][0]   # others, collectives
+    for at, step, moving in edges:
+        if running[1] > 0 and running[0] == 0:
+            total += at - before
+        running[moving] += step
+        before = at
+    return total
+
+
+def is_moving(name):
+    return any(part in name for part in MOVING)
 
 
 def main():
@@ -54,7 +72,8 @@ def main():
         for name, values in sorted(kinds.items(), key=lambda item: -item[1][1] - item[1][2]):
             total = [one + other for one, other in zip(total, values)]
             print(f"{name:32} {values[0] / steps:6.0f} {values[1] / steps / 1e3:8.1f} {values[1] / values[0] / 1e3:6.2f} {values[2] / steps / 1e3:12.1f} {values[3] / steps / 1e3:15.1f}")
-        print(f"{'all':32} {total[0] / steps:6.0f} {total[1] / steps / 1e3:8.1f} {'':6} {total[2] / steps / 1e3:12.1f} {total[3] / steps / 1e3:15.1f}\n")
+        print(f"{'all':32} {total[0] / steps:6.0f} {total[1] / steps / 1e3:8.1f} {'':6} {total[2] / steps / 1e3:12.1f} {total[3] / steps / 1e3:15.1f}")
+        print(f"exposed: {alone(rows[first:last]) / steps / 1e3:.1f} us, {100 * alone(rows[first:last]) / (rows[last][0] - rows[first][0]):.1f} % of the step\n")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws notes/pictures/turning.png from measured.json: where two GPUs begin to win, and where gathers hide.
+"""Draws notes/pictures/turning.png from measured.json: where two GPUs begin to win, and where gathers hide. Prints at which width.
 
     python3 experiments/turning/draw.py [--svg FILE]      (the PNG needs rsvg-convert)
 """
@@ -96,12 +96,25 @@ def svg(data):
     return "".join(out) + "</svg>\n"
 
 
+def turn(rows, step):
+    """The width at which the steps of one GPU and of two are equal, where lines between neighbours cross; step(row) gives both."""
+    for before, row in zip(rows, rows[1:]):
+        (a, b), (c, d) = step(before), step(row)
+        if b > a and d <= c:
+            return before["width"] + (row["width"] - before["width"]) * (b - a) / (b - a + c - d)
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--svg")
     asked = parser.parse_args()
     with open(os.path.join(HERE, "measured.json"), encoding="utf-8") as file:
-        drawing = svg(json.load(file))
+        data = json.load(file)
+    drawing = svg(data)
+    for name, middle in (("widths", lambda turns: sum(turns) / 2), ("graphs", lambda turns: turns)):
+        rows = data[name]["rows"]
+        print("%s: equal at %.0f measured, at %.0f modelled" % (name, turn(rows, lambda row: (middle(row["tp1"]), middle(row["tp2"]))), turn(rows, lambda row: row["modelled"])))
     if asked.svg:
         with open(asked.svg, "w", encoding="utf-8") as file:
             file.write(drawing)
