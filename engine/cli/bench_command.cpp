@@ -56,7 +56,7 @@ struct Side {
   double least = 0, most = 0;     // of any step
   double peak_bytes = 0;
   double mfu = -1;                // of its step; −1: the peak of this GPU is not known
-  double exposed_share = -1;      // of the last turn's traced steps; −1: not known
+  double exposed_share = -1;      // of the last turn's traced steps, modelled of the step itself where a graph launches it; −1: not known
   double overlap = -1;
   std::string failure;            // the sentence; then nothing else counts
   nlohmann::json versions = nlohmann::json::object();
@@ -129,6 +129,8 @@ base::Status train_ours(const Asked& asked, const BenchShape& shape, const std::
   side.peak_bytes = results.value("allocated_bytes", 0.0);
   side.versions = info.value().versions;
   side.versions["hardware"] = info.value().hardware;
+  // Its traced steps were issued one by one, and say nothing of those that the step is of
+  if (results.contains("graph")) return base::Done{};
   const Result<timeline::Timeline> timeline = timeline::read({folder.string()});
   if (!timeline) return timeline.as_error();
   const Totals totals = totals_of(timeline.value());
@@ -187,9 +189,13 @@ base::Status foretell(const Asked& asked, const simulate::Profile& profile, std:
   const launch::Outcome& run = outcome.value();
   row.model.add(run.speed.step_ns, run.speed.step_ns, run.speed.step_ns);
   row.model.peak_bytes = run.speed.peak_memory_bytes;
-  const Totals totals = totals_of(run.timeline);
-  row.model.exposed_share = totals.exposed_share();
-  row.model.overlap = totals.overlap();
+  if (run.speed.as_graph) {
+    row.model.exposed_share = run.speed.exposed_as_graph;
+  } else {
+    const Totals totals = totals_of(run.timeline);
+    row.model.exposed_share = totals.exposed_share();
+    row.model.overlap = totals.overlap();
+  }
   row.tokens = static_cast<std::int64_t>(std::llround(run.speed.tokens_per_second * run.speed.step_ns / 1e9));
   const program::Record& record = run.records.front();
   row.floor = floor_of(*record.programs.at(record.steps.back().program), profile);

@@ -55,6 +55,7 @@ struct Speed {
   double tracing_pair_ns = 0;      // what timing one op costs the stream, measured at set-up; 0: not known, or host and meta
   double peak_memory_bytes = 0;    // of rank 0's device, allocated
   bool as_graph = false;           // step_ns is that of steps that are launched by one call (host.graph)
+  double exposed_as_graph = -1;    // modelled, of such a step: the part that is exposed communication, which its traced steps, issued one by one, do not tell; −1: not known
   int replayed = 0;                // how many were, by a measured clock
   device::GraphInfo graph;         // what they are, if there were any
 };

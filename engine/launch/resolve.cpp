@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/launch/clocks.hpp"
+#include "engine/metrics/partition.hpp"
 #include "engine/simulate/resolver.hpp"
 #include "engine/timeline/from_program.hpp"
 
@@ -62,6 +63,23 @@ base::Nanoseconds end_of(const program::StepTimes& times) {
   base::Nanoseconds end = times.window.start;
   for (const program::TimeSpan& span : times.ran) end = std::max(end, span.end);
   return end;
+}
+
+// Of the last step, which follows another: the part of it, over all ranks, in which a collective ran and nothing computed.
+double exposed_in_last(const simulate::Resolved& resolved, const std::vector<program::Record>& records) {
+  const metrics::Window window{resolved.step_end.back() - resolved.step_ns, resolved.step_end.back()};
+  base::Nanoseconds exposed = 0;
+  for (std::size_t rank = 0; rank < records.size(); ++rank) {
+    const std::vector<program::TimeSpan>& ran = resolved.ranks[rank].steps.back().ran;
+    std::vector<metrics::Interval> compute, communication;
+    for (std::size_t op = 0; op < ran.size(); ++op) {
+      const program::OpClass what = program::class_of(records[rank].programs.back()->ops[op].desc.kind);
+      if (what == program::OpClass::compute) compute.push_back({ran[op].start, ran[op].end});
+      if (what == program::OpClass::communication) communication.push_back({ran[op].start, ran[op].end});
+    }
+    exposed += metrics::partition({metrics::union_of(std::move(compute)), metrics::union_of(std::move(communication)), {}}, window).exposed_communication_ns;
+  }
+  return static_cast<double>(exposed) / (static_cast<double>(window.length()) * static_cast<double>(records.size()));
 }
 
 // Replaces the records' times by resolved ones: the resolver's first step is lead-in and left out.
@@ -158,6 +176,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
       base::Result<simulate::Resolved> plain = resolve_modelled(config, records, steady_steps, false);
       if (!plain) return plain.as_error();
       run.traced_step_ns = std::exchange(run.step_ns, static_cast<double>(plain.value().step_ns));
+      if (conditions_of(config).as_graph) run.exposed_as_graph = exposed_in_last(plain.value(), records);
     }
   } else {
     for (std::size_t rank = 0; rank < records.size(); ++rank) {

@@ -26,6 +26,7 @@ struct ResolvedRun {
   timeline::Timeline timeline;
   double step_ns = 0;                           // of a modelled or wall clock; 0 when measured
   double traced_step_ns = 0;                    // of a modelled clock: of the timeline's steps; else 0
+  double exposed_as_graph = -1;                 // of a modelled clock whose untraced steps are launched by one call: the part of one, over all ranks, that is exposed communication
   std::vector<std::uint64_t> program_hashes;    // by rank
   std::vector<program::Record> records;
 };
