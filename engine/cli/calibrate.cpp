@@ -30,36 +30,11 @@ constexpr double assumed_gap_ns = 800;
 constexpr Bytes tiny = 4096;
 constexpr Bytes small_mix = Bytes{16} * 1024 * 1024;  // kernels that move no more are in the mix of calls
 
-// The device's multiprocessors, as its kernels are told.
-int multiprocessors_of(device::Device& device, device::Stream& stream) {
-  struct Asked {
-    int* answer;
-  };
-  int answer = 1;
-  const program::OpDesc desc("multiprocessors", OpKind::pointwise, DType::f32);
-  device.launch(stream, desc, Asked{&answer}, +[](const Asked&) {},
-                +[](const Asked& asked, const device::CudaQueue& queue) { *asked.answer = queue.multiprocessors; });
-  device.synchronize();
-  return answer;
-}
-
-void collective(OpKind kind, comm::Communicator& group, Lane lane, const Tensor& whole) {
-  const std::int64_t part = whole.elements() / group.size();
-  const Tensor even = whole.slice(0, {part * group.size()});
-  const Tensor mine = even.slice(part * group.index(), {part});
-  switch (kind) {
-    case OpKind::all_reduce: group.all_reduce(lane, even, even); break;
-    case OpKind::all_gather: group.all_gather(lane, mine, even); break;
-    case OpKind::reduce_scatter: group.reduce_scatter(lane, even, mine); break;
-    default: SHARDBOOK_CHECK(false, "no micro-benchmark runs ", program::name_of(kind));
-  }
-}
-
 class Calibration {
  public:
   Calibration(world::World& world, device::Device& device, comm::Backend& backend, Benchmarks plan,
               const std::function<void(const std::string&)>& say)
-      : world_(world), device_(device), plan_(without_odd_groups(std::move(plan))), say_(say),
+      : world_(world), device_(device), plan_(possible(std::move(plan), world.size())), say_(say),
         compute_(device.create_stream("compute")), comm_(device.create_stream("comm", device::Priority::high)),
         benches_(device, compute_, plan_),
         started_(device.create_event("started")), hop_there_(device.create_event("there")), hop_back_(device.create_event("back")) {
@@ -77,6 +52,7 @@ class Calibration {
     plan_.device.multiprocessors = multiprocessors_of(device_, compute_);
     gemms();
     kernels();
+    ops_among_others();
     device_costs();
     host_costs();
     tracing_costs();
@@ -93,15 +69,16 @@ class Calibration {
     if (world_.rank() == 0) say_(what);
   }
 
-  Benchmarks without_odd_groups(Benchmarks plan) const {
-    const auto odd = [&](const auto& benchmark) { return benchmark.ranks > world_.size() || world_.size() % benchmark.ranks != 0; };
-    std::erase_if(plan.collectives, odd);
-    std::erase_if(plan.overlaps, odd);
-    // What no input of a step comes near is not copied: host memory of that size would have to be pinned.
-    std::erase_if(plan.kernels, [](const simulate::KernelBenchmark& kernel) {
-      return kernel.kernel == program::name_of(OpKind::copy) && kernel.bytes > Bytes{64} * 1024 * 1024;
-    });
-    return plan;
+  // As training calls it: a rank's part of what is gathered or scattered lies in memory of its own, so a gather copies that, too.
+  void collective(OpKind kind, comm::Communicator& group, Lane lane, const Tensor& whole) const {
+    const std::int64_t part = whole.elements() / group.size();
+    const Tensor even = whole.slice(0, {part * group.size()}), mine = benches_.part(part);
+    switch (kind) {
+      case OpKind::all_reduce: group.all_reduce(lane, even, even); break;
+      case OpKind::all_gather: group.all_gather(lane, mine, even); break;
+      case OpKind::reduce_scatter: group.reduce_scatter(lane, even, mine); break;
+      default: SHARDBOOK_CHECK(false, "no micro-benchmark runs ", program::name_of(kind));
+    }
   }
 
   std::vector<int> group_sizes() const {
@@ -148,12 +125,34 @@ class Calibration {
     }
   }
 
+  // In training hardly an op follows one of its kind: each finds the caches full of other ops' code and data. So they are run once
+  // more in a mix: every small kernel, a matmul of another shape behind each. By how much the mix takes longer than all its ops in trains
+  // of their own, an op takes longer there.
+  void ops_among_others() {
+    const std::vector<KernelCase> small = benches_.by_name(small_mix);
+    if (small.empty()) return;
+    double trains_ns = 0;
+    std::map<std::size_t, double> gemm_ns;
+    for (std::size_t at = 0; at < small.size(); ++at) {
+      say(text("among others: ", at + 1, " of ", small.size()));
+      const auto [gemm, is_new] = gemm_ns.try_emplace(at % Benches::small_gemms);
+      if (is_new) gemm->second = watch_->period_ns([&] { benches_.small_gemm(at); });
+      trains_ns += gemm->second + watch_->period_ns(small[at].issue);
+    }
+    const int ops = 2 * static_cast<int>(small.size());
+    const double mix_ns = watch_->period_ns([&] {
+      for (std::size_t at = 0; at < small.size(); ++at) small[at].issue(), benches_.small_gemm(at);
+    }, Stopwatch::Over::median, ops);
+    plan_.among_others_ns = std::max(0.0, (mix_ns - trains_ns) / ops);
+  }
+
   void tiny_op(Lane lane) { benches_.pointwise(lane, tiny); }
 
   void device_costs() {
     say("latencies of the device");
     plan_.device.stream_gap_ns = assumed_gap_ns;
-    const double span = std::max(0.0, watch_->period_ns([&] { tiny_op(compute_); }) - assumed_gap_ns);
+    // Behind an event, or on an idle device, no op is let in early: what it takes there is what it takes among others
+    const double span = std::max(0.0, watch_->period_ns([&] { tiny_op(compute_); }) + plan_.among_others_ns - assumed_gap_ns);
 
     // To another stream and back: two spans and two latencies.
     const double there_and_back = watch_->period_ns([&] {
@@ -191,8 +190,7 @@ class Calibration {
     const auto mix = [&] {
       for (std::size_t at = 0; at < kernels.size(); ++at) {
         kernels[at].issue();
-        const std::int64_t size = 64 + 64 * static_cast<std::int64_t>(at % 5);
-        benches_.gemm({{size, 128, 64 * static_cast<std::int64_t>(1 + at % 3), 1}, DType::bf16, 0});
+        benches_.small_gemm(at);
         if (at % 3 != 0 || groups_.empty()) continue;
         device_.record(compute_, hop_there_);
         device_.wait(comm_, hop_there_);
@@ -242,7 +240,7 @@ class Calibration {
     for (int i = 0; i < 11; ++i) {
       const program::StepTimes issued = watch_->timed(repeated(tiny));
       on_host.push_back(static_cast<double>(issued.issued.back().start - issued.issued.front().start) / (ops - 1));
-      const program::StepTimes ran = watch_->timed(repeated(longer));
+      const program::StepTimes ran = watch_->timed_among_untimed(repeated(longer));
       on_device.push_back(static_cast<double>(ran.ran.back().end - ran.ran.front().end) / (ops - 1));
     }
     const auto added = [&](std::vector<double> traced, double plain) {

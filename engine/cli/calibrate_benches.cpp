@@ -33,6 +33,29 @@ kernels::GroupedHeads most_heads(std::int64_t width = widths_of_heads[0]) { retu
 
 }  // namespace
 
+int multiprocessors_of(device::Device& device, device::Stream& stream) {
+  struct Asked {
+    int* answer;
+  };
+  int answer = 1;
+  const program::OpDesc desc("multiprocessors", program::OpKind::pointwise, DType::f32);
+  device.launch(stream, desc, Asked{&answer}, +[](const Asked&) {},
+                +[](const Asked& asked, const device::CudaQueue& queue) { *asked.answer = queue.multiprocessors; });
+  device.synchronize();
+  return answer;
+}
+
+simulate::Benchmarks possible(simulate::Benchmarks plan, int ranks) {
+  const auto odd = [&](const auto& benchmark) { return benchmark.ranks > ranks || ranks % benchmark.ranks != 0; };
+  std::erase_if(plan.collectives, odd);
+  std::erase_if(plan.overlaps, odd);
+  // What no input of a step comes near is not copied: host memory of that size would have to be pinned.
+  std::erase_if(plan.kernels, [](const simulate::KernelBenchmark& kernel) {
+    return kernel.kernel == program::name_of(program::OpKind::copy) && kernel.bytes > Bytes{64} * 1024 * 1024;
+  });
+  return plan;
+}
+
 Benches::Benches(device::Device& device, device::Stream& stream, const simulate::Benchmarks& plan) : device_(device), stream_(stream) {
   std::int64_t elements16 = 1024, elements32 = 1024;
   for (const simulate::GemmBenchmark& gemm : plan.gemms) {
@@ -96,6 +119,10 @@ void Benches::gemm(const simulate::GemmBenchmark& benchmark) const {
     kernels::batched_gemm(stream_, "gemm", view(0, {size.batch, size.m, size.k}), false, view(1, {size.batch, size.n, size.k}), true,
                           view(2, {size.batch, size.m, size.n}));
   }
+}
+
+void Benches::small_gemm(std::size_t at) const {
+  gemm({{64 + 64 * static_cast<std::int64_t>(at % 5), 128, 64 * static_cast<std::int64_t>(1 + at % 3), 1}, DType::bf16, 0});
 }
 
 void Benches::pointwise(Lane lane, Bytes bytes) const {

@@ -19,6 +19,12 @@ struct KernelCase {
   std::function<void()> issue;
 };
 
+// The device's multiprocessors, as its kernels are told.
+int multiprocessors_of(device::Device& device, device::Stream& stream);
+
+// What of a plan so many ranks can run.
+simulate::Benchmarks possible(simulate::Benchmarks plan, int ranks);
+
 // Memory for everything that `plan` lists, filled with normal numbers (zeros would draw less power and run faster).
 class Benches {
  public:
@@ -30,12 +36,17 @@ class Benches {
   // One op each on the stream.
   void gemm(const simulate::GemmBenchmark& benchmark) const;
   void pointwise(device::Lane lane, base::Bytes bytes) const;
+  // A small matmul, the at-th of fifteen shapes, counted round.
+  static constexpr std::size_t small_gemms = 15;
+  void small_gemm(std::size_t at) const;
   // The kinds of op at a size near `bytes`; what the record counts may differ a little.
   KernelCase of_kind(const std::string& kind, base::Bytes bytes);
   // The kernels of training by name, at several sizes that move at most `most` bytes.
   std::vector<KernelCase> by_name(base::Bytes most);
   // Nominal bf16, `bytes` large: what a collective works on.
   tensor::Tensor buffer(base::Bytes bytes) const { return view16(2, {bytes / 2}); }
+  // What a rank has of one, apart from it.
+  tensor::Tensor part(std::int64_t elements) const { return view16(1, {elements}); }
   base::Bytes largest_buffer() const { return 2 * slabs16_[2].elements(); }
 
  private:

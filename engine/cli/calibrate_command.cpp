@@ -104,6 +104,8 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
   }
   if (launch.place.rank != 0) return exit_ok;
 
+  measured.origin.push_back(text("Added to each matmul and kernel, which were measured in trains of one kind: ", short_number(measured.among_others_ns),
+                                 " ns, by which they take longer in a mix of small ones."));
   base::Result<simulate::Profile> profile = simulate::fit(measured);
   if (!profile) return refuse(console, profile.error());
   if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());

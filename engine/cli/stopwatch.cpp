@@ -15,6 +15,7 @@ namespace {
 
 constexpr double wanted_ns = 12e6;   // of ops a run
 constexpr int fewest = 3, most = 150;
+constexpr int queued = 900;   // a device queues 1024 ops; who waits for room in its queue is not ahead
 constexpr int tries = 5;
 
 }  // namespace
@@ -37,7 +38,7 @@ double Stopwatch::run_ns(const Issue& issue, int count, int fills) {
   return static_cast<double>(host_now() - begin);
 }
 
-double Stopwatch::period_ns(const Issue& issue, Over over) {
+double Stopwatch::period_ns(const Issue& issue, Over over, int ops) {
   // A first look: what issuing costs the host, and what all of it takes.
   run_ns(issue, 2, 0);
   const Nanoseconds begin = host_now();
@@ -47,7 +48,7 @@ double Stopwatch::period_ns(const Issue& issue, Over over) {
   const double whole_ns = static_cast<double>(host_now() - begin) / 4;
 
   // Rank 0 decides how often, and how long the stream is held up.
-  const int count = std::clamp(static_cast<int>(wanted_ns / 3 / whole_ns), fewest, most);
+  const int count = std::clamp(static_cast<int>(wanted_ns / 3 / whole_ns), fewest, std::max(fewest, std::min(most, queued / (3 * ops))));
   const int fills = whole_ns > 4 * issue_ns ? 0 : 1 + static_cast<int>(std::ceil(1.5 * 3 * count * issue_ns / fill_ns_));
   std::istringstream decided(world_.broadcast(base::text(count, " ", fills), 0));
   int n = 0, held = 0;
@@ -122,6 +123,16 @@ program::StepTimes Stopwatch::timed(const Issue& issue) {
   device_.begin_step(step_++, true);
   issue();
   return device_.end_step();
+}
+
+program::StepTimes Stopwatch::timed_among_untimed(const Issue& issue) {
+  for (int untimed = 0; untimed < 2; ++untimed) {
+    device_.synchronize();
+    device_.begin_step(step_++, false);
+    issue();
+    device_.end_step();
+  }
+  return timed(issue);
 }
 
 double Stopwatch::median(std::vector<double> values) {

@@ -25,9 +25,10 @@ class Stopwatch {
   // `hold_up` is what the fills fill, on `stream`. Measures a fill. REQUIRES: the device is sealed.
   Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up);
 
-  // Period of one `issue()` on the stream, in ns: the median over ranks, or the largest for what ranks do together.
+  // Period of one `issue()` on the stream, in ns: the median over ranks, or the largest for what ranks do together. It makes `ops` ops,
+  // of which the device must be able to queue some dozens of issues.
   enum class Over { median, largest };
-  double period_ns(const Issue& issue, Over over = Over::median);
+  double period_ns(const Issue& issue, Over over = Over::median, int ops = 1);
 
   // The host's time from the entry of one call to the entry of the next, in ns, while a step is recorded: the median
   // over `count` commands that issue() makes. `per_issue` commands belong to one issue(); the chosen one counts.
@@ -43,6 +44,8 @@ class Stopwatch {
 
   // One timed step of what `issue` issues: device times of its ops, in the order of issue.
   program::StepTimes timed(const Issue& issue);
+  // The same behind two untimed ones, of which the device learns how far its host is ahead, as it does in training.
+  program::StepTimes timed_among_untimed(const Issue& issue);
 
   // The middle of several, and over ranks.
   static double median(std::vector<double> values);

@@ -292,11 +292,18 @@ base::Result<Profile> fit(const Benchmarks& measured) {
   profile.device = measured.device;
   profile.network = measured.network;
   // Kernels first: the largest pointwise one says what the memory sustains, which matmuls are bounded by.
-  for (const KernelBenchmark& kernel : measured.kernels) put(profile.kernels[kernel.kernel], kernel.bytes, kernel.ns);
+  for (const KernelBenchmark& kernel : measured.kernels) {
+    const double more_ns = kernel.kernel == program::name_of(OpKind::copy) ? 0 : measured.among_others_ns;   // no kernel copies from the host
+    put(profile.kernels[kernel.kernel], kernel.bytes, kernel.ns + more_ns);
+  }
   const CurvePoint& largest = profile.kernels.at(program::name_of(OpKind::pointwise)).back();
   profile.device.memory_bytes_per_ns = static_cast<double>(largest.bytes) / largest.ns;
   std::map<DType, std::vector<GemmBenchmark>> by_dtype;
-  for (const GemmBenchmark& gemm : measured.gemms) by_dtype[gemm.dtype].push_back(gemm);
+  for (GemmBenchmark gemm : measured.gemms) {
+    gemm.ns += measured.among_others_ns;
+    if (gemm.beside_ns > 0) gemm.beside_ns += measured.among_others_ns;
+    by_dtype[gemm.dtype].push_back(gemm);
+  }
   for (const auto& [dtype, gemms] : by_dtype) profile.gemm[dtype] = fit_gemms(gemms, profile.device);
   for (const CollectiveBenchmark& collective : measured.collectives) {
     put(profile.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);

@@ -77,6 +77,7 @@ struct Benchmarks {
   Network network;
   std::vector<GemmBenchmark> gemms;
   std::vector<KernelBenchmark> kernels;
+  double among_others_ns = 0;   // by how much a matmul or a kernel takes longer among ones of other kinds than in its own train, as those times are
   std::vector<CollectiveBenchmark> collectives;
   std::vector<OverlapBenchmark> overlaps;
   std::vector<PowerBenchmark> power;   // none: power is never short

@@ -83,6 +83,8 @@ def figures(run):
     """Of a run's folder: times in ms, shares in %."""
     results = json.loads((run / "run.json").read_text())["results"]
     exposed, overlap = shares(run, PROGRAM)
+    if "graph" in results:   # its traced steps were issued one by one, and are others
+        exposed, overlap = 100 * results["graph"]["exposed_share"] if "exposed_share" in results["graph"] else None, None
     return {
         "step": results["step_ns"] / 1e6, "least": results["step_min_ns"] / 1e6, "most": results["step_max_ns"] / 1e6,
         "tokens_per_second": results["tokens_per_second"], "mfu": 100 * max(results["mfu"] or 0, 0), "tracing": 100 * (results["tracing_cost"] or 0),
@@ -111,10 +113,10 @@ def say(args):
     said = kept(args.folder, "said.json")
     if kept(args.folder, "measured.json"):
         sys.exit(f"{args.folder} holds runs: what is said now would not be said before them")
-    for name, (options, _) in rows(args.gpus).items():
+    for name, (options, _) in args.rows(args.gpus).items():
         if name not in said and args.only in name:
             try:
-                said[name] = {**train(options, "meta", args.folder / "said"), "options": options, "commit": commit()}
+                said[name] = {**train(f"{options} --profile {args.profile}", "meta", args.folder / "said"), "options": options, "commit": commit(), "profile": args.profile}
             except RuntimeError as problem:
                 sys.exit(f"{name}: {problem}")
             keep(args.folder, "said.json", said)
@@ -124,7 +126,7 @@ def say(args):
 def run_all(args):
     end, said, measured = time.monotonic() + 60 * args.minutes, kept(args.folder, "said.json"), kept(args.folder, "measured.json")
     failed = 0
-    for name, (options, steps) in rows(args.gpus).items():
+    for name, (options, steps) in args.rows(args.gpus).items():
         if name in measured or args.only not in name:
             continue
         if name not in said:
@@ -136,7 +138,7 @@ def run_all(args):
             continue
         traced = f"--steps {steps} --warmup-steps 2 --trace-steps {steps - 7}:{steps - 3}"
         try:
-            measured[name] = {**train(f"{options} {traced}", args.device, args.folder / "runs" / str(list(rows(args.gpus)).index(name))), "commit": commit()}
+            measured[name] = {**train(f"{options} {traced}", args.device, args.folder / "runs" / str(list(args.rows(args.gpus)).index(name))), "commit": commit()}
         except RuntimeError as problem:
             print(f"{name}: {problem}", flush=True)
             failed = 1
@@ -176,7 +178,7 @@ def starts(args):
 
 
 def packs(args):
-    names = list(rows(args.gpus))
+    names = list(args.rows(args.gpus))
     (args.folder / "packs").mkdir(exist_ok=True)
     for at, name in [(0, "fsdp"), (1, "fsdp-no-prefetch"), (2, "tp"), (3, "tp2-fsdp"), (9, "fsdp-fastest")]:
         run = args.folder / "runs" / str(at)
@@ -195,23 +197,25 @@ def table(args):
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, one in said.items():
         ours = measured.get(name)
-        both = lambda key, of="{:.1f}": ", ".join(of.format(side[key]) for side in (one, ours) if side)
+        both = lambda key, of="{:.1f}": ", ".join("–" if side[key] is None else of.format(side[key]) for side in (one, ours) if side)
         print(f"| {name} | {one['step']:.4g} | " + (f"{ours['step']:.4g} ({ours['least']:.3g}, {ours['most']:.3g}) | {100 * (one['step'] / ours['step'] - 1):+.1f} %" if ours else "| ")
               + f" | {both('exposed')} % | {both('overlap')} % | " + (f"{ours['tokens_per_second']:,.0f} | {ours['mfu']:.1f} % | {ours['tracing']:+.1f} %".replace(",", " ") if ours else "| | ")
               + f" | {both('gib')} |")
     print(f"\nsaid by {', '.join(sorted({one['commit'] for one in said.values()}))}" + (f"; measured with {', '.join(sorted({one['commit'] for one in measured.values()}))}" if measured else ""))
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def main(rows=rows, description=__doc__, gpus=8):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     tasks = {"said": say, "runs": run_all, "starts": starts, "packs": packs, "table": table}
     parser.add_argument("task", choices=tasks)
     parser.add_argument("folder", type=lambda folder: pathlib.Path(folder).absolute())
-    parser.add_argument("--gpus", type=int, default=8, metavar="N")
+    parser.add_argument("--gpus", type=int, default=gpus, metavar="N")
+    parser.add_argument("--profile", default="h200x8", metavar="NAME|FILE", help="by which the model speaks")
     parser.add_argument("--minutes", type=float, default=9, metavar="M")
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose name holds it")
     parser.add_argument("--device", choices=["cuda", "host"], default="cuda")
     args = parser.parse_args()
+    args.rows = rows
     if args.gpus < 2 or args.gpus % 2:
         parser.error("--gpus is an even number")
     args.folder.mkdir(parents=True, exist_ok=True)
