@@ -57,6 +57,7 @@ class Calibration {
     host_costs();
     tracing_costs();
     graph_costs();
+    benches_.fill();   // AdamW on drawn moments leaves what is no number, and multiplying that draws less power
     collectives();
     overlaps();
     matmuls_beside_collectives();

@@ -109,25 +109,35 @@ void Benches::fill() {
   device_.synchronize();
 }
 
-void Benches::gemm(const simulate::GemmBenchmark& benchmark) const {
+// A place begins where a tensor of its own might: memory comes in pieces of 256 bytes.
+Tensor Benches::at_place(const Tensor& slab, Shape shape) const {
+  constexpr std::int64_t piece = 128;
+  const std::int64_t step = (shape.elements() + piece - 1) / piece * piece;
+  return slab.slice(place_ % std::max<std::int64_t>(1, slab.elements() / step) * step, shape);
+}
+
+void Benches::gemm(const simulate::GemmBenchmark& benchmark) {
+  next_place();
   const program::GemmSize size = benchmark.size;
   const bool is16 = benchmark.dtype == DType::bf16;
+  const auto first = [&](Shape shape) { return is16 ? just_written(shape) : slabs32_[0].slice(0, shape); };
   const auto view = [&](int slab, Shape shape) { return is16 ? view16(slab, shape) : view32(slab, shape); };
   if (size.batch == 1) {
-    kernels::linear_forward(stream_, view(0, {size.m, size.k}), view(1, {size.n, size.k}), Tensor{}, view(2, {size.m, size.n}));
+    kernels::linear_forward(stream_, first({size.m, size.k}), view(1, {size.n, size.k}), Tensor{}, view(2, {size.m, size.n}));
   } else {
-    kernels::batched_gemm(stream_, "gemm", view(0, {size.batch, size.m, size.k}), false, view(1, {size.batch, size.n, size.k}), true,
+    kernels::batched_gemm(stream_, "gemm", first({size.batch, size.m, size.k}), false, view(1, {size.batch, size.n, size.k}), true,
                           view(2, {size.batch, size.m, size.n}));
   }
 }
 
-void Benches::small_gemm(std::size_t at) const {
+void Benches::small_gemm(std::size_t at) {
   gemm({{64 + 64 * static_cast<std::int64_t>(at % 5), 128, 64 * static_cast<std::int64_t>(1 + at % 3), 1}, DType::bf16, 0});
 }
 
-void Benches::pointwise(Lane lane, Bytes bytes) const {
+void Benches::pointwise(Lane lane, Bytes bytes) {
+  next_place();
   const std::int64_t elements = std::max<std::int64_t>(1, bytes / 4);   // read and written
-  kernels::gelu_forward(lane, view16(0, {elements}), view16(1, {elements}));
+  kernels::gelu_forward(lane, just_written({elements}), view16(1, {elements}));
 }
 
 KernelCase Benches::of_kind(const std::string& kind, Bytes bytes) {
@@ -135,21 +145,23 @@ KernelCase Benches::of_kind(const std::string& kind, Bytes bytes) {
   const std::int64_t width = std::clamp<std::int64_t>(bytes / 4, 16, 2048);
   const std::int64_t rows = std::max<std::int64_t>(1, bytes / (4 * width));
   if (kind == "pointwise") return {kind, [=, this] { pointwise(stream_, bytes); }};
-  if (kind == "fill") return {kind, [=, this] { kernels::fill(stream_, view16(0, {bytes / 2}), 1); }};
+  if (kind == "fill") return {kind, [=, this] { next_place(), kernels::fill(stream_, view16(1, {bytes / 2}), 1); }};
   if (kind == "copy") {
-    return {kind, [=, this] { device_.upload(stream_, "upload", pinned_, tensor::memory_of(view16(0, {bytes / 2}))); }};
+    return {kind, [=, this] { next_place(), device_.upload(stream_, "upload", pinned_, tensor::memory_of(view16(1, {bytes / 2}))); }};
   }
   if (kind == "lookup") {
     const std::int64_t columns = std::min(width, table_width);
     const std::int64_t count = std::min(most_tokens, std::max<std::int64_t>(1, bytes / (4 * columns)));
     const std::int64_t table_rows = std::min<std::int64_t>(50304, std::max<std::int64_t>(1, slabs16_[1].elements() / table_width));
     return {kind, [=, this] {
-      kernels::embedding_forward(stream_, tokens_.slice(0, {count}), view16(1, {table_rows, columns}), 0, view16(0, {count, columns}));
+      next_place();
+      kernels::embedding_forward(stream_, tokens_.slice(0, {count}), view16(1, {table_rows, columns}), 0, view16(2, {count, columns}));
     }};
   }
   SHARDBOOK_CHECK(kind == "reduction", "no micro-benchmark stands for kernels of kind ", kind);
   return {kind, [=, this] {
-    kernels::layer_norm_forward(stream_, view16(0, {rows, width}), view16(2, {width}), view16(2, {width}), 1e-5f,
+    next_place();
+    kernels::layer_norm_forward(stream_, just_written({rows, width}), view16(2, {width}), view16(2, {width}), 1e-5f,
                                 view16(1, {rows, width}), view32(0, {rows}), view32(1, {rows}));
   }};
 }
@@ -157,24 +169,25 @@ KernelCase Benches::of_kind(const std::string& kind, Bytes bytes) {
 std::vector<KernelCase> Benches::of_tokens(std::int64_t tokens, std::int64_t width) const {
   const std::int64_t scratch = std::max(kernels::layer_norm_weight_gradient_scratch(tokens, width), kernels::bias_gradient_scratch(tokens, width));
   if (!fits16(tokens * width) || !fits32(scratch) || !fits32(tokens)) return {};
-  const Tensor x = view16(0, {tokens, width}), y = view16(1, {tokens, width}), dy = view16(2, {tokens, width});
+  // Forward reads x and backward dy just when it was written
+  const Tensor written = just_written({tokens, width}), x = view16(1, {tokens, width}), y = view16(2, {tokens, width});
   const Tensor weight = view16(2, {width}), mean = view32(0, {tokens}), rstd = view32(1, {tokens});
   const Tensor dweight = view32(2, {width}), dbias = dweight, partial = view32(3, {scratch});
   device::Stream& s = stream_;
   return {
-      {"", [=, &s] { kernels::layer_norm_forward(s, x, weight, weight, 1e-5f, y, mean, rstd); }},
-      {"", [=, &s] { kernels::layer_norm_input_gradient(s, dy, x, weight, mean, rstd, y, y); }},
-      {"", [=, &s] { kernels::layer_norm_weight_gradient(s, dy, x, mean, rstd, dweight, dbias, partial, false); }},
-      {"", [=, &s] { kernels::gelu_forward(s, x, y); }},
-      {"", [=, &s] { kernels::gelu_backward(s, x, dy, y); }},
-      {"", [=, &s] { kernels::add_bias_residual(s, x, dy, weight, y); }},
-      {"", [=, &s] { kernels::bias_gradient(s, dy, dbias, partial, false); }},
+      {"", [=, &s] { kernels::layer_norm_forward(s, written, weight, weight, 1e-5f, y, mean, rstd); }},
+      {"", [=, &s] { kernels::layer_norm_input_gradient(s, written, x, weight, mean, rstd, y, y); }},
+      {"", [=, &s] { kernels::layer_norm_weight_gradient(s, written, x, mean, rstd, dweight, dbias, partial, false); }},
+      {"", [=, &s] { kernels::gelu_forward(s, written, y); }},
+      {"", [=, &s] { kernels::gelu_backward(s, x, written, y); }},
+      {"", [=, &s] { kernels::add_bias_residual(s, written, x, weight, y); }},
+      {"", [=, &s] { kernels::bias_gradient(s, written, dbias, partial, false); }},
   };
 }
 
 std::vector<KernelCase> Benches::of_vocabulary(std::int64_t tokens, std::int64_t vocab) const {
   if (!fits16(tokens * vocab) || !fits32(2 * tokens)) return {};
-  const Tensor logit = view16(0, {tokens, vocab}), row_max = view32(0, {tokens}), sums = view32(1, {2, tokens});
+  const Tensor logit = just_written({tokens, vocab}), row_max = view32(0, {tokens}), sums = view32(1, {2, tokens});
   const Tensor loss = view32(2, {tokens}), target = tokens_.slice(0, {tokens}), total = view32(3, {1});
   device::Stream& s = stream_;
   return {
@@ -191,12 +204,12 @@ std::vector<KernelCase> Benches::of_attention(std::int64_t sequences, std::int64
   const kernels::HeadSizes sizes{3, sequences, heads, positions, head_dim};
   if (!fits16(sequences * heads * positions * positions) || !fits16(sizes.elements())) return {};
   const Shape square{sequences, heads, positions, positions};
-  const Tensor score = view16(0, square), p = view16(1, square), dp = view16(2, square);
-  const Tensor tokens = view16(0, {sizes.elements()}), split = view16(1, {sizes.elements()});
+  const Tensor score = just_written(square), dp = score, p = view16(1, square);
+  const Tensor tokens = just_written({sizes.elements()}), split = view16(1, {sizes.elements()});
   device::Stream& s = stream_;
   return {
       {"", [=, &s] { kernels::split_heads(s, sizes, tokens, split); }},
-      {"", [=, &s] { kernels::merge_heads(s, sizes, split, tokens); }},
+      {"", [=, &s] { kernels::merge_heads(s, sizes, tokens, split); }},
       {"", [=, &s] { kernels::causal_softmax_forward(s, score, 0.1f, p); }},
       {"", [=, &s] { kernels::causal_softmax_backward(s, p, dp, 0.1f, dp); }},
   };
@@ -206,7 +219,9 @@ std::vector<KernelCase> Benches::of_fused_attention(const kernels::GroupedHeads&
   const std::int64_t statistics = sizes.tokens() * sizes.heads, width = sizes.query_width();
   if (!fits16(sizes.tokens() * (sizes.width() + width)) || !fits32(statistics)) return {};
   const Shape rows{sizes.tokens(), sizes.width()}, row{sizes.tokens(), width};
-  const Tensor qkv = view16(0, rows), out = slabs16_[0].slice(sizes.tokens() * sizes.width(), row), dout = view16(1, row), dqkv = view16(2, rows);
+  const Tensor kept = view16(1, {sizes.tokens() * (sizes.width() + width)});   // by forward: qkv, and behind it out
+  const Tensor qkv = kept.slice(0, rows), out = kept.slice(sizes.tokens() * sizes.width(), row), dqkv = view16(2, rows);
+  const Tensor written = just_written(rows), dout = just_written(row);
   const Tensor logsumexp = view32(0, {statistics}), delta = view32(1, {statistics});
   const std::int64_t square = sizes.heads * sizes.positions * sizes.positions;
   const kernels::DropoutMask tenth = kernels::dropout_mask(0.1, 1, 0, square, square);
@@ -214,12 +229,12 @@ std::vector<KernelCase> Benches::of_fused_attention(const kernels::GroupedHeads&
   device::Stream& s = stream_;
   std::vector<KernelCase> cases;
   for (const kernels::DropoutMask& mask : {kernels::no_dropout, tenth}) {
-    cases.push_back({"", [=, &s] { kernels::flash_attention_forward(s, sizes, scale, qkv, out, logsumexp, mask); }});
+    cases.push_back({"", [=, &s] { kernels::flash_attention_forward(s, sizes, scale, written, out, logsumexp, mask); }});
     cases.push_back({"", [=, &s] { kernels::flash_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, mask); }});
   }
   if (const auto known = cudnn_.find(sizes.head_dim); known != cudnn_.end()) {
     const Tensor workspace = known->second;
-    cases.push_back({"", [=, &s] { kernels::cudnn_attention_forward(s, sizes, scale, qkv, out, logsumexp, workspace); }});
+    cases.push_back({"", [=, &s] { kernels::cudnn_attention_forward(s, sizes, scale, written, out, logsumexp, workspace); }});
     cases.push_back({"", [=, &s] { kernels::cudnn_attention_backward(s, sizes, scale, qkv, out, dout, logsumexp, delta, dqkv, workspace); }});
   }
   return cases;
@@ -228,7 +243,7 @@ std::vector<KernelCase> Benches::of_fused_attention(const kernels::GroupedHeads&
 std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
   if (!fits32(elements) || !fits16(elements)) return {};
   const Tensor gradient = view32(0, {elements}), master = view32(1, {elements}), first = view32(2, {elements}), second = view32(3, {elements});
-  const Tensor parameter = view16(0, {elements}), scratch = view32(3, {kernels::sum_of_squares_scratch()}), total = view32(2, {1});
+  const Tensor parameter = view16(1, {elements}), scratch = view32(3, {kernels::sum_of_squares_scratch()}), total = view32(2, {1});
   const kernels::AdamWStep step{1e-6f, 0.9f, 0.95f, 1e-8f, 0.1f, 10};
   device::Stream& s = stream_;
   std::vector<KernelCase> cases = {
@@ -245,6 +260,21 @@ std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
 }
 
 std::vector<KernelCase> Benches::by_name(Bytes most) {
+  std::vector<KernelCase> cases;
+  std::vector<std::vector<std::function<void()>>> at_each_place;
+  for (place_ = 0; place_ < places; ++place_) {
+    std::vector<KernelCase> here = by_name_here(most);
+    if (place_ == 0) cases = here, at_each_place.resize(here.size());
+    for (std::size_t i = 0; i < here.size(); ++i) at_each_place[i].push_back(std::move(here[i].issue));
+  }
+  place_ = 0;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    cases[i].issue = [issues = std::move(at_each_place[i]), at = std::size_t{0}]() mutable { issues[at++ % issues.size()](); };
+  }
+  return cases;
+}
+
+std::vector<KernelCase> Benches::by_name_here(Bytes most) const {
   std::vector<KernelCase> cases;
   const auto add = [&](std::vector<KernelCase> more) { cases.insert(cases.end(), more.begin(), more.end()); };
   for (std::int64_t tokens : {128, 1024, 4096, 16384, 32768}) {

@@ -26,6 +26,10 @@ int multiprocessors_of(device::Device& device, device::Stream& stream);
 simulate::Benchmarks possible(simulate::Benchmarks plan, int ranks);
 
 // Memory for everything that `plan` lists, filled with normal numbers (zeros would draw less power and run faster).
+//
+// An op of a step finds in the caches what the op before it wrote, and not its weights, or what forward kept for backward, which were used
+// long ago; and it writes where nothing lies. So the first operand of an op is always the same memory here, and all others are in
+// other places each time it is issued: by the time that a place comes again, others have come between.
 class Benches {
  public:
   // REQUIRES: the device is not sealed.
@@ -34,28 +38,32 @@ class Benches {
   void fill();
 
   // One op each on the stream.
-  void gemm(const simulate::GemmBenchmark& benchmark) const;
-  void pointwise(device::Lane lane, base::Bytes bytes) const;
+  void gemm(const simulate::GemmBenchmark& benchmark);
+  void pointwise(device::Lane lane, base::Bytes bytes);
   // A small matmul, the at-th of fifteen shapes, counted round.
   static constexpr std::size_t small_gemms = 15;
-  void small_gemm(std::size_t at) const;
+  void small_gemm(std::size_t at);
   // The kinds of op at a size near `bytes`; what the record counts may differ a little.
   KernelCase of_kind(const std::string& kind, base::Bytes bytes);
   // The kernels of training by name, at several sizes that move at most `most` bytes.
   std::vector<KernelCase> by_name(base::Bytes most);
   // Nominal bf16, `bytes` large: what a collective works on.
-  tensor::Tensor buffer(base::Bytes bytes) const { return view16(2, {bytes / 2}); }
+  tensor::Tensor buffer(base::Bytes bytes) const { return slabs16_[2].slice(0, {bytes / 2}); }
   // What a rank has of one, apart from it.
-  tensor::Tensor part(std::int64_t elements) const { return view16(1, {elements}); }
+  tensor::Tensor part(std::int64_t elements) const { return slabs16_[1].slice(0, {elements}); }
   base::Bytes largest_buffer() const { return 2 * slabs16_[2].elements(); }
 
  private:
-  // The beginning of a slab, in a shape.
-  tensor::Tensor view16(int slab, base::Shape shape) const { return slabs16_[slab].slice(0, shape); }
-  tensor::Tensor view32(int slab, base::Shape shape) const { return slabs32_[slab].slice(0, shape); }
+  // What the op before wrote, in a shape; and memory of a slab (of the other two in bf16) that was not used for long.
+  tensor::Tensor just_written(base::Shape shape) const { return slabs16_[0].slice(0, shape); }
+  tensor::Tensor view16(int slab, base::Shape shape) const { return at_place(slabs16_[slab], shape); }
+  tensor::Tensor view32(int slab, base::Shape shape) const { return at_place(slabs32_[slab], shape); }
+  tensor::Tensor at_place(const tensor::Tensor& slab, base::Shape shape) const;
+  void next_place() { place_ = (place_ + 1) % places; }
   bool fits16(std::int64_t elements) const { return elements <= slabs16_[0].elements(); }
   bool fits32(std::int64_t elements) const { return elements <= slabs32_[0].elements(); }
 
+  std::vector<KernelCase> by_name_here(base::Bytes most) const;
   std::vector<KernelCase> of_tokens(std::int64_t tokens, std::int64_t width) const;
   std::vector<KernelCase> of_vocabulary(std::int64_t tokens, std::int64_t vocab) const;
   std::vector<KernelCase> of_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
@@ -70,6 +78,8 @@ class Benches {
   void* pinned_ = nullptr;
   void* pinned_tokens_ = nullptr;
   base::Bytes largest_copy_ = 0;
+  static constexpr std::int64_t places = 32;
+  std::int64_t place_ = 0;
 };
 
 }  // namespace shardbook::cli
