@@ -1,12 +1,11 @@
 #include "engine/cli/calibrate.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
-#include <thread>
 
 #include "engine/cli/calibrate_benches.hpp"
+#include "engine/cli/calibrate_power.hpp"
 #include "engine/cli/stopwatch.hpp"
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/initialize.hpp"
@@ -36,7 +35,7 @@ class Calibration {
               const std::function<void(const std::string&)>& say)
       : world_(world), device_(device), plan_(possible(std::move(plan), world.size())), say_(say),
         compute_(device.create_stream("compute")), comm_(device.create_stream("comm", device::Priority::high)),
-        benches_(device, compute_, plan_),
+        benches_(device, compute_, plan_), small_(benches_.by_name(small_mix)),
         started_(device.create_event("started")), hop_there_(device.create_event("there")), hop_back_(device.create_event("back")) {
     // Every group of k neighbours, for each k that is measured.
     for (int ranks : group_sizes()) {
@@ -126,25 +125,26 @@ class Calibration {
     }
   }
 
-  // In training hardly an op follows one of its kind: each finds the caches full of other ops' code and data. So they are run once
-  // more in a mix: every small kernel, a matmul of another shape behind each. By how much the mix takes longer than all its ops in trains
-  // of their own, an op takes longer there.
+  // Every small kernel, and a matmul of another shape behind each: about what a small step is made of. Short of a thousand ops, which is
+  // what a device queues.
+  void small_ops() {
+    for (std::size_t at = 0; at < small_.size(); ++at) small_[at].issue(), benches_.small_gemm(at);
+  }
+  int small_op_count() const { return 2 * static_cast<int>(small_.size()); }
+  double mixed_ns() { return watch_->period_ns([this] { small_ops(); }, Stopwatch::Over::median, small_op_count()) / small_op_count(); }
+
+  // In training hardly an op follows one of its kind: each finds the caches full of other ops' code and data. By how much the mix takes
+  // longer than all its ops in trains of their own, an op takes longer there.
   void ops_among_others() {
-    const std::vector<KernelCase> small = benches_.by_name(small_mix);
-    if (small.empty()) return;
     double trains_ns = 0;
     std::map<std::size_t, double> gemm_ns;
-    for (std::size_t at = 0; at < small.size(); ++at) {
-      say(text("among others: ", at + 1, " of ", small.size()));
+    for (std::size_t at = 0; at < small_.size(); ++at) {
+      say(text("among others: ", at + 1, " of ", small_.size()));
       const auto [gemm, is_new] = gemm_ns.try_emplace(at % Benches::small_gemms);
       if (is_new) gemm->second = watch_->period_ns([&] { benches_.small_gemm(at); });
-      trains_ns += gemm->second + watch_->period_ns(small[at].issue);
+      trains_ns += gemm->second + watch_->period_ns(small_[at].issue);
     }
-    const int ops = 2 * static_cast<int>(small.size());
-    const double mix_ns = watch_->period_ns([&] {
-      for (std::size_t at = 0; at < small.size(); ++at) small[at].issue(), benches_.small_gemm(at);
-    }, Stopwatch::Over::median, ops);
-    plan_.among_others_ns = std::max(0.0, (mix_ns - trains_ns) / ops);
+    if (!small_.empty()) plan_.among_others_ns = std::max(0.0, mixed_ns() - trains_ns / small_op_count());
   }
 
   void tiny_op(Lane lane) { benches_.pointwise(lane, tiny); }
@@ -186,11 +186,10 @@ class Calibration {
   // the calls are measured in a mix (small matmuls of several shapes, every kernel in turn, events, a collective),
   // and a mean over the mix is what a step's sum is made of. The caller sees a few per cent of it go to others.
   void mixed_calls() {
-    const std::vector<KernelCase> kernels = benches_.by_name(small_mix);
     const Tensor word = benches_.buffer(tiny);
     const auto mix = [&] {
-      for (std::size_t at = 0; at < kernels.size(); ++at) {
-        kernels[at].issue();
+      for (std::size_t at = 0; at < small_.size(); ++at) {
+        small_[at].issue();
         benches_.small_gemm(at);
         if (at % 3 != 0 || groups_.empty()) continue;
         device_.record(compute_, hop_there_);
@@ -252,19 +251,19 @@ class Calibration {
   }
 
   // What a launch of a graph costs the host, of as many ops as a small step has, on an idle device; and by how much an op's
-  // period is shorter in one: from a graph to one thrice as long, launches and what starts them are the same. Matmuls and own
-  // kernels, which are let in early, in turns, about as a step has them.
+  // period is shorter in one: from a graph to one thrice as long, launches and what starts them are the same. Of the mix, for a
+  // kernel of a few bytes behind a matmul gains what others do not.
   void graph_costs() {
-    if (!device_.captures()) return;
+    if (!device_.captures() || small_.empty()) return;
     say("what a graph costs");
-    constexpr int ops = 200, launches = 10;
-    const auto two_ops = [&] { tiny_op(compute_), benches_.gemm({{512, 128, 128, 1}, DType::bf16, 0}); };
+    constexpr int launches = 10;
+    const int mixes = std::max(1, 200 / small_op_count());
     const auto captured = [&](int count) {
       device_.begin_capture(compute_);
-      for (int op = 0; op < count; op += 2) two_ops();
+      for (int mix = 0; mix < count; ++mix) small_ops();
       return device_.end_capture();
     };
-    const device::Graph once = captured(ops), thrice = captured(3 * ops);
+    const device::Graph once = captured(mixes), thrice = captured(3 * mixes);
     std::vector<double> issued, periods;
     const auto took_ns = [&](device::Graph graph) {
       device_.synchronize();
@@ -279,13 +278,13 @@ class Calibration {
     for (int i = -1; i < 11; ++i) {
       const double longer = took_ns(thrice);   // whose launch counts for nothing
       issued.pop_back();
-      periods.push_back((longer - took_ns(once)) / (2 * launches * ops));
+      periods.push_back((longer - took_ns(once)) / (2 * launches * mixes * small_op_count()));
       if (i < 0) issued.clear(), periods.clear();   // the first launch of each does more
     }
     device_.drop_graphs();
     plan_.host.graph_ns = watch_->over_ranks(Stopwatch::median(issued), Stopwatch::Over::median);
     const double in_graph = watch_->over_ranks(Stopwatch::median(periods), Stopwatch::Over::median);
-    plan_.device.graph_gap_ns = std::max(0.0, watch_->period_ns(two_ops) / 2 - in_graph);
+    plan_.device.graph_gap_ns = std::max(0.0, mixed_ns() - in_graph);
   }
 
   void collectives() {
@@ -382,46 +381,44 @@ class Calibration {
       }
       const double factor = watch_->over_ranks(Stopwatch::median(beside) / Stopwatch::median(alone), Stopwatch::Over::median);
       if (factor > 0) gemm.beside_ns = gemm.ns * std::max(1.0, factor);
+      constexpr double clearly = 1.15;   // longer beside than alone
+      if (factor > clearly) gemm.comes_second = comes_second(gemm, Stopwatch::median(alone), factor);
     }
   }
 
-  // One mix; its spans are added up in `mix`.
-  void run_mix(simulate::PowerBenchmark& mix, std::vector<double>& matmuls) {
-    const base::Nanoseconds begin = program::host_now();
-    const Tensor whole = benches_.buffer(std::min(mix.bytes, benches_.largest_buffer()));
-    const program::StepTimes times = watch_->timed([&] {
-      for (int n = 0; n < mix.matmuls; ++n) benches_.gemm({mix.size, DType::bf16, 0});
-      for (int n = 0; n < mix.collectives; ++n) collective(OpKind::all_gather, *groups_.rbegin()->second, compute_, whole);
-      for (int n = 0; n < mix.kernels; ++n) benches_.pointwise(compute_, mix.bytes);
-    });
-    device_.synchronize();
-    if (mix.rest_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(std::llround(mix.rest_ns)));
-    for (std::size_t at = 0; at < times.ran.size(); ++at) {
-      const double ns = static_cast<double>(times.ran[at].end - times.ran[at].start);
-      const std::size_t computed = static_cast<std::size_t>(mix.matmuls), communicated = computed + static_cast<std::size_t>(mix.collectives);
-      (at < computed ? mix.matmuls_ns : at < communicated ? mix.collectives_ns : mix.kernels_ns) += ns;
-      if (at < computed) matmuls.push_back(ns);
+  // In which part of all attempts the sum over ranks of what one matmul made is let in ahead of the next, as in the backward of a linear
+  // that is cut by columns: the input gradient, its sum, and the weight gradient, which needs nothing of it. Who comes second takes longer:
+  // a weight gradient that took nearer to its time beside a collective than to `alone_ns` did.
+  double comes_second(const simulate::GemmBenchmark& gemm, double alone_ns, double factor) {
+    constexpr int attempts = 16;
+    constexpr Bytes least = Bytes{1} << 20, most = Bytes{1} << 26;
+    comm::Communicator& group = *groups_.rbegin()->second;
+    const program::GemmSize size = gemm.size;   // of the weight gradient: outputs x inputs x tokens
+    const Tensor small = benches_.buffer(tiny), sum = benches_.buffer(std::clamp<Bytes>(2 * size.k * size.n, least, std::min(most, benches_.largest_buffer())));
+    int second = 0;
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+      const program::StepTimes times = watch_->timed([&] {
+        collective(OpKind::all_reduce, group, comm_, small);
+        device_.record(comm_, started_);
+        device_.wait(compute_, started_);
+        benches_.gemm({{size.k, size.n, size.m, size.batch}, gemm.dtype, 0});
+        device_.record(compute_, hop_there_);
+        device_.wait(comm_, hop_there_);
+        collective(OpKind::all_reduce, group, comm_, sum);
+        benches_.gemm(gemm);
+      });
+      const program::TimeSpan& weight_gradient = times.ran.back();
+      if (static_cast<double>(weight_gradient.end - weight_gradient.start) > alone_ns * std::sqrt(factor)) ++second;
     }
-    mix.window_ns += static_cast<double>(program::host_now() - begin);
+    return watch_->over_ranks(static_cast<double>(second) / attempts, Stopwatch::Over::mean);
   }
 
   void power() {
     if (groups_.empty()) std::erase_if(plan_.power, [](const simulate::PowerBenchmark& mix) { return mix.collectives > 0; });
+    const auto all_gather = [this](Bytes bytes) { collective(OpKind::all_gather, *groups_.rbegin()->second, compute_, benches_.buffer(bytes)); };
     for (std::size_t i = 0; i < plan_.power.size(); ++i) {
-      simulate::PowerBenchmark& mix = plan_.power[i];
       say(text("power: mix ", i + 1, " of ", plan_.power.size()));
-      simulate::PowerBenchmark trial = mix;
-      std::vector<double> matmuls;
-      run_mix(trial, matmuls);
-      const double one_ns = watch_->over_ranks(trial.window_ns, Stopwatch::Over::largest);
-      const int mixes = std::max(1, static_cast<int>(std::ceil(mix.settled_after_ns / one_ns)));
-      for (int n = 0; n < mixes; ++n) run_mix(trial, matmuls);
-      matmuls.clear();
-      for (int n = 0; n < mixes; ++n) run_mix(mix, matmuls);
-      for (double* sum : {&mix.window_ns, &mix.matmuls_ns, &mix.collectives_ns, &mix.kernels_ns}) {
-        *sum = watch_->over_ranks(*sum, Stopwatch::Over::median) / mixes;
-      }
-      mix.matmul_ns = watch_->over_ranks(Stopwatch::median(matmuls), Stopwatch::Over::median);
+      measure_power(plan_.power[i], device_, compute_, benches_, *watch_, all_gather);
     }
   }
 
@@ -432,6 +429,7 @@ class Calibration {
   device::Stream& compute_;
   device::Stream& comm_;
   Benches benches_;
+  const std::vector<KernelCase> small_;   // kernels that move at most small_mix
   device::Event started_, hop_there_, hop_back_;
   std::map<int, std::unique_ptr<comm::Communicator>> groups_;
   std::unique_ptr<Stopwatch> watch_;

@@ -119,7 +119,7 @@ CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::mov
     std::vector<Correction>& corrections = corrections_[dtype];
     for (const GemmPoint& point : table.points) {
       corrections.push_back({point.size, std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device)),
-                             point.beside_ns > 0 ? std::log(point.beside_ns / point.ns) : 0});
+                             point.beside_ns > 0 ? std::log(point.beside_ns / point.ns) : 0, point.comes_second});
     }
   }
 }
@@ -148,6 +148,12 @@ double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const {
   const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
   const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.log_beside != 0; });
   return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true))) : 0;
+}
+
+double CostModel::gemm_comes_second(program::GemmSize size, base::DType dtype) const {
+  const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
+  const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.comes_second > 0; });
+  return measured ? std::clamp(near(size, corrections, &Correction::comes_second, true), 0.0, 1.0) : 0;
 }
 
 // What measured matmuls say of one: a plane through their values over the logarithms of the sides, the near ones weighing
@@ -369,8 +375,13 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   costs.shared_part.reserve(program.ops.size());
   costs.issue_ns.reserve(program.commands.size());
   costs.gap_ns = std::llround(profile_.device.stream_gap_ns);
+  // Of many alike, evenly as many as the part says: the multiples of the golden ratio, without their whole parts, lie evenly in 0 to 1.
+  constexpr double golden_ratio = 1.618033988749895;
+  std::size_t gemms = 0;
   for (const program::Op& op : program.ops) {
     costs.fills.push_back(fills(op.desc));
+    const double turn = op.desc.kind == OpKind::gemm ? std::fmod(golden_ratio * static_cast<double>(++gemms), 1.0) : 1;
+    costs.comes_second.push_back(costs.fills.back() && turn < gemm_comes_second(op.desc.gemm, op.desc.dtype));
     costs.beside.push_back(op.desc.kind == OpKind::gemm ? static_cast<float>(gemm_beside(op.desc.gemm, op.desc.dtype)) : 0);
     const double period_ns = op_ns(op.desc, catalogue), fixed = fixed_ns(op.desc, catalogue);
     costs.op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(period_ns - profile_.device.stream_gap_ns)));

@@ -105,11 +105,12 @@ class Fields {
   std::vector<std::string> seen_;
 };
 
-// A row of a table: exactly so many numbers, all positive.
-void check_row(const Json& row, std::size_t numbers, const std::string& path) {
-  bool good = row.is_array() && row.size() == numbers;
+// A row of a table: exactly so many numbers, all positive, or so many that are and one part of 1 behind them.
+void check_row(const Json& row, std::size_t numbers, const std::string& path, bool and_a_part = false) {
+  bool good = row.is_array() && row.size() == numbers + (and_a_part ? 1 : 0);
   for (std::size_t at = 0; good && at < numbers; ++at) good = row[at].is_number() && row[at].get<double>() > 0;
-  if (!good) throw Malformed{base::text("a row of ", path, " is not ", numbers, " positive numbers")};
+  if (good && and_a_part) good = row[numbers].is_number() && row[numbers].get<double>() >= 0 && row[numbers].get<double>() <= 1;
+  if (!good) throw Malformed{base::text("a row of ", path, " is not ", numbers, " positive numbers", and_a_part ? " and a part from 0 to 1" : "")};
 }
 
 Curve curve_from_json(const Json& json, const std::string& path) {
@@ -133,11 +134,11 @@ GemmTable gemm_from_json(const Json& json, const std::string& path) {
   const Json& points = fields.any("points");
   if (!points.is_array()) throw Malformed{base::text("table ", path, ".points is no list")};
   for (const Json& row : points) {
-    const bool has_beside = row.is_array() && row.size() == 6;
-    check_row(row, has_beside ? 6 : 5, path + ".points");
+    const bool has_race = row.is_array() && row.size() == 7, has_beside = has_race || (row.is_array() && row.size() == 6);
+    check_row(row, has_beside ? 6 : 5, path + ".points", has_race);
     table.points.push_back({{row[0].get<std::int64_t>(), row[1].get<std::int64_t>(), row[2].get<std::int64_t>(),
                              row[3].get<std::int64_t>()},
-                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0});
+                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0, has_race ? row[6].get<double>() : 0});
   }
   fields.nothing_else();
   return table;
@@ -282,6 +283,7 @@ std::string to_json(const Profile& profile) {
     for (const GemmPoint& point : table.points) {
       Json row = {point.size.m, point.size.n, point.size.k, point.size.batch, point.ns};
       if (point.beside_ns > 0) row.push_back(point.beside_ns);
+      if (point.beside_ns > 0 && point.comes_second > 0) row.push_back(point.comes_second);
       points.push_back(std::move(row));
     }
     json["gemm"][base::name_of(dtype)] = {

@@ -11,6 +11,7 @@ using program::OpKind;
 namespace {
 
 bool fills(const Costs& costs, program::OpIndex op) { return !costs.fills.empty() && costs.fills[op]; }
+bool comes_second(const Costs& costs, program::OpIndex op) { return op < costs.comes_second.size() && costs.comes_second[op]; }
 
 }  // namespace
 
@@ -287,19 +288,25 @@ bool Simulation::may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t
 }
 
 // May a collective place its blocks now? Not beside a matmul that holds the multiprocessors. Nor where one is about to
-// follow on its own stream: its launch is there already when the collective's stream hears of the event. What was
-// held before is there too, and comes first.
+// follow on its own stream: its launch is there already when the collective's stream hears of the event, but for those of which
+// it was measured that they come second. What was held before is there too, and comes first.
 bool Simulation::finds_room(std::uint32_t rank, bool was_held) const {
   if (!machine_.shares) return true;
   const RankState& state = states_[rank];
   for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
     const Stream& stream = state.streams[at];
-    if (stream.running && stream.fills) return false;
+    if (stream.running && stream.fills) {
+      const Costs& costs = *ranks_[rank].steps[stream.op_step].costs;
+      const bool at_one_event = now_ - stream.started <= machine_.event_latency_ns;   // it has begun, and is not placed yet
+      if (!at_one_event || !comes_second(costs, stream.op)) return false;
+      continue;
+    }
     if (was_held || stream.running || !stream.has_run || stream.step == steps_) continue;
     const bool follows = stream.wake >= now_ && stream.wake == stream.last_end + machine_.stream_gap_ns;
     if (!follows || stream.wake > now_ + machine_.stream_gap_ns) continue;
     const Item& item = plans_[rank][stream.step]->streams[at][stream.at];
-    if (item.kind == ItemKind::op && fills(*ranks_[rank].steps[stream.step].costs, item.target)) return false;
+    const Costs& costs = *ranks_[rank].steps[stream.step].costs;
+    if (item.kind == ItemKind::op && fills(costs, item.target) && !comes_second(costs, item.target)) return false;
   }
   return true;
 }

@@ -93,6 +93,15 @@ TEST(Bench, TheModelsStepIsThatOfTheSameRun) {
   EXPECT_EQ(row["tokens"], 2 * 64 * 1024);
 }
 
+// Its traced steps are others, and say nothing of what is exposed of it.
+TEST(Bench, OfAStepAsAGraphSaysWhatThatStepExposes) {
+  const nlohmann::json row = base::parse_json(shardbook({"bench", "grammar-tutor", "--device", "meta", "--json"}).out)["rows"][0];
+  const base::Result<launch::Outcome> run = run_on_meta(words_of(shapes_named({"grammar-tutor"}).value()[0], 2, {}));
+  ASSERT_TRUE(run.ok()) << run.error();
+  EXPECT_EQ(row["modelled"]["exposed_share"], run.value().speed.exposed_as_graph);
+  EXPECT_FALSE(row["modelled"].contains("overlap"));
+}
+
 TEST(Bench, APlainTableHasARowAShapeAndItsFloor) {
   const Spoken spoken = shardbook({"bench", "gpt-1.3b", "--device", "meta"});
   EXPECT_EQ(spoken.code, 0) << spoken.err;

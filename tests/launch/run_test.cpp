@@ -114,6 +114,24 @@ TEST(Run, ModelsTheTimelineOfTracedStepsAndTheSpeedOfOthers) {
   EXPECT_DOUBLE_EQ(last_end - last_but_one_end, speed.traced_step_ns);
 }
 
+// Of a step that one call launches the timeline shows one that was issued call by call: what is exposed of it is told apart.
+TEST(Run, TellsWhatIsExposedOfAStepThatAGraphLaunches) {
+  LaunchOptions in_memory;
+  in_memory.write_run = false;
+  const Outcome graph = run_or_fail(small_run({{"tp", "2"}, {"set", "host.graph=on"}}), in_memory);
+  const double share = graph.speed.exposed_as_graph;
+  EXPECT_GT(share, 0);
+  EXPECT_LT(share, 1);
+  EXPECT_EQ(graph.info.results.at("graph").at("exposed_share"), share);
+  // All of a step's collectives are no longer than the sum of their times in it
+  double collectives_ns = 0;
+  const Outcome ideal = run_or_fail(small_run({{"tp", "2"}, {"set", "host.graph=on"}, {"set", "network=ideal"}}), in_memory);
+  EXPECT_LT(ideal.speed.exposed_as_graph, 0.01) << "a network that takes no time leaves nothing exposed";
+  collectives_ns = graph.speed.step_ns - ideal.speed.step_ns;
+  EXPECT_NEAR(share * graph.speed.step_ns, collectives_ns, 0.5 * collectives_ns);
+  EXPECT_EQ(run_or_fail(small_run({{"tp", "2"}}), in_memory).speed.exposed_as_graph, -1);
+}
+
 TEST(Run, CountsStepsFromZeroInItsProgressAsInItsRecord) {
   Progress progress;
   progress.result.step = 40;

@@ -215,6 +215,59 @@ TEST(Fit, KeepsWhatMatmulsTakeBesideCollectives) {
   EXPECT_EQ(model.gemm_beside({2048, 2048, 2048, 1}, DType::f32), 0) << "none was measured: the machine's factor holds";
 }
 
+// In three of ten cases a collective is let in first: so it is beside three of ten matmuls of a program, and evenly so; beside none that
+// leaves room anyway, and beside none where it was not measured.
+TEST(Fit, LetsCollectivesInAheadOfAsManyMatmulsAsWereMeasured) {
+  Benchmarks measured = measured_on(Truth(), 2);
+  for (GemmBenchmark& gemm : measured.gemms) {
+    if (gemm.dtype == DType::bf16 && gemm.ns > 20'000) gemm.beside_ns = 1.4 * gemm.ns, gemm.comes_second = 0.3;
+  }
+  base::Result<Profile> profile = fit(measured);
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  EXPECT_EQ(profile_from_json(to_json(profile.value()), "text").value(), profile.value());
+  const CostModel model(std::move(profile).value()), unmeasured = fitted(2);
+  EXPECT_NEAR(model.gemm_comes_second({2048, 2048, 8192, 1}, DType::bf16), 0.3, 1e-9);
+  EXPECT_NEAR(model.gemm_comes_second({3072, 2048, 4096, 1}, DType::bf16), 0.3, 0.02);
+  Recorder recorder(0);
+  recorder.add_stream("compute");
+  recorder.begin_step(0);
+  constexpr int matmuls = 200;
+  for (int at = 0; at < matmuls; ++at) {
+    recorder.op(0, OpDesc("large", OpKind::gemm, DType::bf16).size({2048, 2048, 8192, 1}), {});
+    recorder.op(0, OpDesc("small", OpKind::gemm, DType::bf16).size({256, 256, 256, 1}), {});
+    recorder.op(0, OpDesc("gelu", OpKind::pointwise, DType::bf16), {});
+  }
+  recorder.end_step();
+  const std::vector<bool> second = model.costs(*recorder.programs().front(), recorder.catalogue())->comes_second;
+  ASSERT_EQ(second.size(), 3u * matmuls);
+  int of_large = 0, first_half = 0;
+  for (std::size_t at = 0; at < second.size(); ++at) {
+    if (at % 3 != 0) EXPECT_FALSE(second[at]) << at;
+    else of_large += second[at], first_half += second[at] && at < second.size() / 2;
+  }
+  EXPECT_NEAR(of_large, 0.3 * matmuls, 4);
+  EXPECT_NEAR(first_half, of_large / 2.0, 4);
+  const std::vector<bool> none = unmeasured.costs(*recorder.programs().front(), recorder.catalogue())->comes_second;
+  EXPECT_EQ(std::count(none.begin(), none.end(), true), 0);
+}
+
+// What ops take among others is on every matmul and kernel, and not on what the host copies.
+TEST(Fit, AddsToEachOpWhatItTakesLongerAmongOthers) {
+  Benchmarks measured = measured_on(Truth(), 2);
+  const base::Result<Profile> before = fit(measured);
+  measured.among_others_ns = 100;
+  const base::Result<Profile> since = fit(measured);
+  ASSERT_TRUE(before.ok() && since.ok());
+  for (const auto& [name, curve] : since.value().kernels) {
+    const double more = name == "copy" ? 0 : 100;
+    for (std::size_t at = 0; at < curve.size(); ++at) EXPECT_NEAR(curve[at].ns, before.value().kernels.at(name)[at].ns + more, 1e-6) << name;
+  }
+  for (const auto& [dtype, table] : since.value().gemm) {
+    for (std::size_t at = 0; at < table.points.size(); ++at) EXPECT_NEAR(table.points[at].ns, before.value().gemm.at(dtype).points[at].ns + 100, 1e-6);
+  }
+  EXPECT_EQ(since.value().collectives, before.value().collectives);
+}
+
 TEST(Fit, ComesBackFromItsJson) {
   const CostModel model = fitted();
   const base::Result<Profile> again = profile_from_json(to_json(model.profile()), "text");
