@@ -6,6 +6,7 @@
 
 #include "engine/cli/calibrate_benches.hpp"
 #include "engine/cli/calibrate_power.hpp"
+#include "engine/cli/calibrate_race.hpp"
 #include "engine/cli/stopwatch.hpp"
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/initialize.hpp"
@@ -56,8 +57,8 @@ class Calibration {
     host_costs();
     tracing_costs();
     graph_costs();
-    benches_.fill();   // AdamW on drawn moments leaves what is no number, and multiplying that draws less power
     collectives();
+    benches_.fill();   // AdamW on drawn moments has left what is no number, and multiplying that draws less power
     overlaps();
     matmuls_beside_collectives();
     power();
@@ -121,6 +122,7 @@ class Calibration {
       const bool attention = desc.kind == OpKind::attention;
       const Bytes size = attention ? desc.flop_count : desc.bytes_read + desc.bytes_written;
       const std::string by_name = attention ? simulate::curve_of_heads(desc) : desc.name;
+      benches_.fill();   // what the case before wrote may be zeros, or no numbers
       plan_.kernels.push_back({cases[i].kind.empty() ? by_name : cases[i].kind, size, watch_->period_ns(cases[i].issue)});
     }
   }
@@ -238,7 +240,7 @@ class Calibration {
     };
     std::vector<double> on_host, on_device;
     for (int i = 0; i < 11; ++i) {
-      const program::StepTimes issued = watch_->timed(repeated(tiny));
+      const program::StepTimes issued = watch_->timed_among_untimed(repeated(tiny));
       on_host.push_back(static_cast<double>(issued.issued.back().start - issued.issued.front().start) / (ops - 1));
       const program::StepTimes ran = watch_->timed_among_untimed(repeated(longer));
       on_device.push_back(static_cast<double>(ran.ran.back().end - ran.ran.front().end) / (ops - 1));
@@ -368,6 +370,8 @@ class Calibration {
     comm::Communicator& group = *groups_.rbegin()->second;
     const Tensor whole = benches_.buffer(benches_.largest_buffer());
     const double all_gather_ns = watch_->period_ns([&] { collective(OpKind::all_gather, group, comm_, whole); }, Stopwatch::Over::largest);
+    Race race(device_, compute_, comm_, started_, hop_there_, benches_, *watch_,
+              [this, &group](OpKind kind, Lane lane, Bytes bytes) { collective(kind, group, lane, benches_.buffer(bytes)); });
     for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {
       simulate::GemmBenchmark& gemm = plan_.gemms[i];
       if (gemm.dtype != DType::bf16 || gemm.ns < shortest_ns || gemm.ns > all_gather_ns / 2) continue;
@@ -381,36 +385,8 @@ class Calibration {
       }
       const double factor = watch_->over_ranks(Stopwatch::median(beside) / Stopwatch::median(alone), Stopwatch::Over::median);
       if (factor > 0) gemm.beside_ns = gemm.ns * std::max(1.0, factor);
-      constexpr double clearly = 1.15;   // longer beside than alone
-      if (factor > clearly) gemm.comes_second = comes_second(gemm, Stopwatch::median(alone), factor);
+      if (factor > 1 && gemm.size.batch == 1) gemm.comes_second = race.comes_second(gemm, factor);
     }
-  }
-
-  // In which part of all attempts the sum over ranks of what one matmul made is let in ahead of the next, as in the backward of a linear
-  // that is cut by columns: the input gradient, its sum, and the weight gradient, which needs nothing of it. Who comes second takes longer:
-  // a weight gradient that took nearer to its time beside a collective than to `alone_ns` did.
-  double comes_second(const simulate::GemmBenchmark& gemm, double alone_ns, double factor) {
-    constexpr int attempts = 16;
-    constexpr Bytes least = Bytes{1} << 20, most = Bytes{1} << 26;
-    comm::Communicator& group = *groups_.rbegin()->second;
-    const program::GemmSize size = gemm.size;   // of the weight gradient: outputs x inputs x tokens
-    const Tensor small = benches_.buffer(tiny), sum = benches_.buffer(std::clamp<Bytes>(2 * size.k * size.n, least, std::min(most, benches_.largest_buffer())));
-    int second = 0;
-    for (int attempt = 0; attempt < attempts; ++attempt) {
-      const program::StepTimes times = watch_->timed([&] {
-        collective(OpKind::all_reduce, group, comm_, small);
-        device_.record(comm_, started_);
-        device_.wait(compute_, started_);
-        benches_.gemm({{size.k, size.n, size.m, size.batch}, gemm.dtype, 0});
-        device_.record(compute_, hop_there_);
-        device_.wait(comm_, hop_there_);
-        collective(OpKind::all_reduce, group, comm_, sum);
-        benches_.gemm(gemm);
-      });
-      const program::TimeSpan& weight_gradient = times.ran.back();
-      if (static_cast<double>(weight_gradient.end - weight_gradient.start) > alone_ns * std::sqrt(factor)) ++second;
-    }
-    return watch_->over_ranks(static_cast<double>(second) / attempts, Stopwatch::Over::mean);
   }
 
   void power() {
@@ -418,6 +394,7 @@ class Calibration {
     const auto all_gather = [this](Bytes bytes) { collective(OpKind::all_gather, *groups_.rbegin()->second, compute_, benches_.buffer(bytes)); };
     for (std::size_t i = 0; i < plan_.power.size(); ++i) {
       say(text("power: mix ", i + 1, " of ", plan_.power.size()));
+      benches_.fill();
       measure_power(plan_.power[i], device_, compute_, benches_, *watch_, all_gather);
     }
   }

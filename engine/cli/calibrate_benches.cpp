@@ -79,6 +79,7 @@ Benches::Benches(device::Device& device, device::Stream& stream, const simulate:
   for (const char* name : {"calibrate.d", "calibrate.e", "calibrate.f", "calibrate.g"}) {
     slabs32_.push_back(tensor::allocate(device, {elements32}, DType::f32, program::MemoryKind::workspace, name));
   }
+  part_ = tensor::allocate(device, {elements16 / 2}, DType::bf16, program::MemoryKind::workspace, "calibrate.part");   // of two ranks or more
   tokens_ = tensor::allocate(device, {most_tokens}, DType::i32, program::MemoryKind::input, "calibrate.tokens");
   if (device.kind() == device::Kind::cuda && kernels::cudnn_problem().empty()) {
     for (std::int64_t width : widths_of_heads) cudnn_.emplace(width, kernels::set_up_cudnn_attention(device, most_heads(width), base::text("calibrate.cudnn.", width)));
@@ -161,7 +162,7 @@ KernelCase Benches::of_kind(const std::string& kind, Bytes bytes) {
   SHARDBOOK_CHECK(kind == "reduction", "no micro-benchmark stands for kernels of kind ", kind);
   return {kind, [=, this] {
     next_place();
-    kernels::layer_norm_forward(stream_, just_written({rows, width}), view16(2, {width}), view16(2, {width}), 1e-5f,
+    kernels::layer_norm_forward(stream_, just_written({rows, width}), weights(width), weights(width), 1e-5f,
                                 view16(1, {rows, width}), view32(0, {rows}), view32(1, {rows}));
   }};
 }
@@ -171,7 +172,7 @@ std::vector<KernelCase> Benches::of_tokens(std::int64_t tokens, std::int64_t wid
   if (!fits16(tokens * width) || !fits32(scratch) || !fits32(tokens)) return {};
   // Forward reads x and backward dy just when it was written
   const Tensor written = just_written({tokens, width}), x = view16(1, {tokens, width}), y = view16(2, {tokens, width});
-  const Tensor weight = view16(2, {width}), mean = view32(0, {tokens}), rstd = view32(1, {tokens});
+  const Tensor weight = weights(width), mean = view32(0, {tokens}), rstd = view32(1, {tokens});
   const Tensor dweight = view32(2, {width}), dbias = dweight, partial = view32(3, {scratch});
   device::Stream& s = stream_;
   return {
@@ -204,14 +205,14 @@ std::vector<KernelCase> Benches::of_attention(std::int64_t sequences, std::int64
   const kernels::HeadSizes sizes{3, sequences, heads, positions, head_dim};
   if (!fits16(sequences * heads * positions * positions) || !fits16(sizes.elements())) return {};
   const Shape square{sequences, heads, positions, positions};
-  const Tensor score = just_written(square), dp = score, p = view16(1, square);
+  const Tensor score = just_written(square), dp = score, p = view16(1, square), dscore = view16(2, square);
   const Tensor tokens = just_written({sizes.elements()}), split = view16(1, {sizes.elements()});
   device::Stream& s = stream_;
   return {
       {"", [=, &s] { kernels::split_heads(s, sizes, tokens, split); }},
       {"", [=, &s] { kernels::merge_heads(s, sizes, tokens, split); }},
       {"", [=, &s] { kernels::causal_softmax_forward(s, score, 0.1f, p); }},
-      {"", [=, &s] { kernels::causal_softmax_backward(s, p, dp, 0.1f, dp); }},
+      {"", [=, &s] { kernels::causal_softmax_backward(s, p, dp, 0.1f, dscore); }},
   };
 }
 
@@ -247,7 +248,7 @@ std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
   const kernels::AdamWStep step{1e-6f, 0.9f, 0.95f, 1e-8f, 0.1f, 10};
   device::Stream& s = stream_;
   std::vector<KernelCase> cases = {
-      // The factor may be any number: it lies in front of the moment that is moved.
+      // The factor may be any number: it lies among the moments that are moved.
       {"", [=, &s] { kernels::adam_w(s, step, gradient, total, 0, elements, master, first, second, parameter); }},
       {"", [=, &s] { kernels::accumulate(s, gradient, master); }},
       {"", [=, &s] { kernels::cast(s, master, parameter); }},

@@ -28,8 +28,9 @@ simulate::Benchmarks possible(simulate::Benchmarks plan, int ranks);
 // Memory for everything that `plan` lists, filled with normal numbers (zeros would draw less power and run faster).
 //
 // An op of a step finds in the caches what the op before it wrote, and not its weights, or what forward kept for backward, which were used
-// long ago; and it writes where nothing lies. So the first operand of an op is always the same memory here, and all others are in
-// other places each time it is issued: by the time that a place comes again, others have come between.
+// long ago; and it writes where nothing lies. So what an op would find just written is always the same memory here, and its other
+// operands are in another of 32 places each time it is issued: by the time that one comes again, the cache holds others, but for
+// those of the smallest.
 class Benches {
  public:
   // REQUIRES: the device is not sealed.
@@ -50,12 +51,13 @@ class Benches {
   // Nominal bf16, `bytes` large: what a collective works on.
   tensor::Tensor buffer(base::Bytes bytes) const { return slabs16_[2].slice(0, {bytes / 2}); }
   // What a rank has of one, apart from it.
-  tensor::Tensor part(std::int64_t elements) const { return slabs16_[1].slice(0, {elements}); }
+  tensor::Tensor part(std::int64_t elements) const { return part_.slice(0, {elements}); }
   base::Bytes largest_buffer() const { return 2 * slabs16_[2].elements(); }
 
  private:
-  // What the op before wrote, in a shape; and memory of a slab (of the other two in bf16) that was not used for long.
+  // What the op before wrote, in a shape; weights or biases, which lie at that slab's end; and memory of a slab (of the other two in bf16) that was not used for long.
   tensor::Tensor just_written(base::Shape shape) const { return slabs16_[0].slice(0, shape); }
+  tensor::Tensor weights(std::int64_t count) const { return slabs16_[0].slice(slabs16_[0].elements() - count, {count}); }
   tensor::Tensor view16(int slab, base::Shape shape) const { return at_place(slabs16_[slab], shape); }
   tensor::Tensor view32(int slab, base::Shape shape) const { return at_place(slabs32_[slab], shape); }
   tensor::Tensor at_place(const tensor::Tensor& slab, base::Shape shape) const;
@@ -73,7 +75,7 @@ class Benches {
   device::Device& device_;
   device::Stream& stream_;
   std::vector<tensor::Tensor> slabs16_, slabs32_;   // three and four of equal size
-  tensor::Tensor tokens_;
+  tensor::Tensor tokens_, part_;
   std::map<std::int64_t, tensor::Tensor> cudnn_;   // workspaces by width of a head, where there is cuDNN
   void* pinned_ = nullptr;
   void* pinned_tokens_ = nullptr;

@@ -80,7 +80,10 @@ timeline::RunInfo describe(const config::RunConfig& config, const LaunchOptions&
                   {"mfu", speed.mfu}, {"traced_step_ns", speed.traced_step_ns}, {"near_traced_ns", speed.near_traced_ns}, {"tracing_cost", speed.tracing_cost},
                   {"tracing_pair_ns", speed.tracing_pair_ns},
                   {"allocated_bytes", speed.peak_memory_bytes}, {"program_hashes", outcome.program_hashes}};
-  if (speed.as_graph && speed.replayed == 0) info.results["graph"] = {{"modelled", true}, {"exposed_share", speed.exposed_as_graph}};
+  if (speed.as_graph && speed.replayed == 0) {
+    info.results["graph"] = {{"modelled", true}};
+    if (speed.exposed_as_graph >= 0) info.results["graph"]["exposed_share"] = speed.exposed_as_graph;
+  }
   if (speed.replayed > 0) {
     const int all = static_cast<int>(ranks[0].step_how.size());
     info.results["graph"] = {{"replayed", speed.replayed}, {"others", all - speed.replayed}, {"nodes", speed.graph.nodes}, {"made_in_ns", speed.graph.made_in}};

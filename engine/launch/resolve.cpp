@@ -65,17 +65,21 @@ base::Nanoseconds end_of(const program::StepTimes& times) {
   return end;
 }
 
-// Of the last step, which follows another: the part of it, over all ranks, in which a collective ran and nothing computed.
-double exposed_in_last(const simulate::Resolved& resolved, const std::vector<program::Record>& records) {
-  const metrics::Window window{resolved.step_end.back() - resolved.step_ns, resolved.step_end.back()};
+// Of the step in the middle of three or more, which one goes before and one follows: the part of it, over all ranks, in which a
+// collective ran and nothing computed.
+double exposed_between(const simulate::Resolved& resolved, const std::vector<program::Record>& records) {
+  const std::size_t steps = resolved.step_end.size();
+  SHARDBOOK_CHECK(steps >= 3, "a step between two others, of ", steps);
+  const metrics::Window window{resolved.step_end[steps - 3], resolved.step_end[steps - 2]};
   base::Nanoseconds exposed = 0;
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
-    const std::vector<program::TimeSpan>& ran = resolved.ranks[rank].steps.back().ran;
     std::vector<metrics::Interval> compute, communication;
-    for (std::size_t op = 0; op < ran.size(); ++op) {
-      const program::OpClass what = program::class_of(records[rank].programs.back()->ops[op].desc.kind);
-      if (what == program::OpClass::compute) compute.push_back({ran[op].start, ran[op].end});
-      if (what == program::OpClass::communication) communication.push_back({ran[op].start, ran[op].end});
+    for (const program::StepTimes& step : resolved.ranks[rank].steps) {
+      for (std::size_t op = 0; op < step.ran.size(); ++op) {
+        const program::OpClass what = program::class_of(records[rank].programs.back()->ops[op].desc.kind);
+        if (what == program::OpClass::compute) compute.push_back({step.ran[op].start, step.ran[op].end});
+        if (what == program::OpClass::communication) communication.push_back({step.ran[op].start, step.ran[op].end});
+      }
     }
     exposed += metrics::partition({metrics::union_of(std::move(compute)), metrics::union_of(std::move(communication)), {}}, window).exposed_communication_ns;
   }
@@ -176,7 +180,7 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
       base::Result<simulate::Resolved> plain = resolve_modelled(config, records, steady_steps, false);
       if (!plain) return plain.as_error();
       run.traced_step_ns = std::exchange(run.step_ns, static_cast<double>(plain.value().step_ns));
-      if (conditions_of(config).as_graph) run.exposed_as_graph = exposed_in_last(plain.value(), records);
+      if (conditions_of(config).as_graph) run.exposed_as_graph = exposed_between(plain.value(), records);
     }
   } else {
     for (std::size_t rank = 0; rank < records.size(); ++rank) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <tuple>
 
 #include "engine/program/host_memory.hpp"
 
@@ -141,32 +142,32 @@ double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
   const auto& [measured_dtype, table] = gemm_table(dtype);
   const double model_ns = gemm_model_ns(size, measured_dtype, table, profile_.device);
   const std::vector<Correction>& corrections = corrections_.at(measured_dtype);
-  return corrections.empty() ? model_ns : model_ns * std::exp(near(size, corrections, &Correction::log_factor, false));
+  return corrections.empty() ? model_ns : model_ns * std::exp(near(size, corrections, &Correction::log_factor));
 }
 
 double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const {
   const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
-  const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.log_beside != 0; });
-  return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true))) : 0;
+  const bool measured = std::any_of(corrections.begin(), corrections.end(), has_beside);
+  return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, has_beside))) : 0;
 }
 
 double CostModel::gemm_comes_second(program::GemmSize size, base::DType dtype) const {
   const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
-  const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.comes_second > 0; });
-  return measured ? std::clamp(near(size, corrections, &Correction::comes_second, true), 0.0, 1.0) : 0;
+  const bool tried = std::any_of(corrections.begin(), corrections.end(), was_tried);
+  return tried ? std::clamp(near(size, corrections, &Correction::comes_second, was_tried), 0.0, 1.0) : 0;
 }
 
 // What measured matmuls say of one: a plane through their values over the logarithms of the sides, the near ones weighing
 // most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
 double CostModel::near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value,
-                       bool measured_beside) const {
+                       bool (*counts)(const Correction&)) const {
   constexpr std::size_t terms = 5;
   std::array<std::array<double, terms>, terms> matrix{};
   std::array<double, terms> right{};
   const Sides here = sides_of(size);
   double weights = 0;
   for (const Correction& correction : corrections) {
-    if (measured_beside && correction.log_beside == 0) continue;
+    if (counts != nullptr && !counts(correction)) continue;
     const Sides there = sides_of(correction.size);
     std::array<double, terms> term{1};
     double apart = 1e-3;
@@ -375,13 +376,16 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   costs.shared_part.reserve(program.ops.size());
   costs.issue_ns.reserve(program.commands.size());
   costs.gap_ns = std::llround(profile_.device.stream_gap_ns);
-  // Of many alike, evenly as many as the part says: the multiples of the golden ratio, without their whole parts, lie evenly in 0 to 1.
+  // Of matmuls of one size evenly as many as the part says: the multiples of the golden ratio, without their whole parts, lie evenly in
+  // 0 to 1.
   constexpr double golden_ratio = 1.618033988749895;
-  std::size_t gemms = 0;
+  std::map<std::tuple<base::DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t>, int> alike;
   for (const program::Op& op : program.ops) {
+    const program::GemmSize& size = op.desc.gemm;
     costs.fills.push_back(fills(op.desc));
-    const double turn = op.desc.kind == OpKind::gemm ? std::fmod(golden_ratio * static_cast<double>(++gemms), 1.0) : 1;
-    costs.comes_second.push_back(costs.fills.back() && turn < gemm_comes_second(op.desc.gemm, op.desc.dtype));
+    const double second = costs.fills.back() ? gemm_comes_second(size, op.desc.dtype) : 0;
+    const double turn = second > 0 ? std::fmod(golden_ratio * ++alike[{op.desc.dtype, size.m, size.n, size.k, size.batch}], 1.0) : 1;
+    costs.comes_second.push_back(turn < second);
     costs.beside.push_back(op.desc.kind == OpKind::gemm ? static_cast<float>(gemm_beside(op.desc.gemm, op.desc.dtype)) : 0);
     const double period_ns = op_ns(op.desc, catalogue), fixed = fixed_ns(op.desc, catalogue);
     costs.op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(period_ns - profile_.device.stream_gap_ns)));

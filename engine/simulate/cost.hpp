@@ -146,9 +146,11 @@ class CostModel {
     program::GemmSize size;
     double log_factor = 0;
     double log_beside = 0;   // of its time beside a collective over that alone; 0: not measured
-    double comes_second = 0;   // where log_beside was measured
+    double comes_second = -1;   // −1: not tried
   };
-  double near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value, bool measured_beside) const;
+  static bool has_beside(const Correction& one) { return one.log_beside != 0; }
+  static bool was_tried(const Correction& one) { return one.comes_second >= 0; }
+  double near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value, bool (*counts)(const Correction&) = nullptr) const;
   Profile profile_;
   Conditions conditions_;
   std::map<base::DType, std::vector<Correction>> corrections_;

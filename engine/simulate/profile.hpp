@@ -68,7 +68,8 @@ struct GemmPoint {
   program::GemmSize size;
   double ns = 0;
   double beside_ns = 0;  // what it takes while a collective is under way on the device; 0: not measured
-  double comes_second = 0;  // in which part of all cases a collective that becomes ready with it is let in first, and it runs beside that
+  // In which part of all cases a collective that becomes ready with it is let in first, and it runs beside that; −1: not tried.
+  double comes_second = -1;
 };
 bool operator==(const GemmPoint& left, const GemmPoint& right);
 

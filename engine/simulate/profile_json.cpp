@@ -138,7 +138,7 @@ GemmTable gemm_from_json(const Json& json, const std::string& path) {
     check_row(row, has_beside ? 6 : 5, path + ".points", has_race);
     table.points.push_back({{row[0].get<std::int64_t>(), row[1].get<std::int64_t>(), row[2].get<std::int64_t>(),
                              row[3].get<std::int64_t>()},
-                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0, has_race ? row[6].get<double>() : 0});
+                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0, has_race ? row[6].get<double>() : -1});
   }
   fields.nothing_else();
   return table;
@@ -283,7 +283,7 @@ std::string to_json(const Profile& profile) {
     for (const GemmPoint& point : table.points) {
       Json row = {point.size.m, point.size.n, point.size.k, point.size.batch, point.ns};
       if (point.beside_ns > 0) row.push_back(point.beside_ns);
-      if (point.beside_ns > 0 && point.comes_second > 0) row.push_back(point.comes_second);
+      if (point.beside_ns > 0 && point.comes_second >= 0) row.push_back(point.comes_second);
       points.push_back(std::move(row));
     }
     json["gemm"][base::name_of(dtype)] = {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What does this engine do on all GPUs of one host, beside what the model had said of it?
 
-    python3 experiments/node/sitting.py said FOLDER [--gpus N]         what the model says, before any run
+    python3 experiments/node/sitting.py said FOLDER [--gpus N] [--profile FILE]    what the model says, before any run
     python3 experiments/node/sitting.py runs FOLDER [--gpus N] [--minutes M] [--only WORD]
     python3 experiments/node/sitting.py starts FOLDER [--gpus N]       the same losses, started four ways
     python3 experiments/node/sitting.py packs FOLDER                   the runs that labs show, as files
@@ -113,6 +113,9 @@ def say(args):
     said = kept(args.folder, "said.json")
     if kept(args.folder, "measured.json"):
         sys.exit(f"{args.folder} holds runs: what is said now would not be said before them")
+    others = {one.get("profile", args.profile) for one in said.values()} - {args.profile}
+    if others:
+        sys.exit(f"{args.folder} has what {others.pop()} says: take another folder for what {args.profile} does")
     for name, (options, _) in args.rows(args.gpus).items():
         if name not in said and args.only in name:
             try:
@@ -201,25 +204,30 @@ def table(args):
         print(f"| {name} | {one['step']:.4g} | " + (f"{ours['step']:.4g} ({ours['least']:.3g}, {ours['most']:.3g}) | {100 * (one['step'] / ours['step'] - 1):+.1f} %" if ours else "| ")
               + f" | {both('exposed')} % | {both('overlap')} % | " + (f"{ours['tokens_per_second']:,.0f} | {ours['mfu']:.1f} % | {ours['tracing']:+.1f} %".replace(",", " ") if ours else "| | ")
               + f" | {both('gib')} |")
-    print(f"\nsaid by {', '.join(sorted({one['commit'] for one in said.values()}))}" + (f"; measured with {', '.join(sorted({one['commit'] for one in measured.values()}))}" if measured else ""))
+    print(f"\nsaid by {', '.join(sorted({one['commit'] + ' with ' + one.get('profile', 'h200x8') for one in said.values()}))}" + (f"; measured with {', '.join(sorted({one['commit'] for one in measured.values()}))}" if measured else ""))
 
 
-def main(rows=rows, description=__doc__, gpus=8):
+def main(rows=rows, description=__doc__, gpus=8, tasks=("said", "runs", "starts", "packs", "table"), profile="h200x8"):
+    """With other rows, for other questions: `profile` None where one must be named."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    tasks = {"said": say, "runs": run_all, "starts": starts, "packs": packs, "table": table}
+    does = {"said": say, "runs": run_all, "starts": starts, "packs": packs, "table": table}
     parser.add_argument("task", choices=tasks)
     parser.add_argument("folder", type=lambda folder: pathlib.Path(folder).absolute())
     parser.add_argument("--gpus", type=int, default=gpus, metavar="N")
-    parser.add_argument("--profile", default="h200x8", metavar="NAME|FILE", help="by which the model speaks")
+    parser.add_argument("--profile", default=profile, metavar="NAME|FILE", help="by which the model speaks")
     parser.add_argument("--minutes", type=float, default=9, metavar="M")
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose name holds it")
     parser.add_argument("--device", choices=["cuda", "host"], default="cuda")
     args = parser.parse_args()
     args.rows = rows
+    if args.task == "said" and args.profile is None:
+        parser.error("said needs --profile: which profile speaks?")
+    if args.profile and pathlib.Path(args.profile).is_file():
+        args.profile = str(pathlib.Path(args.profile).resolve())   # the program runs elsewhere
     if args.gpus < 2 or args.gpus % 2:
         parser.error("--gpus is an even number")
     args.folder.mkdir(parents=True, exist_ok=True)
-    sys.exit(tasks[args.task](args))
+    sys.exit(does[args.task](args))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
     python3 experiments/speed/refit.py runs FOLDER [--minutes M] [--only WORD]
     python3 experiments/speed/refit.py table FOLDER
 
-Tasks and files are those of experiments/node/sitting.py; the rows are the table's shapes of README.md here, in the form that takes least
+FOLDER of the last sitting: experiments/speed/refit. Tasks and files are those of experiments/node/sitting.py; the rows are the table's shapes of README.md here, in the form that takes least
 time (buffers are plain to the model), nine runs that the model was first judged by (2026-11-22) in the form to read first, what modelled.py has over two GPUs, and short
 steps that are issued call by call. The tutor is traced nowhere as a graph: of its exposed share experiments/cupti/graph.py tells.
 """
@@ -53,4 +53,4 @@ def rows(n):
 
 
 if __name__ == "__main__":
-    sitting.main(rows, __doc__, gpus=2)
+    sitting.main(rows, __doc__, gpus=2, tasks=("said", "runs", "table"), profile=None)
