@@ -385,7 +385,7 @@ class Calibration {
       }
       const double factor = watch_->over_ranks(Stopwatch::median(beside) / Stopwatch::median(alone), Stopwatch::Over::median);
       if (factor > 0) gemm.beside_ns = gemm.ns * std::max(1.0, factor);
-      if (factor > 1 && gemm.size.batch == 1) gemm.comes_second = race.comes_second(gemm, factor);
+      if (factor > 1) gemm.comes_second = race.comes_second(gemm.size, factor);
     }
   }
 

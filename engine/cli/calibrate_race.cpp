@@ -5,8 +5,8 @@
 namespace shardbook::cli {
 
 using base::Bytes;
+using program::GemmSize;
 using program::OpKind;
-using simulate::GemmBenchmark;
 
 namespace {
 
@@ -16,18 +16,17 @@ constexpr Bytes least = Bytes{1} << 20, most = Bytes{1} << 27;
 
 }  // namespace
 
-double Race::once(const GemmBenchmark& weight_gradient, Bytes sum) {
-  const program::GemmSize size = weight_gradient.size;   // outputs x inputs x tokens
+double Race::once(GemmSize weight_gradient, Bytes sum) {
   const program::StepTimes times = watch_.timed_among_untimed([&] {
     // All is issued before the first may begin
     collective_(OpKind::all_gather, comm_, std::min(most, benches_.largest_buffer()));
     device_.record(comm_, begin_);
     device_.wait(compute_, begin_);
-    benches_.gemm({{size.k, size.n, size.m, 1}, weight_gradient.dtype, 0});
+    benches_.input_gradient(weight_gradient);
     device_.record(compute_, ready_);
     device_.wait(comm_, ready_);
     if (sum > 0) collective_(OpKind::all_reduce, comm_, sum);
-    benches_.gemm(weight_gradient);
+    benches_.weight_gradient(weight_gradient);
   });
   return static_cast<double>(times.ran.back().end - times.ran.back().start);
 }
@@ -38,14 +37,14 @@ double Race::sum_ns(Bytes bytes) {
   return found->second;
 }
 
-double Race::comes_second(const GemmBenchmark& weight_gradient, double factor) {
+double Race::comes_second(GemmSize weight_gradient, double factor) {
+  if (!benches_.has_room_for_backward(weight_gradient)) return -1;
   std::vector<double> alone;
   for (int attempt = 0; attempt < attempts / 2; ++attempt) alone.push_back(once(weight_gradient, 0));
   const double alone_ns = watch_.over_ranks(Stopwatch::median(alone), Stopwatch::Over::median);
   // The sum of the input gradient, but no shorter than half of the weight gradient
-  const program::GemmSize size = weight_gradient.size;
   const Bytes largest = std::min(most, benches_.largest_buffer());
-  Bytes sum = std::clamp<Bytes>(2 * size.k * size.n, std::min(least, largest), largest);
+  Bytes sum = std::clamp<Bytes>(2 * weight_gradient.k * weight_gradient.n, std::min(least, largest), largest);
   while (sum_ns(sum) < alone_ns / 2 && sum < largest) sum = std::min(2 * sum, largest);
   // While the sum lasts it is `factor` times as slow; half of what that makes it longer decides
   const double longer_ns = std::min(sum_ns(sum), alone_ns * factor) * (1 - 1 / factor);

@@ -22,12 +22,12 @@ class Race {
       : device_(device), compute_(compute), comm_(comm), begin_(first), ready_(second), benches_(benches), watch_(watch), collective_(std::move(collective)) {}
 
   // In which part of all attempts the weight gradient came second, the mean over ranks; −1: it would not be seen. `factor`: by how
-  // much it takes longer beside a collective that lasts as long.
-  double comes_second(const simulate::GemmBenchmark& weight_gradient, double factor);
+  // much it takes longer beside a collective that lasts as long. In bf16, its sizes outputs x inputs x tokens.
+  double comes_second(program::GemmSize weight_gradient, double factor);
 
  private:
   // What the weight gradient takes, in ns, with the sum or without.
-  double once(const simulate::GemmBenchmark& weight_gradient, base::Bytes sum);
+  double once(program::GemmSize weight_gradient, base::Bytes sum);
   double sum_ns(base::Bytes bytes);
 
   device::Device& device_;
