@@ -370,7 +370,7 @@ int bench(const Line& line, Console& console) {
   nlohmann::json out = {{"gpus", asked.gpus}, {"device", asked.on_meta ? "meta" : "cuda"}, {"profile", asked.profile}, {"rows", nlohmann::json::array()}};
   if (!json) {
     console.out << asked.gpus << " × " << (asked.on_meta ? "MODELLED " + asked.profile : device::cuda_device_name(0)) << " · bf16 · step: median of untraced steps, ms · floor and model: "
-                << asked.profile << " (" << profile.value().device.name << ")\nexposed: part of a traced step; overlap: part of its communication\n\n"
+                << asked.profile << " (" << profile.value().device.name << ")\nexposed: part of a traced step, overlap: part of its communication; of a step that a graph launches\n(it has no marks) the model says how much of itself is exposed\n\n"
                 << pad_right("", 22) << pad_left("step", 7) << pad_left("least-most", 13) << pad_left("tokens/s", 9) << pad_left("MFU", 8) << pad_left("exposed", 9) << pad_left("overlap", 9) << pad_left("GiB", 7)
                 << pad_left("of floor", 10) << "\n" << std::flush;
   }
