@@ -16,6 +16,11 @@ constexpr Bytes least = Bytes{1} << 20, most = Bytes{1} << 27;
 
 }  // namespace
 
+double part_that_came_second(const std::vector<double>& took_ns, double alone_ns, double longer_ns) {
+  const auto second = std::count_if(took_ns.begin(), took_ns.end(), [&](double ns) { return ns > alone_ns + longer_ns / 2; });
+  return static_cast<double>(second) / static_cast<double>(took_ns.size());
+}
+
 double Race::once(GemmSize weight_gradient, Bytes sum) {
   const program::StepTimes times = watch_.timed_among_untimed([&] {
     // All is issued before the first may begin
@@ -49,9 +54,9 @@ double Race::comes_second(GemmSize weight_gradient, double factor) {
   // While the sum lasts it is `factor` times as slow; half of what that makes it longer decides
   const double longer_ns = std::min(sum_ns(sum), alone_ns * factor) * (1 - 1 / factor);
   if (longer_ns < std::max(clearly_ns, clearly * alone_ns)) return -1;
-  int second = 0;
-  for (int attempt = 0; attempt < attempts; ++attempt) second += once(weight_gradient, sum) > alone_ns + longer_ns / 2;
-  return watch_.over_ranks(static_cast<double>(second) / attempts, Stopwatch::Over::mean);
+  std::vector<double> took;
+  for (int attempt = 0; attempt < attempts; ++attempt) took.push_back(once(weight_gradient, sum));
+  return watch_.over_ranks(part_that_came_second(took, alone_ns, longer_ns), Stopwatch::Over::mean);
 }
 
 }  // namespace shardbook::cli

@@ -13,6 +13,9 @@
 
 namespace shardbook::cli {
 
+// Of what weight gradients took beside a sum, the part that came second: was slowed by half of `longer_ns` at least.
+double part_that_came_second(const std::vector<double>& took_ns, double alone_ns, double longer_ns);
+
 class Race {
  public:
   // A collective over the largest group, of so many bytes. Every rank calls all of this alike.

@@ -42,7 +42,8 @@ class Stopwatch {
   };
   CallCosts call_costs(const Issue& issue, int steps);
 
-  // One timed step of what `issue` issues: device times of its ops, in the order of issue.
+  // One timed step of what `issue` issues: device times of its ops, in the order of issue. Its marks are events as likely as not, which
+  // hold the stream up longer than a training step's: where spans are compared with each other, or are long, that makes no difference.
   program::StepTimes timed(const Issue& issue);
   // The same behind two untimed ones, of which the device learns how far its host is ahead, as it does in training.
   program::StepTimes timed_among_untimed(const Issue& issue);

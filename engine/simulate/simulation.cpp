@@ -226,7 +226,7 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
         }
         const bool in_line = stream.has_run && earliest == after_last;
         const bool needs_room = collective != none && !in_line && !moves_nothing(ranks_[rank].steps[step].costs->op_ns[item.target]);
-        if (needs_room && !finds_room(rank, stream.held_since >= 0)) {
+        if (needs_room && !finds_room(rank, stream)) {
           if (stream.held_since < 0) stream.held_since = now_;
           state.blocked_on_room |= 1u << at;
           return;
@@ -290,15 +290,19 @@ bool Simulation::may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t
 // May a collective place its blocks now? Not beside a matmul that holds the multiprocessors. Nor where one is about to
 // follow on its own stream: its launch is there already when the collective's stream hears of the event, but for those of which
 // it was measured that they come second. What was held before is there too, and comes first.
-bool Simulation::finds_room(std::uint32_t rank, bool was_held) const {
+bool Simulation::finds_room(std::uint32_t rank, const Stream& collective) const {
   if (!machine_.shares) return true;
   const RankState& state = states_[rank];
+  const bool was_held = collective.held_since >= 0;
+  // It is ready as soon as it hears of the end of what ran before the matmul
+  const auto at_one_event = [&](const Stream& stream) {
+    return stream.has_run && now_ == collective.ready && collective.ready == stream.last_end + machine_.event_latency_ns;
+  };
   for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
     const Stream& stream = state.streams[at];
     if (stream.running && stream.fills) {
       const Costs& costs = *ranks_[rank].steps[stream.op_step].costs;
-      const bool at_one_event = now_ - stream.started <= machine_.event_latency_ns;   // it has begun, and is not placed yet
-      if (!at_one_event || !comes_second(costs, stream.op)) return false;
+      if (!at_one_event(stream) || !comes_second(costs, stream.op)) return false;   // it has begun, and is not placed yet
       continue;
     }
     if (was_held || stream.running || !stream.has_run || stream.step == steps_) continue;
@@ -306,7 +310,7 @@ bool Simulation::finds_room(std::uint32_t rank, bool was_held) const {
     if (!follows || stream.wake > now_ + machine_.stream_gap_ns) continue;
     const Item& item = plans_[rank][stream.step]->streams[at][stream.at];
     const Costs& costs = *ranks_[rank].steps[stream.step].costs;
-    if (item.kind == ItemKind::op && fills(costs, item.target) && !comes_second(costs, item.target)) return false;
+    if (item.kind == ItemKind::op && fills(costs, item.target) && !(at_one_event(stream) && comes_second(costs, item.target))) return false;
   }
   return true;
 }

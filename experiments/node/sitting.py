@@ -59,6 +59,11 @@ def rows(n):
     return out if n > 2 else {name: row for name, row in out.items() if "×" not in name}   # TP 2 it would be
 
 
+def profile_of(said):
+    """By which it was said; before there was a choice, by the one that ships."""
+    return said.get("profile", "h200x8")
+
+
 def kept(folder, name):
     path = folder / name
     return json.loads(path.read_text()) if path.exists() else {}
@@ -82,9 +87,10 @@ def ran(words, **more):
 def figures(run):
     """Of a run's folder: times in ms, shares in %."""
     results = json.loads((run / "run.json").read_text())["results"]
-    exposed, overlap = shares(run, PROGRAM)
     if "graph" in results:   # its traced steps were issued one by one, and are others
         exposed, overlap = 100 * results["graph"]["exposed_share"] if "exposed_share" in results["graph"] else None, None
+    else:
+        exposed, overlap = shares(run, PROGRAM)
     return {
         "step": results["step_ns"] / 1e6, "least": results["step_min_ns"] / 1e6, "most": results["step_max_ns"] / 1e6,
         "tokens_per_second": results["tokens_per_second"], "mfu": 100 * max(results["mfu"] or 0, 0), "tracing": 100 * (results["tracing_cost"] or 0),
@@ -113,7 +119,7 @@ def say(args):
     said = kept(args.folder, "said.json")
     if kept(args.folder, "measured.json"):
         sys.exit(f"{args.folder} holds runs: what is said now would not be said before them")
-    others = {one.get("profile", args.profile) for one in said.values()} - {args.profile}
+    others = {profile_of(one) for one in said.values()} - {args.profile}
     if others:
         sys.exit(f"{args.folder} has what {others.pop()} says: take another folder for what {args.profile} does")
     for name, (options, _) in args.rows(args.gpus).items():
@@ -204,7 +210,7 @@ def table(args):
         print(f"| {name} | {one['step']:.4g} | " + (f"{ours['step']:.4g} ({ours['least']:.3g}, {ours['most']:.3g}) | {100 * (one['step'] / ours['step'] - 1):+.1f} %" if ours else "| ")
               + f" | {both('exposed')} % | {both('overlap')} % | " + (f"{ours['tokens_per_second']:,.0f} | {ours['mfu']:.1f} % | {ours['tracing']:+.1f} %".replace(",", " ") if ours else "| | ")
               + f" | {both('gib')} |")
-    print(f"\nsaid by {', '.join(sorted({one['commit'] + ' with ' + one.get('profile', 'h200x8') for one in said.values()}))}" + (f"; measured with {', '.join(sorted({one['commit'] for one in measured.values()}))}" if measured else ""))
+    print(f"\nsaid by {', '.join(sorted({one['commit'] + ' with ' + profile_of(one) for one in said.values()}))}" + (f"; measured with {', '.join(sorted({one['commit'] for one in measured.values()}))}" if measured else ""))
 
 
 def main(rows=rows, description=__doc__, gpus=8, tasks=("said", "runs", "starts", "packs", "table"), profile="h200x8"):

@@ -72,6 +72,13 @@ TEST(Calibrate, EveryMicroBenchmarkGetsATimeAndAProfileComesOfThem) {
   EXPECT_EQ(simulate::profile_from_json(simulate::to_json(profile.value()), "this test").value(), profile.value());
 }
 
+// Weight gradients of 70 us alone, and 120 to 140 beside a sum that came first (gpt-1.3b's qkv, two ranks).
+TEST(Race, WhoTookLongerCameSecond) {
+  EXPECT_EQ(part_that_came_second({70, 69, 71, 120, 138, 70, 125, 72}, 70, 60), 3.0 / 8);
+  EXPECT_EQ(part_that_came_second({70, 71, 69, 72}, 70, 60), 0);
+  EXPECT_EQ(part_that_came_second({121, 130, 140, 119}, 70, 60), 1);
+}
+
 // Every rank makes as many attempts, and all are told the same: that so many came second, or that it would not be seen.
 TEST(Race, IsToldAlikeOnEveryRank) {
   comm::LoopbackHub hub;

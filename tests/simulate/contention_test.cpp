@@ -166,6 +166,27 @@ TEST(Room, GoesToTheCollectiveWhereTheMatmulComesSecond) {
   }
 }
 
+// A collective that something else lets go, however near to the matmul's begin, has no part in that race.
+TEST(Room, IsNotGivenUpForACollectiveOfAnotherEvent) {
+  TestRank ranks[2] = {TestRank(0, 3), TestRank(1, 3)};
+  for (TestRank& rank : ranks) {
+    rank.op(0, 100);
+    rank.op(2, 99, 0, OpKind::pointwise);
+    rank.record(2, 0);
+    rank.wait(1, 0);
+    rank.op(0, 300, 0, OpKind::gemm, 1, true);
+    rank.comes_second();
+    rank.collective(1, rank.group("tp", {0, 1}), 40);
+  }
+  Machine machine = with_gap(0);
+  machine.event_latency_ns = 5;
+  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, machine);
+  const std::vector<program::TimeSpan>& ran = out.ranks[0].steps[0].ran;
+  EXPECT_GT(ran[3].start, ran[2].start) << "the matmul has begun";
+  EXPECT_LE(ran[3].start, ran[2].start + 5) << "within what an event takes";
+  EXPECT_EQ(ran[3].end, ran[2].end + 40);
+}
+
 // One that has run for longer than an event takes is placed, and holds what it has.
 TEST(Room, IsNotGivenUpByAMatmulThatBeganLongBefore) {
   TestRank ranks[2] = {TestRank(0), TestRank(1)};
