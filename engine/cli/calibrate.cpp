@@ -5,8 +5,8 @@
 #include <map>
 
 #include "engine/cli/calibrate_benches.hpp"
+#include "engine/cli/calibrate_graph.hpp"
 #include "engine/cli/calibrate_power.hpp"
-#include "engine/cli/calibrate_race.hpp"
 #include "engine/cli/stopwatch.hpp"
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/initialize.hpp"
@@ -151,22 +151,23 @@ class Calibration {
 
   void tiny_op(Lane lane) { benches_.pointwise(lane, tiny); }
 
+  // To another stream and back: two spans and two latencies.
+  void there_and_back() {
+    tiny_op(compute_);
+    device_.record(compute_, hop_there_);
+    device_.wait(comm_, hop_there_);
+    tiny_op(comm_);
+    device_.record(comm_, hop_back_);
+    device_.wait(compute_, hop_back_);
+  }
+
   void device_costs() {
     say("latencies of the device");
     plan_.device.stream_gap_ns = assumed_gap_ns;
     // Behind an event, or on an idle device, no op is let in early: what it takes there is what it takes among others
     const double span = std::max(0.0, watch_->period_ns([&] { tiny_op(compute_); }) + plan_.among_others_ns - assumed_gap_ns);
 
-    // To another stream and back: two spans and two latencies.
-    const double there_and_back = watch_->period_ns([&] {
-      tiny_op(compute_);
-      device_.record(compute_, hop_there_);
-      device_.wait(comm_, hop_there_);
-      tiny_op(comm_);
-      device_.record(comm_, hop_back_);
-      device_.wait(compute_, hop_back_);
-    });
-    plan_.device.event_latency_ns = std::max(0.0, there_and_back / 2 - span);
+    plan_.device.event_latency_ns = std::max(0.0, watch_->period_ns([&] { there_and_back(); }) / 2 - span);
 
     // One op on an idle device: what lies between the end of its call and its end, but for the op itself.
     std::vector<double> latencies, awakenings;
@@ -252,41 +253,16 @@ class Calibration {
     plan_.device.trace_ns = added(on_device, watch_->period_ns([&] { benches_.pointwise(compute_, longer); }));
   }
 
-  // What a launch of a graph costs the host, of as many ops as a small step has, on an idle device; and by how much an op's
-  // period is shorter in one: from a graph to one thrice as long, launches and what starts them are the same. Of the mix, for a
-  // kernel of a few bytes behind a matmul gains what others do not.
+  // What a launch of a graph costs the host, of as many ops as a small step has; by how much an op's period is shorter in one, of the
+  // mix, for a kernel of a few bytes behind a matmul gains what others do not; and what an awaited event costs there, where it is an edge.
   void graph_costs() {
     if (!device_.captures() || small_.empty()) return;
     say("what a graph costs");
-    constexpr int launches = 10;
-    const int mixes = std::max(1, 200 / small_op_count());
-    const auto captured = [&](int count) {
-      device_.begin_capture(compute_);
-      for (int mix = 0; mix < count; ++mix) small_ops();
-      return device_.end_capture();
-    };
-    const device::Graph once = captured(mixes), thrice = captured(3 * mixes);
-    std::vector<double> issued, periods;
-    const auto took_ns = [&](device::Graph graph) {
-      device_.synchronize();
-      const base::Nanoseconds begin = program::host_now();
-      for (int launch = 0; launch < launches; ++launch) {
-        device_.replay(graph);
-        if (launch == 0) issued.push_back(static_cast<double>(program::host_now() - begin));
-      }
-      device_.synchronize();
-      return static_cast<double>(program::host_now() - begin);
-    };
-    for (int i = -1; i < 11; ++i) {
-      const double longer = took_ns(thrice);   // whose launch counts for nothing
-      issued.pop_back();
-      periods.push_back((longer - took_ns(once)) / (2 * launches * mixes * small_op_count()));
-      if (i < 0) issued.clear(), periods.clear();   // the first launch of each does more
-    }
-    device_.drop_graphs();
-    plan_.host.graph_ns = watch_->over_ranks(Stopwatch::median(issued), Stopwatch::Over::median);
-    const double in_graph = watch_->over_ranks(Stopwatch::median(periods), Stopwatch::Over::median);
-    plan_.device.graph_gap_ns = std::max(0.0, mixed_ns() - in_graph);
+    const InGraph mix = in_graph(device_, compute_, *watch_, [&] { small_ops(); }, std::max(1, 200 / small_op_count()));
+    plan_.host.graph_ns = mix.launch_ns;
+    plan_.device.graph_gap_ns = std::max(0.0, mixed_ns() - mix.period_ns / small_op_count());
+    const double span = std::max(0.0, in_graph(device_, compute_, *watch_, [&] { tiny_op(compute_); }, 200).period_ns + plan_.among_others_ns - assumed_gap_ns);
+    plan_.device.graph_event_latency_ns = std::max(0.0, in_graph(device_, compute_, *watch_, [&] { there_and_back(); }, 100).period_ns / 2 - span);
   }
 
   void collectives() {
@@ -370,8 +346,6 @@ class Calibration {
     comm::Communicator& group = *groups_.rbegin()->second;
     const Tensor whole = benches_.buffer(benches_.largest_buffer());
     const double all_gather_ns = watch_->period_ns([&] { collective(OpKind::all_gather, group, comm_, whole); }, Stopwatch::Over::largest);
-    Race race(device_, compute_, comm_, started_, hop_there_, benches_, *watch_,
-              [this, &group](OpKind kind, Lane lane, Bytes bytes) { collective(kind, group, lane, benches_.buffer(bytes)); });
     for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {
       simulate::GemmBenchmark& gemm = plan_.gemms[i];
       if (gemm.dtype != DType::bf16 || gemm.ns < shortest_ns || gemm.ns > all_gather_ns / 2) continue;
@@ -385,7 +359,6 @@ class Calibration {
       }
       const double factor = watch_->over_ranks(Stopwatch::median(beside) / Stopwatch::median(alone), Stopwatch::Over::median);
       if (factor > 0) gemm.beside_ns = gemm.ns * std::max(1.0, factor);
-      if (factor > 1) gemm.comes_second = race.comes_second(gemm.size, factor);
     }
   }
 

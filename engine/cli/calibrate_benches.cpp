@@ -135,20 +135,6 @@ void Benches::small_gemm(std::size_t at) {
   gemm({{64 + 64 * static_cast<std::int64_t>(at % 5), 128, 64 * static_cast<std::int64_t>(1 + at % 3), 1}, DType::bf16, 0});
 }
 
-bool Benches::has_room_for_backward(program::GemmSize size) const {
-  return size.batch == 1 && fits16(std::max({size.k * size.m, size.k * size.n, size.m * size.n})) && fits32(size.m * size.n);
-}
-
-void Benches::input_gradient(program::GemmSize size) {
-  next_place();
-  kernels::linear_input_gradient(stream_, just_written({size.k, size.m}), view16(1, {size.m, size.n}), view16(2, {size.k, size.n}));
-}
-
-void Benches::weight_gradient(program::GemmSize size) {
-  next_place();
-  kernels::linear_weight_gradient(stream_, just_written({size.k, size.m}), view16(1, {size.k, size.n}), view32(2, {size.m, size.n}), false);
-}
-
 void Benches::pointwise(Lane lane, Bytes bytes) {
   next_place();
   const std::int64_t elements = std::max<std::int64_t>(1, bytes / 4);   // read and written

@@ -44,10 +44,6 @@ class Benches {
   // A small matmul, the at-th of fifteen shapes, counted round.
   static constexpr std::size_t small_gemms = 15;
   void small_gemm(std::size_t at);
-  // A linear's backward, its weight gradient of that size: outputs x inputs x tokens.
-  bool has_room_for_backward(program::GemmSize weight_gradient) const;
-  void input_gradient(program::GemmSize weight_gradient);
-  void weight_gradient(program::GemmSize weight_gradient);
   // The kinds of op at a size near `bytes`; what the record counts may differ a little.
   KernelCase of_kind(const std::string& kind, base::Bytes bytes);
   // The kernels of training by name, at several sizes that move at most `most` bytes.

@@ -4,12 +4,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <optional>
 #include <ostream>
 
 #include "engine/cli/calibrate.hpp"
+#include "engine/cli/calibrate_graph.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/launch/launch.hpp"
@@ -49,8 +53,8 @@ simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Back
       text(gpus, " × ", plan.device.name, ", driver of CUDA ", dotted(device::cuda_driver_version()), ", runtime ",
            dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
       text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
-           "five; overlap, who is let in first, and latencies from timed ops; host costs while a step is recorded; a graph's launch, and how much nearer its ops are, from graphs of some 200 and 600 ops of a mix of small ones."),
-      "Assumed: 0.8 us between two ops of a stream; a graph with collectives costs no more than one without; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power; "
+           "five; overlap and latencies from timed ops; host costs while a step is recorded; a graph's launch, and how much nearer its ops and events are, from graphs of some 200 and 600 small ops."),
+      "Assumed: 0.8 us between two ops of a stream; launching a graph with collectives costs no more than one without; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power; "
       "the CPU's own work goes through 50 GB/s of host memory."};
   return plan;
 }
@@ -83,38 +87,81 @@ class Saying {
   std::string kind_;
 };
 
-int measure_as_rank(const world::Launch& launch, const std::string& name, const std::string& out, bool json, Console& console) {
+// The file, whatever profile has its name.
+base::Result<simulate::Profile> written(const std::string& out) { return simulate::find_profile(fs::absolute(out).string()); }
+
+// What each rank of `launch` does with its GPU and its backend; the exit code where that failed.
+std::optional<int> on_gpus(const world::Launch& launch, const comm::NcclOptions& nccl, Console& console,
+                           const std::function<void(world::World&, device::Device&, comm::Backend&, int gpu)>& measure) {
   base::Result<world::ProcessOptions> options = world::process_options(world::process_environment());
   if (!options) return refuse(console, options.error());
-  simulate::Benchmarks measured;
   const base::Status ran = world::run_process(launch, [&](world::World& world) {
     const int gpu = world.local_rank() % std::max(1, device::cuda_device_count());
     base::Result<std::unique_ptr<device::Device>> device =
         device::make_cuda_device(gpu, {base::DType::bf16, base::DType::f32}, world.rank());
     if (!device) throw base::Failure(device.error());
-    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value());
+    const std::unique_ptr<comm::Backend> backend = comm::make_nccl_backend(world, *device.value(), nccl);
     const world::FailureHook stop = world.on_failure([&] { backend->abort(); });
-    Saying saying(console);
-    measured = measure(world, *device.value(), *backend, prepare(world.size(), name, *backend, gpu), std::ref(saying));
+    measure(world, *device.value(), *backend, gpu);
     world.barrier();
   }, options.value());
-  if (!ran) {
-    if (launch.launcher != world::Launcher::shardbook) console.err << "shardbook: " << ran.error() << "\n";
-    return exit_failed;
-  }
-  if (launch.place.rank != 0) return exit_ok;
+  if (ran) return std::nullopt;
+  if (launch.launcher != world::Launcher::shardbook) console.err << "shardbook: " << ran.error() << "\n";
+  return exit_failed;
+}
 
+int measure_as_rank(const world::Launch& launch, const std::string& name, const std::string& out, Console& console) {
+  simulate::Benchmarks measured;
+  const std::optional<int> failed = on_gpus(launch, {}, console, [&](world::World& world, device::Device& device, comm::Backend& backend, int gpu) {
+    Saying saying(console);
+    measured = measure(world, device, backend, prepare(world.size(), name, backend, gpu), std::ref(saying));
+  });
+  if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
   measured.origin.push_back(text("Added to each matmul and kernel, which were measured in trains of one kind: ", short_number(measured.among_others_ns),
                                  " ns, by which they take longer in a mix of small ones."));
   base::Result<simulate::Profile> profile = simulate::fit(measured);
   if (!profile) return refuse(console, profile.error());
   if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
-  const simulate::Profile& fitted = profile.value();
+  return exit_ok;
+}
+
+// Into the profile that is there already. Where calls are to be in graphs NCCL is told another order of launches for the whole
+// process (comm/nccl), so the processes are others than those that measured what calls cost.
+int measure_graphs_as_rank(const world::Launch& launch, const std::string& out, Console& console) {
+  double gap_ns = 0;
+  const std::optional<int> failed = on_gpus(launch, {.in_graphs = true}, console, [&](world::World& world, device::Device& device, comm::Backend& backend, int) {
+    Saying saying(console);
+    if (world.rank() == 0) saying("collectives of a graph");
+    gap_ns = graph_collective_gap(world, device, backend, base::Bytes{1} << 28);
+  });
+  if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
+  base::Result<simulate::Profile> profile = written(out);
+  if (!profile) return refuse(console, profile.error());
+  profile.value().device.graph_collective_gap_ns = gap_ns;
+  const std::string how = "How much nearer collectives of a graph are: by `shardbook calibrate --graphs`, from graphs of 100 and 300 sums.";
+  std::vector<std::string>& origin = profile.value().origin;
+  if (std::find(origin.begin(), origin.end(), how) == origin.end()) origin.push_back(how);
+  if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
+  return exit_ok;
+}
+
+// This process once for each GPU.
+int spawned(const std::vector<std::string>& arguments, int gpus, Console& console) {
+  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), arguments, gpus);
+  if (!ended) return refuse(console, ended.error());
+  if (ended.value().exit_code != 0) console.err << "shardbook: " << ended.value().first_cause << "\n";
+  return ended.value().exit_code == 0 ? exit_ok : exit_failed;
+}
+
+int tell(const std::string& out, bool json, Console& console) {
+  const base::Result<simulate::Profile> saved = written(out);
+  if (!saved) return refuse(console, saved.error());
+  const simulate::Profile& fitted = saved.value();
   if (json) {
     console.out << simulate::to_json(fitted) << "\n";
     return exit_ok;
   }
-  console.out << "profile " << name << " of " << measured.device.name << ", measured on " << measured.made_at << ": " << out << "\n"
+  console.out << "profile " << fitted.name << " of " << fitted.device.name << ", measured on " << fitted.made_at << ": " << out << "\n"
               << "  bf16 matmul " << short_number(fitted.gemm.at(base::DType::bf16).peak_flops_per_ns * 1e9, " ") << "FLOP/s · memory "
               << short_number(fitted.device.memory_bytes_per_ns * 1e9, " ") << "B/s · a launch costs the host "
               << short_number(fitted.host.kernel_ns / 1000) << " µs\n"
@@ -128,6 +175,7 @@ std::vector<Switch> calibrate_switches() {
   return {{"name", "NAME", "What the profile is called.", "the host's name"},
           {"out", "FILE", "Where it is written.", "NAME.json"},
           {"gpus", "N", "How many GPUs.", "all"},
+          {"graphs", "", "Add to that file what a collective takes less in a graph, and measure nothing else. Done unasked, but where a launcher starts the ranks.", ""},
           {"json", "", "The profile on standard output too.", ""}};
 }
 
@@ -149,13 +197,21 @@ int calibrate(const Line& line, Console& console) {
   const std::string out = line.has("out") ? line.value("out") : name + ".json";
   if (base::Status status = check_out(out); !status) return refuse(console, status.error());
 
-  if (launch.value().launcher != world::Launcher::none || gpus == 1) return measure_as_rank(launch.value(), name, out, line.has("json"), console);
-  std::vector<std::string> arguments{"calibrate", "--name", name, "--out", out};
-  if (line.has("json")) arguments.push_back("--json");
-  const base::Result<world::SpawnOutcome> ended = world::spawn_processes(world::own_program(), arguments, gpus);
-  if (!ended) return refuse(console, ended.error());
-  if (ended.value().exit_code != 0) console.err << "shardbook: " << ended.value().first_cause << "\n";
-  return ended.value().exit_code == 0 ? exit_ok : exit_failed;
+  const bool json = line.has("json"), graphs = line.has("graphs"), by_launcher = launch.value().launcher != world::Launcher::none;
+  const int ranks = by_launcher ? launch.value().place.size : gpus;
+  if (graphs && ranks == 1) return refuse(console, "calibrate --graphs measures collectives, and one GPU has none: take several, or leave it out");
+  if (graphs) {
+    if (const base::Result<simulate::Profile> known = written(out); !known) return refuse(console, known.error());
+  }
+  if (!by_launcher && ranks > 1) {
+    int code = graphs ? exit_ok : spawned({"calibrate", "--name", name, "--out", out}, gpus, console);
+    if (code == exit_ok) code = spawned({"calibrate", "--graphs", "--out", out}, gpus, console);
+    return code == exit_ok ? tell(out, json, console) : code;
+  }
+  const int code = graphs ? measure_graphs_as_rank(launch.value(), out, console) : measure_as_rank(launch.value(), name, out, console);
+  // Those that this program started are told of by the one that did
+  const bool tells = launch.value().place.rank == 0 && launch.value().launcher != world::Launcher::shardbook;
+  return code == exit_ok && tells ? tell(out, json, console) : code;
 }
 
 }  // namespace shardbook::cli

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <sstream>
 
 #include "engine/kernels/initialize.hpp"
@@ -145,7 +144,6 @@ double Stopwatch::median(std::vector<double> values) {
 double Stopwatch::over_ranks(double mine, Over over) {
   std::vector<double> all;
   for (const std::string& text : world_.all_gather(base::text(mine))) all.push_back(std::stod(text));
-  if (over == Over::mean) return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
   return over == Over::largest ? *std::max_element(all.begin(), all.end()) : median(all);
 }
 

@@ -27,7 +27,7 @@ class Stopwatch {
 
   // Period of one `issue()` on the stream, in ns: the median over ranks, or the largest for what ranks do together. It makes `ops` ops,
   // of which the device must be able to queue some dozens of issues.
-  enum class Over { median, largest, mean };
+  enum class Over { median, largest };
   double period_ns(const Issue& issue, Over over = Over::median, int ops = 1);
 
   // The host's time from the entry of one call to the entry of the next, in ns, while a step is recorded: the median

@@ -123,7 +123,7 @@ GemmTable fit_gemms(const std::vector<GemmBenchmark>& gemms, const DeviceCosts& 
   GemmTable table;
   double best = 0;
   for (const GemmBenchmark& gemm : gemms) {
-    table.points.push_back({gemm.size, gemm.ns, gemm.beside_ns, gemm.comes_second});
+    table.points.push_back({gemm.size, gemm.ns, gemm.beside_ns});
     best = std::max(best, flops_of(gemm.size) / gemm.ns);
   }
   // Fixed: what is left of the shortest when its products are taken off.

@@ -21,7 +21,6 @@ struct GemmBenchmark {
   base::DType dtype = base::DType::bf16;
   double ns = 0;
   double beside_ns = 0;   // while all-gathers over all GPUs are under way; 0: not measured
-  double comes_second = -1;   // GemmPoint's
 };
 
 // A kernel other than a matmul. `kernel` is an op's name, or the name of a kind of op.

@@ -158,7 +158,7 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
     put_under(conditions, *costs.value(), *rank.program, rank.rank, small);
     if (conditions.as_graph) {
       const Profile known = model != nullptr ? model->profile() : Profile{};
-      issue_as_graph(*costs.value(), known.host.graph_ns, known.device.graph_gap_ns);
+      issue_as_graph(*costs.value(), *rank.program, known.host, known.device);
     }
     RankSteps& added = replay.steps_.emplace_back();
     added.rank = rank.rank;

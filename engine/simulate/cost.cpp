@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <tuple>
 
 #include "engine/program/host_memory.hpp"
 
@@ -41,7 +40,7 @@ CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::mov
     std::vector<Correction>& corrections = corrections_[dtype];
     for (const GemmPoint& point : table.points) {
       corrections.push_back({point.size, std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device)),
-                             point.beside_ns > 0 ? std::log(point.beside_ns / point.ns) : 0, point.comes_second});
+                             point.beside_ns > 0 ? std::log(point.beside_ns / point.ns) : 0});
     }
   }
 }
@@ -222,10 +221,15 @@ void put_under(const Conditions& conditions, Costs& costs, const program::Progra
   }
 }
 
-void issue_as_graph(Costs& costs, double graph_ns, double gap_ns) {
-  for (base::Nanoseconds& op_ns : costs.op_ns) op_ns = std::max<base::Nanoseconds>(1, op_ns - std::llround(gap_ns));
+void issue_as_graph(Costs& costs, const program::Program& program, const HostCosts& host, const DeviceCosts& device) {
+  const double of_collectives = device.graph_collective_gap_ns >= 0 ? device.graph_collective_gap_ns : device.graph_gap_ns;
+  for (std::size_t op = 0; op < costs.op_ns.size(); ++op) {
+    const bool communicates = program::class_of(program.ops[op].desc.kind) == program::OpClass::communication;
+    costs.op_ns[op] = std::max<base::Nanoseconds>(1, costs.op_ns[op] - std::llround(communicates ? of_collectives : device.graph_gap_ns));
+  }
   std::fill(costs.issue_ns.begin(), costs.issue_ns.end(), 0);
-  if (!costs.issue_ns.empty()) costs.issue_ns.front() = std::llround(graph_ns);
+  if (!costs.issue_ns.empty()) costs.issue_ns.front() = std::llround(host.graph_ns);
+  if (device.graph_event_latency_ns >= 0) costs.event_latency_ns = std::llround(device.graph_event_latency_ns);
 }
 
 std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
@@ -235,16 +239,8 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   costs.shared_part.reserve(program.ops.size());
   costs.issue_ns.reserve(program.commands.size());
   costs.gap_ns = std::llround(profile_.device.stream_gap_ns);
-  // Of matmuls of one size evenly as many as the part says: the multiples of the golden ratio, without their whole parts, lie evenly in
-  // 0 to 1.
-  constexpr double golden_ratio = 1.618033988749895;
-  std::map<std::tuple<base::DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t>, int> alike;
   for (const program::Op& op : program.ops) {
-    const program::GemmSize& size = op.desc.gemm;
     costs.fills.push_back(fills(op.desc));
-    const double second = costs.fills.back() ? gemm_comes_second(size, op.desc.dtype) : 0;
-    const double turn = second > 0 ? std::fmod(golden_ratio * ++alike[{op.desc.dtype, size.m, size.n, size.k, size.batch}], 1.0) : 1;
-    costs.comes_second.push_back(turn < second);
     costs.beside.push_back(op.desc.kind == OpKind::gemm ? static_cast<float>(gemm_beside(op.desc.gemm, op.desc.dtype)) : 0);
     const double period_ns = op_ns(op.desc, catalogue), fixed = fixed_ns(op.desc, catalogue);
     costs.op_ns.push_back(std::max<base::Nanoseconds>(1, std::llround(period_ns - profile_.device.stream_gap_ns)));
@@ -258,7 +254,7 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
   put_under(conditions_, costs, program, rank, {profile_.host.record_ns, profile_.host.kernel_ns, profile_.device.stream_gap_ns});
-  if (conditions_.as_graph && !traced) issue_as_graph(costs, profile_.host.graph_ns, profile_.device.graph_gap_ns);
+  if (conditions_.as_graph && !traced) issue_as_graph(costs, program, profile_.host, profile_.device);
   return std::make_shared<const Costs>(scaled(costs, program, scale));
 }
 
@@ -289,6 +285,7 @@ Costs scaled(const Costs& costs, const program::Program& program, const Scale& s
   }
   for (base::Nanoseconds& issue_ns : out.issue_ns) issue_ns = std::llround(static_cast<double>(issue_ns) * scale.host);
   out.step_ns = std::llround(static_cast<double>(out.step_ns) * scale.host);
+  if (out.event_latency_ns >= 0) out.event_latency_ns = std::llround(static_cast<double>(out.event_latency_ns) * scale.launch);
   return out;
 }
 

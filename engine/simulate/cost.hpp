@@ -44,11 +44,11 @@ struct Costs {
   std::vector<float> beside;                // per op: how many times as long its shared part takes beside a collective; empty, 0: the machine's factor
   std::vector<float> power;                 // per op: the part of the power limit that it draws, a matmul at speed 1 (clock.hpp); empty: not known
   std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
-  std::vector<bool> comes_second;           // per op that fills: a collective that becomes ready with it is let in first; what lies behind its end: it is not
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
   std::vector<base::Nanoseconds> fixed_ns;  // per op: of a collective, the part that no size changes (α); empty: not known
   base::Nanoseconds gap_ns = 0;             // with what op_ns is to be made a period again before it is scaled
+  base::Nanoseconds event_latency_ns = -1;  // of the step's waits, where it is another than the machine's; −1: it is not
 };
 
 // Factors on durations and host costs, to ask what would be: a link twice as fast is communication = 0.5.
@@ -98,9 +98,8 @@ struct SmallCosts {
 // behind each is taken away.
 void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, const SmallCosts& small);
 
-// Costs of the same step, launched by one call that costs the host `graph_ns` (host.graph); each op's period on the device is
-// shorter by `gap_ns`.
-void issue_as_graph(Costs& costs, double graph_ns, double gap_ns);
+// Costs of the same step, launched by one call (host.graph): each op's period on the device is shorter, and what it awaits is an edge.
+void issue_as_graph(Costs& costs, const program::Program& program, const HostCosts& host, const DeviceCosts& device);
 
 class CostModel {
  public:
@@ -121,8 +120,6 @@ class CostModel {
   double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const;
   // The part of a collective or matmul that does not depend on size.
   double fixed_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
-  // In which part of all cases a collective that becomes ready with it is let in first: as measured matmuls near by.
-  double gemm_comes_second(program::GemmSize size, base::DType dtype) const;
   // Does it hold so many multiprocessors, until it ends, that a collective finds no room beside it?
   bool fills(const program::OpDesc& desc) const;
   double issue_ns(const program::Command& command, const program::Program& program) const;
@@ -146,11 +143,8 @@ class CostModel {
     program::GemmSize size;
     double log_factor = 0;
     double log_beside = 0;   // of its time beside a collective over that alone; 0: not measured
-    double comes_second = -1;   // −1: not tried
   };
-  static bool has_beside(const Correction& one) { return one.log_beside != 0; }
-  static bool was_tried(const Correction& one) { return one.comes_second >= 0; }
-  double near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value, bool (*counts)(const Correction&) = nullptr) const;
+  double near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value, bool measured_beside) const;
   Profile profile_;
   Conditions conditions_;
   std::map<base::DType, std::vector<Correction>> corrections_;

@@ -111,32 +111,26 @@ double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
   const auto& [measured_dtype, table] = gemm_table(dtype);
   const double model_ns = gemm_model_ns(size, measured_dtype, table, profile_.device);
   const std::vector<Correction>& corrections = corrections_.at(measured_dtype);
-  return corrections.empty() ? model_ns : model_ns * std::exp(near(size, corrections, &Correction::log_factor));
+  return corrections.empty() ? model_ns : model_ns * std::exp(near(size, corrections, &Correction::log_factor, false));
 }
 
 double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const {
   const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
-  const bool measured = std::any_of(corrections.begin(), corrections.end(), has_beside);
-  return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, has_beside))) : 0;
-}
-
-double CostModel::gemm_comes_second(program::GemmSize size, base::DType dtype) const {
-  const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
-  const bool tried = std::any_of(corrections.begin(), corrections.end(), was_tried);
-  return tried ? std::clamp(near(size, corrections, &Correction::comes_second, was_tried), 0.0, 1.0) : 0;
+  const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.log_beside != 0; });
+  return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true))) : 0;
 }
 
 // What measured matmuls say of one: a plane through their values over the logarithms of the sides, the near ones weighing
 // most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
 double CostModel::near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value,
-                       bool (*counts)(const Correction&)) const {
+                       bool measured_beside) const {
   constexpr std::size_t terms = 5;
   std::array<std::array<double, terms>, terms> matrix{};
   std::array<double, terms> right{};
   const Sides here = sides_of(size);
   double weights = 0;
   for (const Correction& correction : corrections) {
-    if (counts != nullptr && !counts(correction)) continue;
+    if (measured_beside && correction.log_beside == 0) continue;
     const Sides there = sides_of(correction.size);
     std::array<double, terms> term{1};
     double apart = 1e-3;

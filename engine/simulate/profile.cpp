@@ -30,7 +30,7 @@ std::string curve_of_heads(const program::OpDesc& attention) { return base::text
 
 bool operator==(const GemmPoint& left, const GemmPoint& right) {
   return left.size.m == right.size.m && left.size.n == right.size.n && left.size.k == right.size.k &&
-         left.size.batch == right.size.batch && left.ns == right.ns && left.beside_ns == right.beside_ns && left.comes_second == right.comes_second;
+         left.size.batch == right.size.batch && left.ns == right.ns && left.beside_ns == right.beside_ns;
 }
 
 std::vector<std::string> profile_names() {

@@ -61,6 +61,8 @@ struct DeviceCosts {
   double memory_bytes_per_ns = 0;  // device memory, sustained
   double trace_ns = 0;             // added to the gap behind each op of a step that is traced
   double graph_gap_ns = 0;         // by how much an op's period is shorter in a graph (host.graph); a profile may leave it out: not measured
+  double graph_collective_gap_ns = -1;   // the same of a collective; −1, left out: as of any op
+  double graph_event_latency_ns = -1;    // event_latency_ns in a graph, where an awaited event is an edge; −1, left out: as outside of one
   bool operator==(const DeviceCosts&) const = default;
 };
 
@@ -68,8 +70,6 @@ struct GemmPoint {
   program::GemmSize size;
   double ns = 0;
   double beside_ns = 0;  // what it takes while a collective is under way on the device; 0: not measured
-  // In which part of all cases a collective that becomes ready with it is let in first, and it runs beside that; −1: not tried.
-  double comes_second = -1;
 };
 bool operator==(const GemmPoint& left, const GemmPoint& right);
 

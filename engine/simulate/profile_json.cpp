@@ -105,12 +105,11 @@ class Fields {
   std::vector<std::string> seen_;
 };
 
-// A row of a table: exactly so many numbers, all positive, or so many that are and one part of 1 behind them.
-void check_row(const Json& row, std::size_t numbers, const std::string& path, bool and_a_part = false) {
-  bool good = row.is_array() && row.size() == numbers + (and_a_part ? 1 : 0);
+// A row of a table: exactly so many numbers, all positive.
+void check_row(const Json& row, std::size_t numbers, const std::string& path) {
+  bool good = row.is_array() && row.size() == numbers;
   for (std::size_t at = 0; good && at < numbers; ++at) good = row[at].is_number() && row[at].get<double>() > 0;
-  if (good && and_a_part) good = row[numbers].is_number() && row[numbers].get<double>() >= 0 && row[numbers].get<double>() <= 1;
-  if (!good) throw Malformed{base::text("a row of ", path, " is not ", numbers, " positive numbers", and_a_part ? " and a part from 0 to 1" : "")};
+  if (!good) throw Malformed{base::text("a row of ", path, " is not ", numbers, " positive numbers")};
 }
 
 Curve curve_from_json(const Json& json, const std::string& path) {
@@ -134,11 +133,11 @@ GemmTable gemm_from_json(const Json& json, const std::string& path) {
   const Json& points = fields.any("points");
   if (!points.is_array()) throw Malformed{base::text("table ", path, ".points is no list")};
   for (const Json& row : points) {
-    const bool has_race = row.is_array() && row.size() == 7, has_beside = has_race || (row.is_array() && row.size() == 6);
-    check_row(row, has_beside ? 6 : 5, path + ".points", has_race);
+    const bool has_beside = row.is_array() && row.size() == 6;
+    check_row(row, has_beside ? 6 : 5, path + ".points");
     table.points.push_back({{row[0].get<std::int64_t>(), row[1].get<std::int64_t>(), row[2].get<std::int64_t>(),
                              row[3].get<std::int64_t>()},
-                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0, has_race ? row[6].get<double>() : -1});
+                            row[4].get<double>(), has_beside ? row[5].get<double>() : 0});
   }
   fields.nothing_else();
   return table;
@@ -182,6 +181,8 @@ void read_device(DeviceCosts& device, const Json& json) {
   device.memory_bytes_per_ns = fields.number("memory_bytes_per_ns", 1e-9);
   device.trace_ns = fields.number("trace_ns", 0);
   if (json.contains("graph_gap_ns")) device.graph_gap_ns = fields.number("graph_gap_ns", 0);
+  if (json.contains("graph_collective_gap_ns")) device.graph_collective_gap_ns = fields.number("graph_collective_gap_ns", 0);
+  if (json.contains("graph_event_latency_ns")) device.graph_event_latency_ns = fields.number("graph_event_latency_ns", 0);
   fields.nothing_else();
 }
 
@@ -259,6 +260,8 @@ std::string to_json(const Profile& profile) {
                     {"memory_bytes_per_ns", profile.device.memory_bytes_per_ns},
                     {"trace_ns", profile.device.trace_ns},
                     {"graph_gap_ns", profile.device.graph_gap_ns}};
+  if (profile.device.graph_collective_gap_ns >= 0) json["device"]["graph_collective_gap_ns"] = profile.device.graph_collective_gap_ns;
+  if (profile.device.graph_event_latency_ns >= 0) json["device"]["graph_event_latency_ns"] = profile.device.graph_event_latency_ns;
   json["contention"] = Json::array();
   for (const Contention& factors : profile.contention) {
     json["contention"].push_back({{"ranks", factors.ranks},
@@ -283,7 +286,6 @@ std::string to_json(const Profile& profile) {
     for (const GemmPoint& point : table.points) {
       Json row = {point.size.m, point.size.n, point.size.k, point.size.batch, point.ns};
       if (point.beside_ns > 0) row.push_back(point.beside_ns);
-      if (point.beside_ns > 0 && point.comes_second >= 0) row.push_back(point.comes_second);
       points.push_back(std::move(row));
     }
     json["gemm"][base::name_of(dtype)] = {

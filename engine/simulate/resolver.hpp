@@ -10,8 +10,7 @@
 //
 // A matmul that fills the device (Costs::fills) lets no collective in until it ends; a collective that is already
 // there slows it instead, and one that follows it on its stream at once takes over its room. Where both become ready
-// at one event, what follows on the event's own stream goes first, but in the part of the cases in which it was measured to come second
-// (GemmPoint::comes_second; which it is differs from one time to the next). A collective's span begins before its wait for
+// at one event, what follows on the event's own stream goes first. A collective's span begins before its wait for
 // room, as a timer's mark in the stream does. This decides how much of tensor parallelism's backward overlaps:
 // Megatron-LM asks for CUDA_DEVICE_MAX_CONNECTIONS=1 so that the all-reduce is there before the weight gradient.
 //

@@ -11,7 +11,6 @@ using program::OpKind;
 namespace {
 
 bool fills(const Costs& costs, program::OpIndex op) { return !costs.fills.empty() && costs.fills[op]; }
-bool comes_second(const Costs& costs, program::OpIndex op) { return op < costs.comes_second.size() && costs.comes_second[op]; }
 
 }  // namespace
 
@@ -226,7 +225,7 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
         }
         const bool in_line = stream.has_run && earliest == after_last;
         const bool needs_room = collective != none && !in_line && !moves_nothing(ranks_[rank].steps[step].costs->op_ns[item.target]);
-        if (needs_room && !finds_room(rank, stream)) {
+        if (needs_room && !finds_room(rank, stream.held_since >= 0)) {
           if (stream.held_since < 0) stream.held_since = now_;
           state.blocked_on_room |= 1u << at;
           return;
@@ -248,7 +247,8 @@ bool Simulation::passes(std::uint32_t rank, std::uint32_t at, std::uint32_t step
   }
   const bool own = plans_[rank][step]->slot_stream[slot] == at;
   Stream& stream = state.streams[at];
-  stream.ready = std::max(stream.ready, time + (own ? 0 : machine_.event_latency_ns));
+  const Time of_step = ranks_[rank].steps[step].costs->event_latency_ns;
+  stream.ready = std::max(stream.ready, time + (own ? 0 : of_step >= 0 ? of_step : machine_.event_latency_ns));
   return true;
 }
 
@@ -288,29 +288,19 @@ bool Simulation::may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t
 }
 
 // May a collective place its blocks now? Not beside a matmul that holds the multiprocessors. Nor where one is about to
-// follow on its own stream: its launch is there already when the collective's stream hears of the event, but for those of which
-// it was measured that they come second. What was held before is there too, and comes first.
-bool Simulation::finds_room(std::uint32_t rank, const Stream& collective) const {
+// follow on its own stream: its launch is there already when the collective's stream hears of the event. What was
+// held before is there too, and comes first.
+bool Simulation::finds_room(std::uint32_t rank, bool was_held) const {
   if (!machine_.shares) return true;
   const RankState& state = states_[rank];
-  const bool was_held = collective.held_since >= 0;
-  // It is ready as soon as it hears of the end of what ran before the matmul
-  const auto at_one_event = [&](const Stream& stream) {
-    return stream.has_run && now_ == collective.ready && collective.ready == stream.last_end + machine_.event_latency_ns;
-  };
   for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
     const Stream& stream = state.streams[at];
-    if (stream.running && stream.fills) {
-      const Costs& costs = *ranks_[rank].steps[stream.op_step].costs;
-      if (!at_one_event(stream) || !comes_second(costs, stream.op)) return false;   // it has begun, and is not placed yet
-      continue;
-    }
+    if (stream.running && stream.fills) return false;
     if (was_held || stream.running || !stream.has_run || stream.step == steps_) continue;
     const bool follows = stream.wake >= now_ && stream.wake == stream.last_end + machine_.stream_gap_ns;
     if (!follows || stream.wake > now_ + machine_.stream_gap_ns) continue;
     const Item& item = plans_[rank][stream.step]->streams[at][stream.at];
-    const Costs& costs = *ranks_[rank].steps[stream.step].costs;
-    if (item.kind == ItemKind::op && fills(costs, item.target) && !(at_one_event(stream) && comes_second(costs, item.target))) return false;
+    if (item.kind == ItemKind::op && fills(*ranks_[rank].steps[stream.step].costs, item.target)) return false;
   }
   return true;
 }

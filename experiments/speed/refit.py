@@ -7,8 +7,8 @@
     python3 experiments/speed/refit.py table FOLDER
 
 FOLDER of the last sitting: experiments/speed/refit. Tasks and files are those of experiments/node/sitting.py; the rows are the table's shapes of README.md here, in the form that takes least
-time (buffers are plain to the model), nine runs that the model was first judged by (2026-11-22) in the form to read first, what modelled.py has over two GPUs, and short
-steps that are issued call by call. The tutor is traced nowhere as a graph: of its exposed share experiments/cupti/graph.py tells.
+time (buffers are plain to the model), nine runs that the model was first judged by (2026-11-22) in the form to read first, what modelled.py has over two GPUs, TP with
+nearly as many sequences as the one row that is said wrong, and short steps that are issued call by call. The tutor is traced nowhere as a graph: of its exposed share experiments/cupti/graph.py tells.
 """
 import pathlib
 import sys
@@ -39,6 +39,9 @@ def rows(n):
         "gpt-124m, FSDP, 8 micro-batches of 8": (large("gpt-124m", f"{fsdp} 128 --micro-batches 8"), 40),
         "gpt-1.3b, FSDP, 4 sequences": (large("gpt-1.3b", f"{fsdp} 4"), 60),
         "gpt-124m, TP, two micro-batches": (large("gpt-124m", f"{tp} 16 --micro-batches 2"), 100),
+        "gpt-1.3b, TP, 3 sequences": (large("gpt-1.3b", f"{tp} 3"), 60),
+        "gpt-1.3b, TP, 5 sequences": (large("gpt-1.3b", f"{tp} 5"), 60),
+        "gpt-1.3b, TP, 4 sequences, attention by cuDNN": (large("gpt-1.3b", f"{tp} 4 --attention cudnn"), 60),
         "gpt-1.3b, TP": (large("gpt-1.3b", f"{tp} 8"), 60),
         "gpt-1.3b, FSDP": (large("gpt-1.3b", f"{fsdp} {8 * n}"), 50),
         "gpt-124m, TP": (large("gpt-124m", f"{tp} 8"), 150),

@@ -215,48 +215,6 @@ TEST(Fit, KeepsWhatMatmulsTakeBesideCollectives) {
   EXPECT_EQ(model.gemm_beside({2048, 2048, 2048, 1}, DType::f32), 0) << "none was measured: the machine's factor holds";
 }
 
-// In three of ten cases a collective is let in first: so it is beside three of ten matmuls of a program, and evenly so; beside none that
-// leaves room anyway, and beside none where it was not measured.
-TEST(Fit, LetsCollectivesInAheadOfAsManyMatmulsAsWereMeasured) {
-  Benchmarks measured = measured_on(Truth(), 2);
-  for (GemmBenchmark& gemm : measured.gemms) {
-    if (gemm.dtype == DType::bf16 && gemm.ns > 20'000) gemm.beside_ns = 1.4 * gemm.ns, gemm.comes_second = 0.3;
-  }
-  base::Result<Profile> profile = fit(measured);
-  ASSERT_TRUE(profile.ok()) << profile.error();
-  EXPECT_EQ(profile_from_json(to_json(profile.value()), "text").value(), profile.value());
-  const CostModel model(std::move(profile).value()), unmeasured = fitted(2);
-  EXPECT_NEAR(model.gemm_comes_second({2048, 2048, 8192, 1}, DType::bf16), 0.3, 1e-9);
-  EXPECT_NEAR(model.gemm_comes_second({3072, 2048, 4096, 1}, DType::bf16), 0.3, 0.02);
-  Recorder recorder(0);
-  recorder.add_stream("compute");
-  recorder.begin_step(0);
-  // Layers of eight matmuls, as backward has them: a period at which the golden ratio's multiples lie close to each other
-  constexpr int matmuls = 24;
-  for (int at = 0; at < matmuls; ++at) {
-    recorder.op(0, OpDesc("large", OpKind::gemm, DType::bf16).size({2048, 2048, 8192, 1}), {});
-    recorder.op(0, OpDesc("small", OpKind::gemm, DType::bf16).size({256, 256, 256, 1}), {});
-    for (std::int64_t other = 1; other < 7; ++other) recorder.op(0, OpDesc("other", OpKind::gemm, DType::bf16).size({2048, 2048, 8192 + 64 * other, 1}), {});
-    recorder.op(0, OpDesc("gelu", OpKind::pointwise, DType::bf16), {});
-  }
-  recorder.end_step();
-  const std::vector<bool> second = model.costs(*recorder.programs().front(), recorder.catalogue())->comes_second;
-  constexpr std::size_t in_a_layer = 9;
-  ASSERT_EQ(second.size(), in_a_layer * matmuls);
-  int of_place[in_a_layer] = {}, of_first_half[in_a_layer] = {};
-  for (std::size_t at = 0; at < second.size(); ++at) {
-    of_place[at % in_a_layer] += second[at];
-    of_first_half[at % in_a_layer] += second[at] && at < second.size() / 2;
-  }
-  for (std::size_t place = 0; place < in_a_layer; ++place) {
-    const bool fills = place != 1 && place != 8;
-    EXPECT_NEAR(of_place[place], fills ? 0.3 * matmuls : 0, fills ? 1.5 : 0) << place;
-    EXPECT_NEAR(of_first_half[place], fills ? 0.15 * matmuls : 0, fills ? 1.5 : 0) << place;
-  }
-  const std::vector<bool> none = unmeasured.costs(*recorder.programs().front(), recorder.catalogue())->comes_second;
-  EXPECT_EQ(std::count(none.begin(), none.end(), true), 0);
-}
-
 // What ops take among others is on every matmul and kernel, and not on what the host copies.
 TEST(Fit, AddsToEachOpWhatItTakesLongerAmongOthers) {
   Benchmarks measured = measured_on(Truth(), 2);

@@ -115,14 +115,13 @@ TEST(Contention, MakesTwoCollectivesShareTheLinks) {
 // A matmul, then an all-reduce of what it made beside the matmul that follows, as in tensor parallelism's backward.
 // `fills`: do the matmuls that follow leave no room?
 struct BackwardOfALinear {
-  explicit BackwardOfALinear(bool fills, Nanoseconds sum_ns = 40, int that_follow = 1, bool comes_second = false) {
+  explicit BackwardOfALinear(bool fills, Nanoseconds sum_ns = 40, int that_follow = 1) {
     for (TestRank& rank : ranks) {
       rank.op(0, 100);
       rank.record(0, 0);
       rank.wait(1, 0);
       rank.collective(1, rank.group("tp", {0, 1}), sum_ns);
       for (int i = 0; i < that_follow; ++i) rank.op(0, 300, 0, OpKind::gemm, 1, fills);
-      if (comes_second) rank.comes_second();
       rank.op(0, 10, 0, OpKind::pointwise);
     }
   }
@@ -151,53 +150,6 @@ TEST(Room, GoesToTheMatmulThatFollowsOnItsStreamAtOnce) {
   const Resolved out = BackwardOfALinear(true).resolved_on(with_gap(5));
   expect_span(out.ranks[0].steps[0].ran[2], 105, 405);
   expect_span(out.ranks[0].steps[0].ran[1], 103, 445);
-}
-
-// The matmul's launch is there first, whether it has begun (at 102) or not (at 105): the collective, ready at 103, is let in, and
-// both go on together.
-TEST(Room, GoesToTheCollectiveWhereTheMatmulComesSecond) {
-  for (const Nanoseconds gap : {2, 5}) {
-    Machine machine = with_gap(gap);
-    machine.contention = {{2, 1.5, 1, 1, 1}};
-    const Resolved out = BackwardOfALinear(true, 40, 1, true).resolved_on(machine);
-    expect_span(out.ranks[0].steps[0].ran[1], 103, 143);
-    const Nanoseconds begin = 100 + gap, together = 143 - std::max<Nanoseconds>(103, begin);   // at two thirds
-    EXPECT_NEAR(static_cast<double>(out.ranks[0].steps[0].ran[2].end), static_cast<double>(begin + 300) + static_cast<double>(together) / 3, 1);
-  }
-}
-
-// A collective that something else lets go, however near to the matmul's begin, has no part in that race.
-TEST(Room, IsNotGivenUpForACollectiveOfAnotherEvent) {
-  TestRank ranks[2] = {TestRank(0, 3), TestRank(1, 3)};
-  for (TestRank& rank : ranks) {
-    rank.op(0, 100);
-    rank.op(2, 99, 0, OpKind::pointwise);
-    rank.record(2, 0);
-    rank.wait(1, 0);
-    rank.op(0, 300, 0, OpKind::gemm, 1, true);
-    rank.comes_second();
-    rank.collective(1, rank.group("tp", {0, 1}), 40);
-  }
-  Machine machine = with_gap(0);
-  machine.event_latency_ns = 5;
-  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, machine);
-  const std::vector<program::TimeSpan>& ran = out.ranks[0].steps[0].ran;
-  EXPECT_GT(ran[3].start, ran[2].start) << "the matmul has begun";
-  EXPECT_LE(ran[3].start, ran[2].start + 5) << "within what an event takes";
-  EXPECT_EQ(ran[3].end, ran[2].end + 40);
-}
-
-// One that has run for longer than an event takes is placed, and holds what it has.
-TEST(Room, IsNotGivenUpByAMatmulThatBeganLongBefore) {
-  TestRank ranks[2] = {TestRank(0), TestRank(1)};
-  for (TestRank& rank : ranks) {
-    rank.op(0, 300, 0, OpKind::gemm, 1, true);
-    rank.comes_second();
-    rank.op(0, 10, 100, OpKind::pointwise);   // so long its host takes, and issues the collective then
-    rank.collective(1, rank.group("tp", {0, 1}), 40);
-  }
-  const Resolved out = resolved({ranks[0].steps(), ranks[1].steps()}, with_gap(0));
-  expect_span(out.ranks[0].steps[0].ran[2], 100, 340);
 }
 
 TEST(Room, IsGivenBetweenMatmulsThatFollowAtOnce) {

@@ -106,6 +106,37 @@ TEST(CostModel, OfAStepAsAGraphHasOneCallOfTheHostUnlessItIsTraced) {
   EXPECT_EQ(traced->issue_ns[0], std::llround(profile.value().host.kernel_ns + profile.value().host.trace_ns) + 5000);
 }
 
+// A graph saves a collective more than a kernel, where a profile says so, and what awaits an event waits less long.
+TEST(CostModel, OfAGraphHasItsOwnGapBehindCollectivesAndItsOwnEvents) {
+  base::Result<Profile> profile = find_profile("h200x8");
+  ASSERT_TRUE(profile.ok()) << profile.error();
+  program::Recorder recorder(0);
+  recorder.add_stream("compute");
+  const program::GroupId group = recorder.add_group({"tp", {0, 1}});
+  recorder.begin_step(0);
+  recorder.op(0, OpDesc("gelu", OpKind::pointwise, DType::bf16), {"test.cpp", 1});
+  recorder.op(0, OpDesc("all_reduce", OpKind::all_reduce, DType::bf16).collective_of({group, 0, 1 << 19}), {"test.cpp", 2});
+  recorder.end_step();
+  const program::Program& program = *recorder.programs().front();
+  Conditions conditions;
+  conditions.as_graph = true;
+  profile.value().device.graph_gap_ns = 150;
+  const auto of = [&](const Conditions& under, const Scale& scale = {}) { return CostModel(profile.value(), under).costs(program, recorder.catalogue(), scale); };
+  const auto plain = of({}), not_measured = of(conditions);
+  EXPECT_EQ(not_measured->op_ns, (std::vector<base::Nanoseconds>{plain->op_ns[0] - 150, plain->op_ns[1] - 150}));
+  EXPECT_EQ(not_measured->event_latency_ns, -1);
+  profile.value().device.graph_collective_gap_ns = 900;
+  profile.value().device.graph_event_latency_ns = 500;
+  const auto measured = of(conditions);
+  EXPECT_EQ(measured->op_ns, (std::vector<base::Nanoseconds>{plain->op_ns[0] - 150, plain->op_ns[1] - 900}));
+  EXPECT_EQ(measured->event_latency_ns, 500);
+  EXPECT_EQ(of({})->event_latency_ns, -1);
+  Scale slower;
+  slower.launch = 3;
+  EXPECT_EQ(of(conditions, slower)->event_latency_ns, 1500);
+  EXPECT_EQ(profile_from_json(to_json(profile.value()), "again").value(), profile.value());
+}
+
 // What makes a kernel slower is another one behind it, which its host launches, too; the network's calls have none.
 TEST(CostModel, OfASlowRankHasEachKernelLaunchedTwice) {
   base::Result<Profile> profile = find_profile("h200x8");

@@ -93,26 +93,6 @@ TEST(Profile, ThatIsMalformedIsRefusedWithFileAndKey) {
             "my.json is no machine profile: key collectives.all_gather is missing");
 }
 
-// A matmul has five numbers, six with its time beside a collective, seven with how often it comes second to one.
-TEST(Profile, KeepsHowOftenAMatmulComesSecondAndRefusesWhatIsNoPart) {
-  Profile machine = fixed_machine();
-  GemmPoint& point = machine.gemm.at(base::DType::bf16).points.front();
-  point.beside_ns = 2 * point.ns;
-  EXPECT_EQ(profile_from_json(to_json(machine), "again").value(), machine) << "not tried";
-  const Profile not_tried = machine;
-  for (const double part : {0.0, 0.25, 1.0}) {
-    point.comes_second = part;
-    EXPECT_FALSE(machine == not_tried) << part;
-    EXPECT_EQ(profile_from_json(to_json(machine), "again").value(), machine) << part;
-  }
-  point.comes_second = 0.25;
-  const std::string good = to_json(machine);
-  for (const char* part : {",1.5]", ",-0.1]", ",\"often\"]"}) {
-    EXPECT_EQ(refusal(replaced(good, ",0.25]", part)), "my.json is no machine profile: a row of gemm.bf16.points is not 6 positive numbers and a part from 0 to 1");
-  }
-  EXPECT_NE(refusal(replaced(good, ",0.25]", ",0.25,1]")).find("a row of gemm.bf16.points"), std::string::npos);
-}
-
 TEST(Curve, IsConstantThenLogarithmicThenProportional) {
   const Curve curve = {{100, 10}, {10000, 1000}};
   EXPECT_DOUBLE_EQ(at(curve, 1), 10);

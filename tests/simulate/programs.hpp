@@ -45,11 +45,8 @@ class TestRank {
     costs_->fills.push_back(fills);
     costs_->issue_ns.push_back(issue_ns);
   }
-  // The op before: a collective that becomes ready with it is let in first.
-  void comes_second() {
-    costs_->comes_second.resize(costs_->op_ns.size());
-    costs_->comes_second.back() = true;
-  }
+  // What this step's waits take, whatever the machine's do.
+  void events_take(base::Nanoseconds ns) { costs_->event_latency_ns = ns; }
   // One that draws all the power that it may: of a size, and with flops to spare.
   void matmul(StreamId stream, base::Nanoseconds ns) {
     recorder_->op(stream, OpDesc("matmul", OpKind::gemm, base::DType::bf16).size({8192, 8192, 8192, 1}).flops(1'000'000'000'000'000), {"test.cpp", ++line_});

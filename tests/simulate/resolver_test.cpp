@@ -53,6 +53,8 @@ TEST(Resolver, StartsAfterTheAwaitedEventAndItsLatency) {
   Machine machine;
   machine.event_latency_ns = 3;
   expect_span(resolved({rank.steps()}, machine).ranks[0].steps[0].ran[2], 103, 113);
+  rank.events_take(1);   // as in a graph
+  expect_span(resolved({rank.steps()}, machine).ranks[0].steps[0].ran[2], 101, 111);
 }
 
 TEST(Resolver, LetsAStreamAwaitItsOwnEventForNothing) {
