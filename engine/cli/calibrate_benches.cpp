@@ -1,7 +1,9 @@
 #include "engine/cli/calibrate_benches.hpp"
 
 #include <algorithm>
+#include <span>
 
+#include "engine/data/sort_by_token.hpp"
 #include "engine/kernels/activation.hpp"
 #include "engine/kernels/attention.hpp"
 #include "engine/kernels/cross_entropy.hpp"
@@ -85,7 +87,28 @@ Benches::Benches(device::Device& device, device::Stream& stream, const simulate:
     for (std::int64_t width : widths_of_heads) cudnn_.emplace(width, kernels::set_up_cudnn_attention(device, most_heads(width), base::text("calibrate.cudnn.", width)));
   }
   pinned_tokens_ = device.pinned(tokens_.storage_bytes());
+  group(2048, 128, 256);
+  group(8192, 1024, 50304);
   pinned_ = device.pinned(std::max<Bytes>(largest_copy_, 4096) * 2);   // the host stores two bytes in four
+}
+
+void Benches::group(std::int64_t tokens, std::int64_t width, std::int64_t vocab) {
+  if (!fits16(tokens * width) || !fits32(vocab * width)) return;
+  const std::int64_t most_segments = std::min(tokens, vocab), begins = tokens + most_segments;
+  Grouped& all = grouped_.emplace_back();
+  all.tokens = tokens, all.width = width, all.vocab = vocab;
+  all.indices = tensor::allocate(device_, {begins + vocab + 2}, DType::i32, program::MemoryKind::input, base::text("calibrate.grouped.", vocab));
+  all.pinned = static_cast<std::int32_t*>(device_.pinned(all.indices.storage_bytes()));
+  all.segments = {all.indices.slice(0, {tokens}), all.indices.slice(tokens, {most_segments}), all.indices.slice(begins, {most_segments + 1}), all.indices.slice(begins + vocab + 1, {1})};
+  std::vector<std::int32_t> drawn;
+  std::uint32_t state = 1;
+  for (std::int64_t at = 0; at < tokens; ++at) {
+    state = state * 1664525u + 1013904223u;
+    const double u = static_cast<double>(state >> 8) / (1 << 24);
+    drawn.push_back(static_cast<std::int32_t>(u * u * u * static_cast<double>(vocab)));
+  }
+  const auto part = [&](std::int64_t from, std::int64_t count) { return std::span(all.pinned + from, static_cast<std::size_t>(count)); };
+  all.pinned[begins + vocab + 1] = data::sort_by_token(drawn, 0, static_cast<int>(vocab), part(0, tokens), part(tokens, most_segments), part(begins, vocab + 1));
 }
 
 void Benches::fill() {
@@ -107,6 +130,7 @@ void Benches::fill() {
     static_cast<std::int32_t*>(pinned_tokens_)[i] = static_cast<std::int32_t>((state >> 8) % std::min<std::int64_t>(rows, 50304));
   }
   device_.upload(stream_, "tokens", pinned_tokens_, tensor::memory_of(tokens_));
+  for (const Grouped& all : grouped_) device_.upload(stream_, "tokens", all.pinned, tensor::memory_of(all.indices));
   device_.synchronize();
 }
 
@@ -241,6 +265,17 @@ std::vector<KernelCase> Benches::of_fused_attention(const kernels::GroupedHeads&
   return cases;
 }
 
+std::vector<KernelCase> Benches::of_tables(Bytes most) const {
+  std::vector<KernelCase> cases;
+  for (const Grouped& all : grouped_) {
+    if (4 * all.vocab * all.width > most) continue;
+    const Tensor dx = just_written({all.tokens, all.width}), dweight = view32(2, {all.vocab, all.width});
+    device::Stream& s = stream_;
+    cases.push_back({"", [=, &s, segments = all.segments] { kernels::embedding_backward(s, dx, segments, 0, dweight, false); }});
+  }
+  return cases;
+}
+
 std::vector<KernelCase> Benches::of_shards(std::int64_t elements) const {
   if (!fits32(elements) || !fits16(elements)) return {};
   const Tensor gradient = view32(0, {elements}), master = view32(1, {elements}), first = view32(2, {elements}), second = view32(3, {elements});
@@ -278,12 +313,17 @@ std::vector<KernelCase> Benches::by_name(Bytes most) {
 std::vector<KernelCase> Benches::by_name_here(Bytes most) const {
   std::vector<KernelCase> cases;
   const auto add = [&](std::vector<KernelCase> more) { cases.insert(cases.end(), more.begin(), more.end()); };
-  for (std::int64_t tokens : {128, 1024, 4096, 16384, 32768}) {
-    if (tokens * 2048 * 2 * 3 <= most) add(of_tokens(tokens, 2048));
+  // The least of each as a small model has it: as many tokens, in narrow rows
+  struct Rows {
+    std::int64_t tokens, width;
+  };
+  for (const auto& [tokens, width] : {Rows{2048, 128}, Rows{1024, 2048}, Rows{4096, 2048}, Rows{16384, 2048}, Rows{32768, 2048}}) {
+    if (tokens * width * 2 * 3 <= most) add(of_tokens(tokens, width));
   }
-  for (std::int64_t tokens : {128, 1024, 4096, 8192}) {
-    if (tokens * 50304 * 2 <= most) add(of_vocabulary(tokens, 50304));
+  for (const auto& [tokens, vocab] : {Rows{2048, 256}, Rows{128, 50304}, Rows{1024, 50304}, Rows{4096, 50304}, Rows{8192, 50304}}) {
+    if (tokens * vocab * 2 <= most) add(of_vocabulary(tokens, vocab));
   }
+  add(of_tables(most));
   for (std::int64_t sequences : {std::int64_t{1}, std::int64_t{4}, most_heads().sequences}) {
     const auto [B, H, G, S, K] = most_heads();
     if (sequences * H * S * S * 2 > most) continue;

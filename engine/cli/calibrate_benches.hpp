@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/device/device.hpp"
+#include "engine/kernels/embedding.hpp"
 #include "engine/kernels/flash_attention.hpp"
 #include "engine/simulate/calibrate.hpp"
 #include "engine/tensor/tensor.hpp"
@@ -71,11 +72,22 @@ class Benches {
   std::vector<KernelCase> of_attention(std::int64_t sequences, std::int64_t heads, std::int64_t positions, std::int64_t head_dim) const;
   std::vector<KernelCase> of_fused_attention(const kernels::GroupedHeads& sizes) const;   // by tiles, and by cuDNN
   std::vector<KernelCase> of_shards(std::int64_t elements) const;
+  std::vector<KernelCase> of_tables(base::Bytes most) const;
+
+  // Tokens as text has them, of 256 a sixth the same, and their positions grouped by token: what a table's gradient is added up by.
+  struct Grouped {
+    std::int64_t tokens, width, vocab;
+    tensor::Tensor indices;   // all four of `segments`
+    std::int32_t* pinned;
+    kernels::TokenSegments segments;
+  };
+  void group(std::int64_t tokens, std::int64_t width, std::int64_t vocab);
 
   device::Device& device_;
   device::Stream& stream_;
   std::vector<tensor::Tensor> slabs16_, slabs32_;   // three and four of equal size
   tensor::Tensor tokens_, part_;
+  std::vector<Grouped> grouped_;
   std::map<std::int64_t, tensor::Tensor> cudnn_;   // workspaces by width of a head, where there is cuDNN
   void* pinned_ = nullptr;
   void* pinned_tokens_ = nullptr;

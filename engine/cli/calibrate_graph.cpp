@@ -12,7 +12,7 @@ using tensor::Tensor;
 
 InGraph in_graph(device::Device& device, device::Stream& origin, Stopwatch& watch, const Stopwatch::Issue& issue, int copies, comm::Communicator* calls) {
   // What tells the end of a collective's launch is about to tell that of the next (Communicator::launches): one by one
-  const int launches = calls != nullptr ? 1 : 10;
+  const int launches = calls != nullptr ? 1 : 4;
   struct Captured {
     device::Graph graph;
     int calls = -1;
