@@ -179,8 +179,8 @@ double left_of(const PowerBenchmark& mix, double fastest_ns, const PowerCosts& p
 
 // The exponent, and the speed of the fastest matmuls, with which the mixes that only rest come nearest to drawing the limit,
 // of a grid; then what collectives and other kernels draw where they fill the pauses. A mix as fast as the fastest has power
-// to spare and says nothing of the limit.
-PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle) {
+// to spare and says nothing of the limit. And the speed at which the matmul of the mixes ran in a train of its own (`gemms`).
+PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle, const std::vector<GemmBenchmark>& gemms) {
   PowerCosts power;
   if (mixes.empty()) return power;
   constexpr double clearly = 0.985;
@@ -215,6 +215,11 @@ PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle) {
   };
   power.communication = drawn(&PowerBenchmark::collectives_ns);
   power.memory = drawn(&PowerBenchmark::kernels_ns);
+  const GemmSize size = mixes.front().size;
+  for (const GemmBenchmark& gemm : gemms) {
+    const bool same = gemm.dtype == DType::bf16 && gemm.size.m == size.m && gemm.size.n == size.n && gemm.size.k == size.k && gemm.size.batch == size.batch;
+    if (same) power.train = std::min(power.fastest, power.fastest * fastest_ns / gemm.ns);
+  }
   return power;
 }
 
@@ -309,7 +314,7 @@ base::Result<Profile> fit(const Benchmarks& measured) {
     put(profile.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
   }
   fit_contention(profile, measured.overlaps);
-  profile.power = fit_power(measured.power, measured.idle_power);
+  profile.power = fit_power(measured.power, measured.idle_power, measured.gemms);
   return profile;
 }
 

@@ -28,6 +28,7 @@ struct PowerCosts {
   double communication = 0;
   double memory = 0;
   double fastest = 1;   // the speed where power is to spare
+  double train = 0;     // at which the largest matmul ran in a train of it alone, where the profile's matmuls were measured; 0: not known
   bool operator==(const PowerCosts&) const = default;
 };
 

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/program/host_memory.hpp"
+#include "engine/simulate/clocked.hpp"
 
 namespace shardbook::simulate {
 
@@ -262,6 +263,23 @@ std::vector<float> CostModel::powers(const program::Program& program, const prog
   std::vector<float> powers;
   for (const program::Op& op : program.ops) powers.push_back(static_cast<float>(power(op.desc, op_ns(op.desc, catalogue))));
   return powers;
+}
+
+// Alone in a train a kernel ran as fast as the limit let it: one that draws less than the largest matmuls ran faster than they did, and
+// one that waits for memory at the speed where power is to spare.
+std::shared_ptr<const Costs> CostModel::costs_at_speed_one(const program::Program& program, const program::Catalogue& catalogue, const Scale& scale, bool traced, base::Rank rank) const {
+  std::shared_ptr<const Costs> measured = costs(program, catalogue, scale, traced, rank);
+  if (!has_clock()) return measured;
+  const PowerCosts& power = profile_.power;
+  auto out = std::make_shared<Costs>(*measured);
+  out->power = powers(program, catalogue);
+  for (std::size_t op = 0; op < out->op_ns.size(); ++op) {
+    const program::OpDesc& desc = program.ops[op].desc;
+    if (program::class_of(desc.kind) != program::OpClass::compute) continue;
+    const double speed = is_matmul(desc) ? std::min(power.fastest, power.train * std::pow(out->power[op], -1 / power.exponent)) : power.fastest;
+    out->op_ns[op] = std::llround(static_cast<double>(out->op_ns[op]) / slowed_by(speed, desc));
+  }
+  return out;
 }
 
 Costs scaled(const Costs& costs, const program::Program& program, const Scale& scale) {

@@ -127,9 +127,13 @@ class CostModel {
   // Of all of a program, as `rank` runs it. `traced`: with what timing each op costs the host.
   std::shared_ptr<const Costs> costs(const program::Program& program, const program::Catalogue& catalogue,
                                      const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
-  // Costs::power of all of a program, for a measured step. A modelled one has the profile's clock: at which speed the
-  // profile's own matmuls ran is not known, and no guess of it brings modelled steps nearer (experiments/speed).
+  // Costs::power of all of a program.
   std::vector<float> powers(const program::Program& program, const program::Catalogue& catalogue) const;
+  // Is it known at which speed the profile's matmuls ran (PowerCosts::train)? Only then do modelled steps have a clock of their own.
+  bool has_clock() const { return profile_.power.exponent > 0 && profile_.power.train > 0; }
+  // Costs, with what each op draws, and with kernels as long as they are at speed 1 (clocked.hpp); without a clock: costs().
+  std::shared_ptr<const Costs> costs_at_speed_one(const program::Program& program, const program::Catalogue& catalogue,
+                                                  const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
 
  private:
   const Curve* attention_curve(const program::OpDesc& desc) const;

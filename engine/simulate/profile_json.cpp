@@ -210,6 +210,7 @@ void read_power(PowerCosts& power, const Json& json) {
   power.communication = fields.number("communication", 0);
   power.memory = fields.number("memory", 0);
   power.fastest = fields.number("fastest", 1);
+  if (json.contains("train")) power.train = fields.number("train", 0);
   fields.nothing_else();
 }
 
@@ -276,6 +277,7 @@ std::string to_json(const Profile& profile) {
                      {"communication", profile.power.communication},
                      {"memory", profile.power.memory},
                      {"fastest", profile.power.fastest}};
+    if (profile.power.train > 0) json["power"]["train"] = profile.power.train;
   }
   json["network"] = {{"ranks_per_node", profile.network.ranks_per_node},
                      {"bytes_per_ns", profile.network.bytes_per_ns},

@@ -19,7 +19,6 @@ using program::CommandKind;
 
 namespace {
 
-constexpr std::size_t stretches = 3;   // forward, backward, the rest
 constexpr int steady_steps = 3;   // of steps that follow each other, the last one of so many has become regular
 
 bool communicates(const program::Op& op) { return program::class_of(op.desc.kind) == program::OpClass::communication; }
@@ -155,55 +154,9 @@ void find_room_that_was_there(const MeasuredRank& rank, const Costs& modelled, C
   }
 }
 
-bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
-
-// The part of a step that an op belongs to, for the clock: forward, backward, and what comes before, between and after.
-std::size_t stretch_of(const program::Op& op) {
-  return op.key.phase == program::Phase::forward ? 0 : op.key.phase == program::Phase::backward ? 1 : 2;
-}
-
-// What a rank's device did in each part of a step that begins at `begin` and takes `window_ns`: what runs alone as `costs` has it,
-// collectives from start to end, waits included. A moment belongs to the part of the op that was the last to start, collectives aside.
-std::array<Load, stretches> loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds begin, Nanoseconds window_ns) {
-  std::array<Load, stretches> loads;
-  std::vector<std::pair<Nanoseconds, std::size_t>> starts;
-  for (std::size_t at = 0; at < program.ops.size(); ++at) {
-    const program::OpDesc& desc = program.ops[at].desc;
-    const program::TimeSpan& ran = times.steps.back().ran[at];
-    const double alone_ns = static_cast<double>(costs.op_ns[at]);
-    Load& load = loads[stretch_of(program.ops[at])];
-    if (communicates(program.ops[at])) {
-      load.communication_ns += static_cast<double>(ran.end - ran.start);
-      load.waiting_ns += static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns.back()[at], 0, ran.end - ran.start));
-      continue;
-    }
-    starts.emplace_back(ran.start, stretch_of(program.ops[at]));
-    if (is_matmul(desc)) {
-      load.matmul_ns += alone_ns;
-      load.matmul_power_ns += alone_ns * costs.power[at];
-    } else if (!crosses_to_host(desc)) {
-      load.memory_ns += alone_ns;
-    }
-  }
-  std::sort(starts.begin(), starts.end());
-  for (std::size_t at = 0; at < starts.size(); ++at) {
-    const Nanoseconds from = at == 0 ? begin : starts[at].first;
-    const Nanoseconds to = at + 1 < starts.size() ? starts[at + 1].first : begin + window_ns;
-    loads[starts[at].second].window_ns += static_cast<double>(std::max<Nanoseconds>(0, to - from));
-  }
-  return loads;
-}
-
 Replayed reported(Resolved resolved, bool measured) {
-  Replayed out;
-  out.end = resolved.step_end.back();
-  out.begin = out.end - resolved.step_ns;
-  if (measured) {
-    out.begin = resolved.ranks.front().steps.back().window.start;
-    for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
-  }
-  out.ranks = std::move(resolved.ranks);
-  return out;
+  const auto [begin, end] = reported_of(resolved, measured);
+  return {std::move(resolved.ranks), begin, end};
 }
 
 }  // namespace
@@ -213,7 +166,7 @@ base::Result<Replay> Replay::modelled(const std::vector<RankProgram>& ranks, con
   Replay replay;
   const bool one_for_all = ranks.size() > 1 && all_do_the_same(ranks, model);
   for (const RankProgram& rank : ranks) {
-    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, {}, false, rank.rank)};
+    const Step step{rank.program, model.costs_at_speed_one(*rank.program, *rank.catalogue, {}, false, rank.rank)};
     RankSteps& added = replay.steps_.emplace_back();
     added.rank = rank.rank;
     added.catalogue = rank.catalogue;
@@ -222,6 +175,15 @@ base::Result<Replay> Replay::modelled(const std::vector<RankProgram>& ranks, con
     if (one_for_all) break;
   }
   replay.machine_ = machine_of(model.profile());
+  if (model.has_clock()) {
+    // Durations as they are at the speeds of the unchanged step
+    base::Result<Resolved> first = simulate::resolve(replay.steps_, replay.machine_, {});
+    if (!first) return first.as_error();
+    base::Result<AtItsClock> clocked = at_its_clock(replay.steps_, replay.machine_, {}, std::vector<Speeds>(replay.steps_.size(), {1, 1, 1}), false, std::move(first).value());
+    if (!clocked) return clocked.as_error();
+    replay.steps_ = std::move(clocked.value().steps);
+    for (std::size_t at = 0; at < replay.steps_.size(); ++at) replay.speed_[replay.steps_[at].rank] = clocked.value().speeds[at];
+  }
   const base::Result<Replayed> unchanged = replay.resolve();
   if (!unchanged) return unchanged.as_error();
   replay.step_ns_ = unchanged.value().step_ns();
@@ -278,7 +240,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   if (!unchanged) return unchanged.as_error();
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     const Costs& costs = *replay.steps_[at].steps.back().costs;
-    const std::array<Load, stretches> loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], unchanged.value().begin, unchanged.value().step_ns());
+    const Loads loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], unchanged.value().begin, unchanged.value().step_ns(), Drawn::beside_kernels_too);
     for (std::size_t stretch = 0; stretch < stretches; ++stretch) replay.speed_[ranks[at].rank][stretch] = speed_of(replay.machine_.power, loads[stretch]);
   }
   return replay;
@@ -346,7 +308,14 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
   options.without_waits = change.without_waits;
   const Machine machine = scaled(machine_, change.scale);
   base::Result<Resolved> resolved = simulate::resolve(ranks, machine, options);
-  if (resolved && !speed_.empty() && !change.same_clock) resolved = at_its_clock(ranks, machine, options, change, std::move(resolved).value());
+  if (resolved && !speed_.empty() && !change.same_clock) {
+    // The speeds at which these durations were measured: those of the rank that they are taken from
+    std::vector<Speeds> speeds;
+    for (const Source& source : sources_of(steps_, change)) speeds.push_back(speed_.at(steps_[source.device].rank));
+    base::Result<AtItsClock> clocked = at_its_clock(ranks, machine, options, speeds, measured_, std::move(resolved).value());
+    if (!clocked) return clocked.as_error();
+    resolved = std::move(clocked.value().resolved);
+  }
   if (!resolved) return resolved.as_error();
   // Calls are told in the recorded order.
   for (std::size_t rank = 0; rank < steps_.size() && !reorderings.empty(); ++rank) {
@@ -357,43 +326,6 @@ base::Result<Replayed> Replay::resolve(const Change& change) const {
     }
   }
   return reported(std::move(resolved).value(), measured_);
-}
-
-base::Result<Resolved> Replay::at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
-                                            const Change& change, Resolved first) const {
-  // The speeds at which these durations were measured: those of the rank that they are taken from
-  std::vector<Speeds> speeds;
-  for (const Source& source : sources_of(steps_, change)) speeds.push_back(speed_.at(steps_[source.device].rank));
-  // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
-  constexpr int rounds = 8;
-  constexpr double settled = 1e-3;
-  base::Result<Resolved> resolved = std::move(first);
-  std::vector<Speeds> longer(ranks.size(), {1, 1, 1});
-  for (int round = 0; round < rounds && resolved; ++round) {
-    const Replayed now = reported(resolved.value(), measured_);
-    bool moves = false;
-    std::vector<RankSteps> clocked = ranks;
-    for (std::size_t at = 0; at < ranks.size(); ++at) {
-      const Step& step = ranks[at].steps.back();
-      const std::array<Load, stretches> loads = loads_of(*step.costs, *step.program, now.ranks[at], now.begin, now.step_ns());
-      for (std::size_t stretch = 0; stretch < stretches; ++stretch) {
-        const double wanted = speeds[at][stretch] / speed_at_limit(machine.power, loads[stretch], speeds[at][stretch]);
-        moves = moves || std::abs(wanted - longer[at][stretch]) > settled;
-        longer[at][stretch] = std::sqrt(longer[at][stretch] * wanted);
-      }
-      auto costs = std::make_shared<Costs>(*step.costs);
-      for (program::OpIndex op = 0; op < costs->op_ns.size(); ++op) {
-        const program::Op& one = step.program->ops[op];
-        if (program::class_of(one.desc.kind) != program::OpClass::compute) continue;
-        const double factor = std::pow(longer[at][stretch_of(one)], is_matmul(one.desc) ? 1 : others_feel);
-        costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * factor);
-      }
-      clocked[at].steps.assign(ranks[at].steps.size(), {step.program, std::move(costs)});
-    }
-    if (!moves) break;
-    resolved = simulate::resolve(clocked, machine, options);
-  }
-  return resolved;
 }
 
 }  // namespace shardbook::simulate

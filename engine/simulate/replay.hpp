@@ -20,13 +20,13 @@
 // of a measured one, step_ns() beside it says how far the model is off.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
 #include <memory>
 #include <vector>
 
+#include "engine/simulate/clocked.hpp"
 #include "engine/simulate/reorder.hpp"
 #include "engine/simulate/resolver.hpp"
 
@@ -105,15 +105,11 @@ class Replay {
   // The steps under a change, but for the clock. What `earlier` reorders is kept in `reorderings`.
   using Reorderings = std::map<const program::Program*, Reordered>;
   std::vector<RankSteps> changed(const Change& change, Reorderings& reorderings) const;
-  // What `first` becomes when matmuls go as fast as each rank's limit on power then has it.
-  base::Result<Resolved> at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
-                                      const Change& change, Resolved first) const;
 
   bool measured_ = false;
   std::vector<RankSteps> steps_;
   Machine machine_;
-  using Speeds = std::array<double, 3>;  // of matmuls: in forward, in backward, in the rest of a step
-  std::map<base::Rank, Speeds> speed_;   // in the measured step; empty: power is not known
+  std::map<base::Rank, Speeds> speed_;   // at which the durations of steps_ are so long; empty: power is not known
   base::Nanoseconds step_ns_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "engine/simulate/clocked.hpp"
 #include "engine/simulate/matching.hpp"
 #include "engine/simulate/plan.hpp"
 #include "engine/simulate/simulation.hpp"
@@ -69,12 +70,16 @@ base::Result<Resolved> resolve(const std::vector<RankProgram>& ranks, const Cost
       return base::Error{base::text("profile ", model.profile().name, " has no collectives and the program calls ",
                                     program::name_of(op.desc.kind), ": calibrate on a node of two GPUs or more")};
     }
-    const Step step{rank.program, model.costs(*rank.program, *rank.catalogue, scale, options.traced, rank.rank)};
+    const Step step{rank.program, model.costs_at_speed_one(*rank.program, *rank.catalogue, scale, options.traced, rank.rank)};
     all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step)});
   }
   Machine machine = scaled(machine_of(model.profile()), scale);
   if (options.traced) machine.stream_gap_ns += std::llround(model.profile().device.trace_ns);
-  return resolve(all, machine, options);
+  base::Result<Resolved> resolved = resolve(all, machine, options);
+  if (!resolved || !model.has_clock()) return resolved;
+  base::Result<AtItsClock> clocked = at_its_clock(all, machine, options, std::vector<Speeds>(all.size(), {1, 1, 1}), false, std::move(resolved).value());
+  if (!clocked) return clocked.as_error();
+  return std::move(clocked.value().resolved);
 }
 
 }  // namespace shardbook::simulate

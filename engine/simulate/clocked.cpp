@@ -1,0 +1,132 @@
+#include "engine/simulate/clocked.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardbook::simulate {
+
+using base::Nanoseconds;
+
+namespace {
+
+std::size_t stretch_of(const program::Op& op) {
+  return op.key.phase == program::Phase::forward ? 0 : op.key.phase == program::Phase::backward ? 1 : 2;
+}
+
+// Times in which something computes, one after the other, and asked how much of a span they are.
+class Computing {
+ public:
+  void add(const program::TimeSpan& span) { spans_.push_back(span); }
+  void join() {
+    std::sort(spans_.begin(), spans_.end(), [](const auto& left, const auto& right) { return left.start < right.start; });
+    std::vector<program::TimeSpan> joined;
+    for (const program::TimeSpan& span : spans_) {
+      if (!joined.empty() && span.start <= joined.back().end) joined.back().end = std::max(joined.back().end, span.end);
+      else joined.push_back(span);
+    }
+    spans_ = std::move(joined);
+  }
+  Nanoseconds within(const program::TimeSpan& span) const {
+    Nanoseconds ns = 0;
+    auto at = std::lower_bound(spans_.begin(), spans_.end(), span.start, [](const auto& one, Nanoseconds start) { return one.end <= start; });
+    for (; at != spans_.end() && at->start < span.end; ++at) ns += std::min(at->end, span.end) - std::max(at->start, span.start);
+    return ns;
+  }
+
+ private:
+  std::vector<program::TimeSpan> spans_;
+};
+
+}  // namespace
+
+double slowed_by(double speed, const program::OpDesc& desc) { return std::pow(speed, is_matmul(desc) ? -1 : -others_feel); }
+
+Loads loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds begin, Nanoseconds window_ns, Drawn drawn) {
+  Loads loads;
+  const std::vector<program::TimeSpan>& all = times.steps.back().ran;
+  std::vector<std::pair<Nanoseconds, std::size_t>> starts;
+  Computing computing;
+  for (std::size_t at = 0; at < program.ops.size(); ++at) {
+    const program::OpDesc& desc = program.ops[at].desc;
+    if (program::class_of(desc.kind) == program::OpClass::communication) continue;
+    const double alone_ns = static_cast<double>(costs.op_ns[at]);
+    Load& load = loads[stretch_of(program.ops[at])];
+    starts.emplace_back(all[at].start, stretch_of(program.ops[at]));
+    if (is_matmul(desc)) {
+      load.matmul_ns += alone_ns;
+      load.matmul_power_ns += alone_ns * costs.power[at];
+    } else if (!crosses_to_host(desc)) {
+      load.memory_ns += alone_ns;
+    }
+    // It may be beside ops of another step, too
+    for (const program::StepTimes& step : times.steps) {
+      if (drawn == Drawn::where_nothing_computes && !crosses_to_host(desc)) computing.add(step.ran[at]);
+    }
+  }
+  computing.join();
+  for (std::size_t at = 0; at < program.ops.size(); ++at) {
+    if (program::class_of(program.ops[at].desc.kind) != program::OpClass::communication) continue;
+    const Nanoseconds span_ns = all[at].end - all[at].start;
+    const double counts = drawn == Drawn::beside_kernels_too || span_ns == 0 ? 1 : static_cast<double>(span_ns - computing.within(all[at])) / static_cast<double>(span_ns);
+    Load& load = loads[stretch_of(program.ops[at])];
+    load.communication_ns += counts * static_cast<double>(span_ns);
+    load.waiting_ns += counts * static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns.back()[at], 0, span_ns));
+  }
+  std::sort(starts.begin(), starts.end());
+  for (std::size_t at = 0; at < starts.size(); ++at) {
+    const Nanoseconds from = at == 0 ? begin : starts[at].first;
+    const Nanoseconds to = at + 1 < starts.size() ? starts[at + 1].first : begin + window_ns;
+    loads[starts[at].second].window_ns += static_cast<double>(std::max<Nanoseconds>(0, to - from));
+  }
+  return loads;
+}
+
+Reported reported_of(const Resolved& resolved, bool measured) {
+  Reported out{resolved.step_end.back() - resolved.step_ns, resolved.step_end.back()};
+  if (measured) {
+    out.begin = resolved.ranks.front().steps.back().window.start;
+    for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
+  }
+  return out;
+}
+
+base::Result<AtItsClock> at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
+                                      const std::vector<Speeds>& speeds, bool measured, Resolved first) {
+  // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
+  constexpr int rounds = 8;
+  constexpr double settled = 1e-3;
+  const Drawn drawn = measured ? Drawn::beside_kernels_too : Drawn::where_nothing_computes;
+  AtItsClock out{std::move(first), ranks, speeds};
+  std::vector<Speeds> longer(ranks.size(), {1, 1, 1});
+  for (int round = 0; round < rounds; ++round) {
+    const Reported now = reported_of(out.resolved, measured);
+    bool moves = false;
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      const Step& step = ranks[at].steps.back();
+      const Loads loads = loads_of(*step.costs, *step.program, out.resolved.ranks[at], now.begin, now.end - now.begin, drawn);
+      for (std::size_t stretch = 0; stretch < stretches; ++stretch) {
+        const double wanted = speeds[at][stretch] / speed_at_limit(machine.power, loads[stretch], speeds[at][stretch]);
+        moves = moves || std::abs(wanted - longer[at][stretch]) > settled;
+        longer[at][stretch] = std::sqrt(longer[at][stretch] * wanted);
+      }
+    }
+    if (!moves) break;
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      const Step& step = ranks[at].steps.back();
+      auto costs = std::make_shared<Costs>(*step.costs);
+      for (program::OpIndex op = 0; op < costs->op_ns.size(); ++op) {
+        const program::Op& one = step.program->ops[op];
+        if (program::class_of(one.desc.kind) != program::OpClass::compute) continue;
+        costs->op_ns[op] = std::llround(static_cast<double>(costs->op_ns[op]) * slowed_by(1 / longer[at][stretch_of(one)], one.desc));
+      }
+      out.steps[at].steps.assign(ranks[at].steps.size(), {step.program, std::move(costs)});
+      for (std::size_t stretch = 0; stretch < stretches; ++stretch) out.speeds[at][stretch] = speeds[at][stretch] / longer[at][stretch];
+    }
+    base::Result<Resolved> again = resolve(out.steps, machine, options);
+    if (!again) return again.as_error();
+    out.resolved = std::move(again).value();
+  }
+  return out;
+}
+
+}  // namespace shardbook::simulate

@@ -1,0 +1,134 @@
+// Modelled steps where power is short, and where a profile says at which speed its matmuls were measured.
+#include <cmath>
+
+#include "engine/simulate/clocked.hpp"
+#include "engine/simulate/replay.hpp"
+#include "tests/simulate/programs.hpp"
+
+namespace shardbook::simulate {
+namespace {
+
+constexpr double matmul_ns = 1'394'300 - 800, gap_ns = 800;   // 8192³ of the machine of the tests, from begin to end
+constexpr double train = 1.1, settled = 2e-3;                 // the search ends where the clock moves by less than one in a thousand
+
+// As in at_its_clock_test: matmuls at speed s draw s², and nothing that runs together slows.
+CostModel clocked(double at, double fastest = 1.3) {
+  base::Result<Profile> profile = find_profile(SHARDBOOK_SOURCE_DIR "/tests/simulate/data/machine.json");
+  EXPECT_TRUE(profile.ok()) << (profile.ok() ? "" : profile.error());
+  profile.value().contention = {{.ranks = 2}};
+  profile.value().power = {.exponent = 2, .idle = 0.1, .communication = 0.7, .memory = 0.6, .fastest = fastest, .train = at};
+  return CostModel(std::move(profile).value());
+}
+
+struct TwoRanks {
+  TwoRanks() {
+    for (int rank = 0; rank < 2; ++rank) ranks.emplace_back(rank).group("all", {0, 1});
+  }
+  void matmul() {
+    for (TestRank& rank : ranks) rank.matmul(0, 0);
+  }
+  // On a stream of its own; awaited: nothing else runs meanwhile.
+  void gather(base::Bytes bytes, bool awaited) {
+    for (TestRank& rank : ranks) {
+      Recorder& recorder = rank.recorder();
+      if (awaited) recorder.record_event(0, 0, {}), recorder.wait_event(1, 0, WaitReason::data, {});
+      recorder.op(1, OpDesc("all_gather", OpKind::all_gather, base::DType::bf16).collective_of({0, recorder.next_sequence(0), bytes, -1}), {});
+      if (awaited) recorder.record_event(1, 1, {}), recorder.wait_event(0, 1, WaitReason::data, {});
+    }
+  }
+  std::vector<RankProgram> programs() {
+    std::vector<RankProgram> all;
+    for (TestRank& rank : ranks) all.push_back({rank.recorder().rank(), &rank.recorder().catalogue(), &rank.program()});
+    return all;
+  }
+  double step_ns(const CostModel& model) { return static_cast<double>(resolve(programs(), model).value().step_ns); }
+
+  std::vector<TestRank> ranks;
+};
+
+// Measured at speed 1.1, without a pause they draw the limit at speed 1, and take 1.1 times as long.
+TEST(Clocked, MatmulsWithoutAPauseRunAtSpeedOneHoweverTheyWereMeasured) {
+  TwoRanks step;
+  for (int at = 0; at < 4; ++at) step.matmul();
+  EXPECT_NEAR(step.step_ns(clocked(0)), 4 * (matmul_ns + gap_ns), 10) << "no speed is known, so they are as measured";
+  for (const double at : {1.0, train}) EXPECT_NEAR(step.step_ns(clocked(at)), 4 * (at * matmul_ns + gap_ns), settled * 4 * matmul_ns) << at;
+}
+
+// A matmul m at speed 1, and a gather g that nothing hides: m s + 0.7 g = m / s + g.
+TEST(Clocked, MatmulsRunFasterWhereTheDeviceWaitsForTheNetwork) {
+  TwoRanks step;
+  step.matmul();
+  step.gather(512 << 20, true);
+  const double plain = step.step_ns(clocked(0)), g = plain - matmul_ns, m = train * matmul_ns;
+  const double speed = (0.3 * g + std::sqrt(0.09 * g * g + 4 * m * m)) / (2 * m);
+  ASSERT_GT(speed, 1.05);
+  EXPECT_NEAR(step.step_ns(clocked(train)), m / speed + g, settled * plain);
+  EXPECT_NEAR(step.step_ns(clocked(train, 1.1)), m / std::min(speed, 1.1) + g, settled * plain) << "but not faster than with power to spare";
+}
+
+// What a matmul loses beside a collective was measured at the limit, so a gather that is hidden draws nothing more; also one that nothing
+// holds back, and that runs beside the matmuls of the step before.
+TEST(Clocked, AGatherThatIsHiddenSlowsNoClock) {
+  TwoRanks step;
+  step.gather(256 << 20, false);
+  for (int at = 0; at < 4; ++at) step.matmul();
+  EXPECT_NEAR(step.step_ns(clocked(train)), 4 * (train * matmul_ns + gap_ns), 2 * settled * 4 * matmul_ns);
+}
+
+// Of a collective that a kernel hides in part all counts, or what it does not hide.
+TEST(Clocked, CollectivesCountBesideKernelsOrWhereNothingComputes) {
+  TestRank rank(0);
+  rank.op(0, 100, 0, OpKind::pointwise);
+  rank.op(0, 100, 0, OpKind::pointwise);
+  rank.collective(1, rank.group("all", {0, 1}), 0);
+  const program::Program& program = rank.program();
+  RankTimes times;
+  times.steps.emplace_back().ran = {{0, 100}, {100, 200}, {150, 350}};   // 50 of 200 hidden, 80 of them waited for
+  times.wait_ns = {{0, 0, 80}};
+  Costs costs;
+  costs.op_ns = {100, 100, 200};
+  costs.power = {0.6F, 0.6F, 0.7F};
+  const auto of = [&](Drawn drawn) {
+    Load sum;
+    for (const Load& load : loads_of(costs, program, times, 0, 400, drawn)) {
+      sum.communication_ns += load.communication_ns, sum.waiting_ns += load.waiting_ns, sum.memory_ns += load.memory_ns, sum.window_ns += load.window_ns;
+    }
+    return sum;
+  };
+  EXPECT_EQ(of(Drawn::beside_kernels_too).communication_ns, 200);
+  EXPECT_EQ(of(Drawn::beside_kernels_too).waiting_ns, 80);
+  EXPECT_EQ(of(Drawn::where_nothing_computes).communication_ns, 150);
+  EXPECT_EQ(of(Drawn::where_nothing_computes).waiting_ns, 60);
+  EXPECT_EQ(of(Drawn::where_nothing_computes).memory_ns, 200);
+  EXPECT_EQ(of(Drawn::where_nothing_computes).window_ns, 400);
+}
+
+// What would be is asked of the same step: with nothing changed it is the run's, and what the network no longer takes is in part lost
+// to a slower clock.
+TEST(Clocked, AReplayIsTheRunsAndLosesAPartOfWhatAWaitCosts) {
+  TwoRanks step;
+  step.matmul();
+  step.gather(512 << 20, true);
+  const CostModel model = clocked(train);
+  base::Result<Replay> replay = Replay::modelled(step.programs(), model);
+  ASSERT_TRUE(replay.ok()) << replay.error();
+  EXPECT_NEAR(static_cast<double>(replay.value().step_ns()), step.step_ns(model), settled * step.step_ns(model));
+  Change gone;
+  gone.scale.communication = 0;
+  EXPECT_NEAR(static_cast<double>(replay.value().resolve(gone).value().step_ns()), train * matmul_ns, 2 * settled * matmul_ns);
+  gone.same_clock = true;
+  EXPECT_LT(static_cast<double>(replay.value().resolve(gone).value().step_ns()), 0.97 * train * matmul_ns);
+}
+
+TEST(Clocked, AProfileKeepsTheSpeedOfItsTrains) {
+  const Profile profile = clocked(train).profile();
+  const base::Result<Profile> again = profile_from_json(to_json(profile), "again");
+  ASSERT_TRUE(again.ok()) << again.error();
+  EXPECT_EQ(again.value(), profile);
+  EXPECT_EQ(again.value().power.train, train);
+  EXPECT_TRUE(clocked(train).has_clock());
+  EXPECT_FALSE(clocked(0).has_clock());
+}
+
+}  // namespace
+}  // namespace shardbook::simulate
