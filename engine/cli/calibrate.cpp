@@ -24,9 +24,6 @@ using tensor::Tensor;
 
 namespace {
 
-// From the end of one op to the start of the next on its stream. No call of the device tells it: marks between two ops
-// would stand in the gap. Periods hold it, so a wrong figure here moves the end of a span, not the time of a step.
-constexpr double assumed_gap_ns = 800;
 constexpr Bytes tiny = 4096;
 constexpr Bytes small_mix = Bytes{16} * 1024 * 1024;  // kernels that move no more are in the mix of calls
 
@@ -151,23 +148,22 @@ class Calibration {
 
   void tiny_op(Lane lane) { benches_.pointwise(lane, tiny); }
 
-  // To another stream and back: two spans and two latencies.
-  void there_and_back() {
-    tiny_op(compute_);
-    device_.record(compute_, hop_there_);
-    device_.wait(comm_, hop_there_);
-    tiny_op(comm_);
-    device_.record(comm_, hop_back_);
-    device_.wait(compute_, hop_back_);
-  }
-
   void device_costs() {
     say("latencies of the device");
     plan_.device.stream_gap_ns = assumed_gap_ns;
     // Behind an event, or on an idle device, no op is let in early: what it takes there is what it takes among others
     const double span = std::max(0.0, watch_->period_ns([&] { tiny_op(compute_); }) + plan_.among_others_ns - assumed_gap_ns);
 
-    plan_.device.event_latency_ns = std::max(0.0, watch_->period_ns([&] { there_and_back(); }) / 2 - span);
+    // To another stream and back: two spans and two latencies.
+    const double there_and_back = watch_->period_ns([&] {
+      tiny_op(compute_);
+      device_.record(compute_, hop_there_);
+      device_.wait(comm_, hop_there_);
+      tiny_op(comm_);
+      device_.record(comm_, hop_back_);
+      device_.wait(compute_, hop_back_);
+    });
+    plan_.device.event_latency_ns = std::max(0.0, there_and_back / 2 - span);
 
     // One op on an idle device: what lies between the end of its call and its end, but for the op itself.
     std::vector<double> latencies, awakenings;
@@ -253,16 +249,14 @@ class Calibration {
     plan_.device.trace_ns = added(on_device, watch_->period_ns([&] { benches_.pointwise(compute_, longer); }));
   }
 
-  // What a launch of a graph costs the host, of as many ops as a small step has; by how much an op's period is shorter in one, of the
-  // mix, for a kernel of a few bytes behind a matmul gains what others do not; and what an awaited event costs there, where it is an edge.
+  // What a launch of a graph costs the host, of as many ops as a small step has; and by how much an op's period is shorter in one, of the
+  // mix, for a kernel of a few bytes behind a matmul gains what others do not.
   void graph_costs() {
     if (!device_.captures() || small_.empty()) return;
     say("what a graph costs");
-    const InGraph mix = in_graph(device_, compute_, *watch_, [&] { small_ops(); }, std::max(1, 200 / small_op_count()));
+    const InGraph mix = in_graph(device_, compute_, *watch_, [&] { small_ops(); }, 1 + 200 / small_op_count());
     plan_.host.graph_ns = mix.launch_ns;
     plan_.device.graph_gap_ns = std::max(0.0, mixed_ns() - mix.period_ns / small_op_count());
-    const double span = std::max(0.0, in_graph(device_, compute_, *watch_, [&] { tiny_op(compute_); }, 200).period_ns + plan_.among_others_ns - assumed_gap_ns);
-    plan_.device.graph_event_latency_ns = std::max(0.0, in_graph(device_, compute_, *watch_, [&] { there_and_back(); }, 100).period_ns / 2 - span);
   }
 
   void collectives() {

@@ -53,7 +53,7 @@ simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Back
       text(gpus, " × ", plan.device.name, ", driver of CUDA ", dotted(device::cuda_driver_version()), ", runtime ",
            dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
       text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
-           "five; overlap and latencies from timed ops; host costs while a step is recorded; a graph's launch, and how much nearer its ops and events are, from graphs of some 200 and 600 small ops."),
+           "five; overlap and latencies from timed ops; host costs while a step is recorded; a graph's launch, and how much nearer its ops are, from graphs of some 200 and 600 small ops."),
       "Assumed: 0.8 us between two ops of a stream; launching a graph with collectives costs no more than one without; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power; "
       "the CPU's own work goes through 50 GB/s of host memory."};
   return plan;
@@ -128,17 +128,18 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
 // Into the profile that is there already. Where calls are to be in graphs NCCL is told another order of launches for the whole
 // process (comm/nccl), so the processes are others than those that measured what calls cost.
 int measure_graphs_as_rank(const world::Launch& launch, const std::string& out, Console& console) {
-  double gap_ns = 0;
+  CollectivesInGraph found;
   const std::optional<int> failed = on_gpus(launch, {.in_graphs = true}, console, [&](world::World& world, device::Device& device, comm::Backend& backend, int) {
     Saying saying(console);
     if (world.rank() == 0) saying("collectives of a graph");
-    gap_ns = graph_collective_gap(world, device, backend, base::Bytes{1} << 28);
+    found = collectives_in_graph(world, device, backend, base::Bytes{1} << 28);
   });
   if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
   base::Result<simulate::Profile> profile = written(out);
   if (!profile) return refuse(console, profile.error());
-  profile.value().device.graph_collective_gap_ns = gap_ns;
-  const std::string how = "How much nearer collectives of a graph are: by `shardbook calibrate --graphs`, from graphs of 100 and 300 sums.";
+  profile.value().device.graph_collective_gap_ns = found.gap_ns;
+  profile.value().device.graph_event_latency_ns = found.event_latency_ns;
+  const std::string how = "How much nearer collectives of a graph are, and what awaits another stream there: by `shardbook calibrate --graphs`, from graphs of 100 and 300 sums.";
   std::vector<std::string>& origin = profile.value().origin;
   if (std::find(origin.begin(), origin.end(), how) == origin.end()) origin.push_back(how);
   if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
@@ -205,7 +206,9 @@ int calibrate(const Line& line, Console& console) {
   }
   if (!by_launcher && ranks > 1) {
     int code = graphs ? exit_ok : spawned({"calibrate", "--name", name, "--out", out}, gpus, console);
-    if (code == exit_ok) code = spawned({"calibrate", "--graphs", "--out", out}, gpus, console);
+    if (code != exit_ok) return code;
+    code = spawned({"calibrate", "--graphs", "--out", out}, gpus, console);
+    if (code != exit_ok) console.err << "the profile " << out << " is whole but for collectives in graphs: calibrate --graphs --out " << out << " tries those again\n";
     return code == exit_ok ? tell(out, json, console) : code;
   }
   const int code = graphs ? measure_graphs_as_rank(launch.value(), out, console) : measure_as_rank(launch.value(), name, out, console);

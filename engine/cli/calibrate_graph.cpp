@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/kernels/gemm.hpp"
 #include "engine/mesh/mesh.hpp"
 
 namespace shardbook::cli {
@@ -12,7 +13,7 @@ using tensor::Tensor;
 
 InGraph in_graph(device::Device& device, device::Stream& origin, Stopwatch& watch, const Stopwatch::Issue& issue, int copies, comm::Communicator* calls) {
   // What tells the end of a collective's launch is about to tell that of the next (Communicator::launches): one by one
-  const int launches = calls != nullptr ? 1 : 4;
+  const int launches = calls != nullptr || device.kind() == device::Kind::host ? 1 : 10;
   struct Captured {
     device::Graph graph;
     int calls = -1;
@@ -50,27 +51,46 @@ InGraph in_graph(device::Device& device, device::Stream& origin, Stopwatch& watc
     launched.push_back(launch_ns);
   }
   device.drop_graphs();
-  return {watch.over_ranks(Stopwatch::median(periods), Stopwatch::Over::median), watch.over_ranks(Stopwatch::median(launched), Stopwatch::Over::median)};
+  const Stopwatch::Over over = calls != nullptr ? Stopwatch::Over::largest : Stopwatch::Over::median;
+  return {watch.over_ranks(Stopwatch::median(periods), over), watch.over_ranks(Stopwatch::median(launched), over)};
 }
 
-double graph_collective_gap(world::World& world, device::Device& device, comm::Backend& backend, Bytes hold_up) {
+CollectivesInGraph collectives_in_graph(world::World& world, device::Device& device, comm::Backend& backend, Bytes hold_up) {
   constexpr Bytes KiB = 1024, sizes[] = {32 * KiB, 128 * KiB, 512 * KiB, 2048 * KiB};
   constexpr int copies = 100;
-  device::Stream& stream = device.create_stream("compute");
+  constexpr std::int64_t rows = 512, width = 128;
+  device::Stream& compute = device.create_stream("compute");
+  device::Stream& comm = device.create_stream("comm", device::Priority::high);
+  const device::Event there = device.create_event("there"), back = device.create_event("back");
   const mesh::Mesh mesh({{"all", world.size()}});
   const std::unique_ptr<comm::Communicator> group = backend.communicator(device, mesh.group(world.rank(), "all"));
-  const auto memory = [&](Bytes bytes, const char* name) { return tensor::allocate(device, {bytes / 2}, base::DType::bf16, program::MemoryKind::workspace, name); };
-  const Tensor summed = memory(sizes[std::size(sizes) - 1], "calibrate.summed"), filled = memory(hold_up, "calibrate.filled");
+  const auto memory = [&](base::Shape shape, const char* name) { return tensor::allocate(device, shape, base::DType::bf16, program::MemoryKind::workspace, name); };
+  const Tensor summed = memory({sizes[std::size(sizes) - 1] / 2}, "calibrate.summed"), filled = memory({hold_up / 2}, "calibrate.filled");
+  const Tensor x = memory({rows, width}, "calibrate.x"), weight = memory({width, width}, "calibrate.weight"), y = memory({rows, width}, "calibrate.y");
   device.seal();
-  Stopwatch watch(world, device, stream, filled);
-  std::vector<double> saved;
+  Stopwatch watch(world, device, compute, filled);
+  const auto matmul = [&] { kernels::linear_forward(compute, x, weight, Tensor{}, y); };
+  const double matmul_ns = in_graph(device, compute, watch, matmul, copies).period_ns;
+  std::vector<double> saved, latencies;
   for (const Bytes bytes : sizes) {
     const Tensor whole = summed.slice(0, {bytes / 2});
-    const auto sum = [&] { group->all_reduce(stream, whole, whole); };
-    const double in_train = watch.period_ns(sum, Stopwatch::Over::largest);
-    saved.push_back(in_train - in_graph(device, stream, watch, sum, copies, group.get()).period_ns);
+    const auto sum = [&](device::Lane lane) { group->all_reduce(lane, whole, whole); };
+    const double in_train = watch.period_ns([&] { sum(compute); }, Stopwatch::Over::largest);
+    const double alone = in_graph(device, compute, watch, [&] { sum(compute); }, copies, group.get()).period_ns;
+    saved.push_back(in_train - alone);
+    // As a step has them: behind a matmul, on a stream of their own, and the next matmul awaits them
+    const double among = in_graph(device, compute, watch, [&] {
+      matmul();
+      device.record(compute, there);
+      device.wait(comm, there);
+      sum(comm);
+      device.record(comm, back);
+      device.wait(compute, back);
+    }, copies, group.get()).period_ns;
+    // Both have a gap behind each op; there and back take the place of two
+    latencies.push_back(assumed_gap_ns + (among - matmul_ns - alone) / 2);
   }
-  return std::max(0.0, Stopwatch::median(saved));
+  return {std::max(0.0, Stopwatch::median(saved)), std::max(0.0, Stopwatch::median(latencies))};
 }
 
 }  // namespace shardbook::cli

@@ -18,6 +18,10 @@
 
 namespace shardbook::cli {
 
+// From the end of one op to the start of the next on its stream. No call of the device tells it: marks between two ops
+// would stand in the gap. Periods hold it, so a wrong figure here moves the end of a span, not the time of a step.
+inline constexpr double assumed_gap_ns = 800;
+
 class Stopwatch {
  public:
   using Issue = std::function<void()>;

@@ -43,6 +43,7 @@ int Communicator::capture_ends() {
   InGraph& graph = graphs_.emplace_back();
   if (log_ != nullptr) graph.calls = log_->capture_ends();
   graph.first = captured_;
+  graph.captured_as = captured_from_;
   graph.count = static_cast<std::size_t>(tickets_ - captured_from_);
   captured_ += graph.count;
   return static_cast<int>(graphs_.size()) - 1;
@@ -58,7 +59,7 @@ void Communicator::launches(int number, std::int64_t step) {
     if (log_ != nullptr) log_->called_again(ticket, graph.calls, step);
     tickets_ += graph.count;
   } else {
-    ticket -= graph.count;   // they were called as they were captured
+    ticket = graph.captured_as;   // they were called as they were captured
   }
   graph.was_launched = true;
   graph.last = ticket + graph.count - 1;

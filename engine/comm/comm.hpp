@@ -122,6 +122,7 @@ class Communicator {
   struct InGraph {
     FlightLog::Captured calls;
     std::size_t first = 0, count = 0;   // of all that were captured
+    std::uint64_t captured_as = 0;      // ticket of its first call
     bool was_launched = false;
     std::uint64_t last = 0;             // ticket of its last launch
   };

@@ -8,7 +8,7 @@
 // kernel moves data, midway between both while it polls for a rank that is late, `memory` while a kernel runs that is no
 // matmul, and speed^exponent while a matmul runs that leaves no multiprocessor idle; less in the proportion of its rate if
 // it does. The clock is the fastest with which the mean stays at the limit: of a
-// step's forward, of its backward, and of the rest, each by itself (replay), since each lasts for milliseconds.
+// step's forward, of its backward, and of the rest, each by itself (clocked.hpp), since each lasts for milliseconds.
 // Speed 1 is that of large matmuls without a pause. Other kernels, which wait for memory as well, feel a part of it: their
 // time goes with the speed to the power of minus others_feel. Of a modelled step a collective counts where nothing computes (clocked.hpp).
 //
@@ -28,7 +28,7 @@ struct PowerCosts {
   double communication = 0;
   double memory = 0;
   double fastest = 1;   // the speed where power is to spare
-  double train = 0;     // at which the largest matmul ran in a train of it alone, where the profile's matmuls were measured; 0: not known
+  double train = 0;     // at which the matmul of the mixes that measure power ran in a train of it alone, as the profile's matmuls were measured; 0: not known
   bool operator==(const PowerCosts&) const = default;
 };
 

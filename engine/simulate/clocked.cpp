@@ -39,11 +39,20 @@ class Computing {
 
 }  // namespace
 
-double slowed_by(double speed, const program::OpDesc& desc) { return std::pow(speed, is_matmul(desc) ? -1 : -others_feel); }
+LookedAt looked_at(const Resolved& resolved, bool measured) {
+  const std::size_t steps = resolved.step_end.size();
+  if (!measured && steps >= 3) return {steps - 2, resolved.step_end[steps - 3], resolved.step_end[steps - 2]};
+  LookedAt last{steps - 1, resolved.step_end.back() - resolved.step_ns, resolved.step_end.back()};
+  if (measured) {
+    last.begin = resolved.ranks.front().steps.back().window.start;
+    for (const RankTimes& rank : resolved.ranks) last.begin = std::min(last.begin, rank.steps.back().window.start);
+  }
+  return last;
+}
 
-Loads loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, Nanoseconds begin, Nanoseconds window_ns, Drawn drawn) {
+Loads loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, const LookedAt& looked_at, Drawn drawn) {
   Loads loads;
-  const std::vector<program::TimeSpan>& all = times.steps.back().ran;
+  const std::vector<program::TimeSpan>& all = times.steps[looked_at.step].ran;
   std::vector<std::pair<Nanoseconds, std::size_t>> starts;
   Computing computing;
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
@@ -70,24 +79,15 @@ Loads loads_of(const Costs& costs, const program::Program& program, const RankTi
     const double counts = drawn == Drawn::beside_kernels_too || span_ns == 0 ? 1 : static_cast<double>(span_ns - computing.within(all[at])) / static_cast<double>(span_ns);
     Load& load = loads[stretch_of(program.ops[at])];
     load.communication_ns += counts * static_cast<double>(span_ns);
-    load.waiting_ns += counts * static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns.back()[at], 0, span_ns));
+    load.waiting_ns += counts * static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns[looked_at.step][at], 0, span_ns));
   }
   std::sort(starts.begin(), starts.end());
   for (std::size_t at = 0; at < starts.size(); ++at) {
-    const Nanoseconds from = at == 0 ? begin : starts[at].first;
-    const Nanoseconds to = at + 1 < starts.size() ? starts[at + 1].first : begin + window_ns;
+    const Nanoseconds from = at == 0 ? looked_at.begin : std::max(looked_at.begin, starts[at].first);
+    const Nanoseconds to = at + 1 < starts.size() ? std::min(looked_at.end, starts[at + 1].first) : looked_at.end;
     loads[starts[at].second].window_ns += static_cast<double>(std::max<Nanoseconds>(0, to - from));
   }
   return loads;
-}
-
-Reported reported_of(const Resolved& resolved, bool measured) {
-  Reported out{resolved.step_end.back() - resolved.step_ns, resolved.step_end.back()};
-  if (measured) {
-    out.begin = resolved.ranks.front().steps.back().window.start;
-    for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
-  }
-  return out;
 }
 
 base::Result<AtItsClock> at_its_clock(const std::vector<RankSteps>& ranks, const Machine& machine, const ResolveOptions& options,
@@ -99,15 +99,17 @@ base::Result<AtItsClock> at_its_clock(const std::vector<RankSteps>& ranks, const
   AtItsClock out{std::move(first), ranks, speeds};
   std::vector<Speeds> longer(ranks.size(), {1, 1, 1});
   for (int round = 0; round < rounds; ++round) {
-    const Reported now = reported_of(out.resolved, measured);
+    const LookedAt now = looked_at(out.resolved, measured);
     bool moves = false;
     for (std::size_t at = 0; at < ranks.size(); ++at) {
       const Step& step = ranks[at].steps.back();
-      const Loads loads = loads_of(*step.costs, *step.program, out.resolved.ranks[at], now.begin, now.end - now.begin, drawn);
+      Loads loads = loads_of(*step.costs, *step.program, out.resolved.ranks[at], now, drawn);
       for (std::size_t stretch = 0; stretch < stretches; ++stretch) {
+        loads[stretch].memory_ns *= std::pow(longer[at][stretch], others_feel);   // as long as they are now; of matmuls speed_at_limit() knows
         const double wanted = speeds[at][stretch] / speed_at_limit(machine.power, loads[stretch], speeds[at][stretch]);
         moves = moves || std::abs(wanted - longer[at][stretch]) > settled;
-        longer[at][stretch] = std::sqrt(longer[at][stretch] * wanted);
+        const bool depends_on_it = loads[stretch].matmul_power_ns > 0;
+        longer[at][stretch] = depends_on_it ? std::sqrt(longer[at][stretch] * wanted) : wanted;
       }
     }
     if (!moves) break;

@@ -1,7 +1,7 @@
 // simulate/clocked: what becomes of a step when each GPU's matmuls go as fast as its limit on power then has it?
 //
 // A step is resolved, what each device draws in it is added up (clock.hpp), and its ops get longer or shorter; which makes another step,
-// of which the same is asked, until it no longer moves.
+// of which the same is asked, until it no longer moves. So it is resolved up to nine times.
 #pragma once
 
 #include <array>
@@ -17,29 +17,27 @@ inline constexpr std::size_t stretches = 3;
 using Speeds = std::array<double, stretches>;
 using Loads = std::array<Load, stretches>;
 
-// What draws power as a matmul does: less in the proportion of its rate.
-inline bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
-
-// How long a kernel that is measured at speed 1 takes at another, as a factor.
-double slowed_by(double speed, const program::OpDesc& desc);
-
-// When do collectives draw what they draw? Beside kernels too; or only where nothing computes, for what they draw beside is in what a
-// matmul loses there: that was measured at the limit (GemmPoint::beside_ns).
+// When do collectives draw what they draw? Beside kernels too; or only where nothing computes. Of modelled steps the latter: with what they
+// draw beside matmuls counted, too, modelled steps get up to a tenth too long (experiments/speed, "clock-taken"), so it is taken to be in what
+// matmuls were measured to lose there (GemmPoint::beside_ns).
 enum class Drawn : std::uint8_t { beside_kernels_too, where_nothing_computes };
 
-// What a rank's device did in each part of a step that begins at `begin` and takes `window_ns`: what runs alone as `costs` has it,
-// collectives from start to end, waits included. A moment belongs to the part of the op that was the last to start, collectives aside.
-// REQUIRES: costs.power is known; all steps of `times` are of `program`.
-Loads loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, base::Nanoseconds begin, base::Nanoseconds window_ns, Drawn drawn);
-
-// The last step of `resolved`: from when the first host began it (it was measured), or as long as a step takes in a row of them.
-struct Reported {
+// The step that is looked at: of measured ones the last, from when the first host began it; of modelled ones in a row one that goes before
+// another, where there are so many, from the end of the one before it to its own.
+struct LookedAt {
+  std::size_t step = 0;
   base::Nanoseconds begin = 0, end = 0;
 };
-Reported reported_of(const Resolved& resolved, bool measured);
+LookedAt looked_at(const Resolved& resolved, bool measured);
 
-// What `first`, the steps of `ranks` resolved, becomes, with durations as they are then, and at which speeds. `speeds` of each rank: at
-// which its costs' durations are as long as given. `measured` as in reported_of. Errors: those of resolve().
+// What a rank's device did in each part of that step: what runs alone as `costs` has it, collectives from start to end, waits included. A
+// moment belongs to the part of the op that was the last to start, collectives aside.
+// REQUIRES: costs.power is known; all steps of `times` are of `program`.
+Loads loads_of(const Costs& costs, const program::Program& program, const RankTimes& times, const LookedAt& at, Drawn drawn);
+
+// What `first` becomes, with durations as they are then, and at which speeds. `speeds` of each rank: at which its costs' durations are as
+// long as given. Errors: those of resolve(). REQUIRES: `first` is resolve(ranks, machine, options); a rank's steps are all the same, and
+// what their ops draw is known.
 struct AtItsClock {
   Resolved resolved;
   std::vector<RankSteps> steps;

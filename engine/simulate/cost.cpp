@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "engine/program/host_memory.hpp"
-#include "engine/simulate/clocked.hpp"
+#include "engine/simulate/clock.hpp"
 
 namespace shardbook::simulate {
 
@@ -226,7 +226,9 @@ void issue_as_graph(Costs& costs, const program::Program& program, const HostCos
   const double of_collectives = device.graph_collective_gap_ns >= 0 ? device.graph_collective_gap_ns : device.graph_gap_ns;
   for (std::size_t op = 0; op < costs.op_ns.size(); ++op) {
     const bool communicates = program::class_of(program.ops[op].desc.kind) == program::OpClass::communication;
-    costs.op_ns[op] = std::max<base::Nanoseconds>(1, costs.op_ns[op] - std::llround(communicates ? of_collectives : device.graph_gap_ns));
+    const base::Nanoseconds shorter = std::llround(communicates ? of_collectives : device.graph_gap_ns);
+    costs.op_ns[op] = std::max<base::Nanoseconds>(1, costs.op_ns[op] - shorter);
+    if (communicates && !costs.fixed_ns.empty()) costs.fixed_ns[op] = std::max<base::Nanoseconds>(0, costs.fixed_ns[op] - shorter);
   }
   std::fill(costs.issue_ns.begin(), costs.issue_ns.end(), 0);
   if (!costs.issue_ns.empty()) costs.issue_ns.front() = std::llround(host.graph_ns);
@@ -235,6 +237,16 @@ void issue_as_graph(Costs& costs, const program::Program& program, const HostCos
 
 std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, const program::Catalogue& catalogue,
                                               const Scale& scale, bool traced, base::Rank rank) const {
+  return made(program, catalogue, scale, traced, rank, false);
+}
+
+std::shared_ptr<const Costs> CostModel::costs_at_speed_one(const program::Program& program, const program::Catalogue& catalogue,
+                                                           const Scale& scale, bool traced, base::Rank rank) const {
+  return made(program, catalogue, scale, traced, rank, has_clock());
+}
+
+std::shared_ptr<const Costs> CostModel::made(const program::Program& program, const program::Catalogue& catalogue, const Scale& scale, bool traced,
+                                             base::Rank rank, bool at_speed_one) const {
   Costs costs;
   costs.op_ns.reserve(program.ops.size());
   costs.shared_part.reserve(program.ops.size());
@@ -254,7 +266,11 @@ std::shared_ptr<const Costs> CostModel::costs(const program::Program& program, c
     costs.issue_ns.push_back(std::llround(issue_ns(command, program) + trace_ns));
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
+  if (at_speed_one) put_at_speed_one(costs, program, catalogue);
+  const std::vector<base::Nanoseconds> alone_ns = costs.op_ns;
   put_under(conditions_, costs, program, rank, {profile_.host.record_ns, profile_.host.kernel_ns, profile_.device.stream_gap_ns});
+  // A kernel behind it draws nothing to speak of
+  for (std::size_t op = 0; op < costs.power.size(); ++op) costs.power[op] *= std::min(1.0F, static_cast<float>(alone_ns[op]) / static_cast<float>(costs.op_ns[op]));
   if (conditions_.as_graph && !traced) issue_as_graph(costs, program, profile_.host, profile_.device);
   return std::make_shared<const Costs>(scaled(costs, program, scale));
 }
@@ -267,20 +283,18 @@ std::vector<float> CostModel::powers(const program::Program& program, const prog
 
 // Alone in a train a kernel ran as fast as the limit let it: one that draws less than the largest matmuls ran faster than they did, and
 // one that waits for memory at the speed where power is to spare.
-std::shared_ptr<const Costs> CostModel::costs_at_speed_one(const program::Program& program, const program::Catalogue& catalogue, const Scale& scale, bool traced, base::Rank rank) const {
-  std::shared_ptr<const Costs> measured = costs(program, catalogue, scale, traced, rank);
-  if (!has_clock()) return measured;
+void CostModel::put_at_speed_one(Costs& costs, const program::Program& program, const program::Catalogue& catalogue) const {
   const PowerCosts& power = profile_.power;
-  auto out = std::make_shared<Costs>(*measured);
-  out->power = powers(program, catalogue);
-  for (std::size_t op = 0; op < out->op_ns.size(); ++op) {
+  costs.power = powers(program, catalogue);
+  for (std::size_t op = 0; op < costs.op_ns.size(); ++op) {
     const program::OpDesc& desc = program.ops[op].desc;
     if (program::class_of(desc.kind) != program::OpClass::compute) continue;
-    const double speed = is_matmul(desc) ? std::min(power.fastest, power.train * std::pow(out->power[op], -1 / power.exponent)) : power.fastest;
-    out->op_ns[op] = std::llround(static_cast<double>(out->op_ns[op]) / slowed_by(speed, desc));
+    const double speed = is_matmul(desc) ? std::min(power.fastest, power.train * std::pow(costs.power[op], -1 / power.exponent)) : power.fastest;
+    costs.op_ns[op] = std::max<base::Nanoseconds>(1, std::llround(static_cast<double>(costs.op_ns[op]) / slowed_by(speed, desc)));
   }
-  return out;
 }
+
+double slowed_by(double speed, const program::OpDesc& desc) { return std::pow(speed, is_matmul(desc) ? -1 : -others_feel); }
 
 Costs scaled(const Costs& costs, const program::Program& program, const Scale& scale) {
   Costs out = costs;

@@ -80,6 +80,11 @@ bool crosses_to_host(const program::OpDesc& desc);
 // Does it leave the device's multiprocessors and memory alone: a copy engine's work, or the CPU's?
 inline bool leaves_device_alone(const program::OpDesc& desc) { return crosses_to_host(desc) || desc.kind == program::OpKind::host; }
 
+// What draws power as a matmul does: less in the proportion of its rate.
+inline bool is_matmul(const program::OpDesc& desc) { return desc.kind == program::OpKind::gemm || desc.kind == program::OpKind::attention; }
+// How long a kernel that is measured at speed 1 takes at another (clock.hpp), as a factor.
+double slowed_by(double speed, const program::OpDesc& desc);
+
 // What a lab's machine has otherwise than the profile's. ns.
 struct Conditions {
   bool ideal_network = false;     // collectives take no time, and cost the host no more than recording an event
@@ -136,6 +141,9 @@ class CostModel {
                                                   const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;
 
  private:
+  std::shared_ptr<const Costs> made(const program::Program& program, const program::Catalogue& catalogue, const Scale& scale, bool traced,
+                                    base::Rank rank, bool at_speed_one) const;
+  void put_at_speed_one(Costs& costs, const program::Program& program, const program::Catalogue& catalogue) const;
   const Curve* attention_curve(const program::OpDesc& desc) const;
   double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;

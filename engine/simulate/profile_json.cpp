@@ -210,7 +210,7 @@ void read_power(PowerCosts& power, const Json& json) {
   power.communication = fields.number("communication", 0);
   power.memory = fields.number("memory", 0);
   power.fastest = fields.number("fastest", 1);
-  if (json.contains("train")) power.train = fields.number("train", 0);
+  if (json.contains("train")) power.train = fields.number("train", 1e-3);
   fields.nothing_else();
 }
 

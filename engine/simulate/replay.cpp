@@ -1,7 +1,6 @@
 #include "engine/simulate/replay.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -155,8 +154,15 @@ void find_room_that_was_there(const MeasuredRank& rank, const Costs& modelled, C
 }
 
 Replayed reported(Resolved resolved, bool measured) {
-  const auto [begin, end] = reported_of(resolved, measured);
-  return {std::move(resolved.ranks), begin, end};
+  Replayed out;
+  out.end = resolved.step_end.back();
+  out.begin = out.end - resolved.step_ns;
+  if (measured) {
+    out.begin = resolved.ranks.front().steps.back().window.start;
+    for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
+  }
+  out.ranks = std::move(resolved.ranks);
+  return out;
 }
 
 }  // namespace
@@ -240,7 +246,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   if (!unchanged) return unchanged.as_error();
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     const Costs& costs = *replay.steps_[at].steps.back().costs;
-    const Loads loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], unchanged.value().begin, unchanged.value().step_ns(), Drawn::beside_kernels_too);
+    const Loads loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], {unchanged.value().ranks[at].steps.size() - 1, unchanged.value().begin, unchanged.value().end}, Drawn::beside_kernels_too);
     for (std::size_t stretch = 0; stretch < stretches; ++stretch) replay.speed_[ranks[at].rank][stretch] = speed_of(replay.machine_.power, loads[stretch]);
   }
   return replay;

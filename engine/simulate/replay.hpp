@@ -9,8 +9,10 @@
 // time is from the entry of one call to that of the next, but where the host stood because the device's queue was full
 // it costs what calls of its kind usually do. How long an op would have taken alone is found with a profile's factors of
 // contention, such that all together take what was measured, waits for room included; so what no longer runs together is
-// shorter, and what is newly hidden slows what hides it. A matmul that was slowed beside a collective did not hold it up. Where the profile knows what the device draws (clock.hpp), a step that waits less also
-// runs its matmuls at a slower clock, as the device's limit on power has it.
+// shorter, and what is newly hidden slows what hides it. A matmul that was slowed beside a collective did not hold it up.
+//
+// Where the profile knows what the device draws, and of a modelled step at which speed its matmuls were measured, a step that waits less
+// also runs its matmuls at a slower clock, as the device's limit on power has it (clocked.hpp).
 //
 // A modelled step whose ranks all do the same is resolved on one of them, which stands for all.
 //

@@ -67,7 +67,7 @@ struct Machine {
   bool shares = false;                 // ops that run together on a device slow down
   std::vector<Contention> contention;  // ascending in ranks
   double beside = 1;                   // a part, 0 to 1, of what collectives cost matmuls of a known factor (Costs::beside)
-  PowerCosts power;                    // used by a Replay of a measured step
+  PowerCosts power;                    // what the clock follows from (clocked.hpp)
   CollectiveOrder order = CollectiveOrder::launch;
 };
 Machine machine_of(const Profile& profile);
@@ -108,7 +108,7 @@ struct Resolved {
 base::Result<Resolved> resolve(const std::vector<RankSteps>& ranks, const Machine& machine,
                                const ResolveOptions& options = {});
 
-// The same by a profile: `steps` times the program that each rank has.
+// The same by a profile: `steps` times the program that each rank has; at the clock that comes of it, where the profile knows it.
 struct RankProgram {
   base::Rank rank = 0;
   const program::Catalogue* catalogue = nullptr;

@@ -62,23 +62,10 @@ TEST(Calibrate, EveryMicroBenchmarkGetsATimeAndAProfileComesOfThem) {
   EXPECT_GT(profile.value().host.kernel_ns, 0);
   EXPECT_GT(profile.value().host.graph_ns, 0);
   EXPECT_NE(profile.value().host.graph_ns, simulate::HostCosts().graph_ns) << "what is assumed, not what was measured";
-  EXPECT_GE(profile.value().device.graph_event_latency_ns, 0) << "what an edge costs was not measured";
   EXPECT_EQ(profile.value().device.graph_collective_gap_ns, -1) << "other processes measure that";
+  EXPECT_EQ(profile.value().device.graph_event_latency_ns, -1);
   EXPECT_TRUE(profile.value().kernels.contains("copy"));
   EXPECT_EQ(simulate::profile_from_json(simulate::to_json(profile.value()), "this test").value(), profile.value());
-}
-
-// One rank's collective is a copy, and the host's graph a list: neither saves anything to speak of, and each is captured, called and told.
-TEST(Calibrate, ACollectiveIsMeasuredInAGraph) {
-  comm::LoopbackHub hub;
-  double gap_ns = -1;
-  const base::Status ran = world::run_threads(1, [&](world::World& world) {
-    device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
-    const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
-    gap_ns = graph_collective_gap(world, device, *backend, 4096);
-  });
-  ASSERT_TRUE(ran.ok()) << ran.error();
-  EXPECT_GE(gap_ns, 0);
 }
 
 // What is captured is issued once for each copy, of both graphs; and however long each takes, what both have alike cancels.

@@ -2,6 +2,7 @@
 // launches hold collectives (SHARDBOOK_TEST_ONE_GPU=1: ranks that share one).
 #include <gtest/gtest.h>
 
+#include "engine/cli/calibrate_graph.hpp"
 #include "tests/gpu/training_rank.hpp"
 #include "tests/train/host_run.hpp"
 
@@ -88,6 +89,21 @@ INSTANTIATE_TEST_SUITE_P(OfOne, StepsAsAGraph,
 INSTANTIATE_TEST_SUITE_P(OfTwo, StepsAsAGraph,
                          testing::Values(Form{2, 1, 1, 0, false, "", ""}, Form{1, 2, 2, 0.1, true, "", ""}, Form{2, 1, 1, 0.1, false, "tensor_parallel.sequence", "cut"},
                                          Form{1, 2, 1, 0, false, "fsdp.prefetch", "0"}, Form{1, 2, 1, 0, false, "fsdp.update", "by_unit"}));
+// What calibrate asks of such graphs: captured, launched and told of again and again, and each rank is told the same. (How long they take no
+// test says.)
+TEST(CollectivesInAGraph, AreMeasuredAlikeOnAllRanks) {
+  if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
+  const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
+    gpu_test::TrainingRank rank(world, base::DType::bf16, {.in_graphs = true});
+    const cli::CollectivesInGraph found = cli::collectives_in_graph(world, *rank.device, *rank.backend, base::Bytes{1} << 26);
+    EXPECT_GE(found.gap_ns, 0);
+    EXPECT_GE(found.event_latency_ns, 0);
+    const std::vector<std::string> all = world.all_gather(base::text(found.gap_ns, " ", found.event_latency_ns));
+    EXPECT_EQ(all[0], all[1]);
+  });
+  EXPECT_TRUE(ran.ok()) << (ran.ok() ? "" : ran.error());
+}
+
 INSTANTIATE_TEST_SUITE_P(OfFour, StepsAsAGraph, testing::Values(Form{2, 2, 1, 0.1, true, "", ""}));
 
 }  // namespace

@@ -90,7 +90,7 @@ TEST(Clocked, CollectivesCountBesideKernelsOrWhereNothingComputes) {
   costs.power = {0.6F, 0.6F, 0.7F};
   const auto of = [&](Drawn drawn) {
     Load sum;
-    for (const Load& load : loads_of(costs, program, times, 0, 400, drawn)) {
+    for (const Load& load : loads_of(costs, program, times, {0, 0, 400}, drawn)) {
       sum.communication_ns += load.communication_ns, sum.waiting_ns += load.waiting_ns, sum.memory_ns += load.memory_ns, sum.window_ns += load.window_ns;
     }
     return sum;
@@ -108,16 +108,66 @@ TEST(Clocked, CollectivesCountBesideKernelsOrWhereNothingComputes) {
 TEST(Clocked, AReplayIsTheRunsAndLosesAPartOfWhatAWaitCosts) {
   TwoRanks step;
   step.matmul();
-  step.gather(512 << 20, true);
+  for (TestRank& rank : step.ranks) {
+    OpDesc kernel("gelu_forward", OpKind::pointwise, base::DType::bf16);
+    kernel.bytes_read = base::Bytes{4} << 30;   // about as long as the matmul
+    rank.recorder().op(0, kernel, {});
+  }
+  step.gather(128 << 20, true);
   const CostModel model = clocked(train);
   base::Result<Replay> replay = Replay::modelled(step.programs(), model);
   ASSERT_TRUE(replay.ok()) << replay.error();
-  EXPECT_NEAR(static_cast<double>(replay.value().step_ns()), step.step_ns(model), settled * step.step_ns(model));
+  const auto ns = [&](const Change& change) { return static_cast<double>(replay.value().resolve(change).value().step_ns()); };
+  EXPECT_NEAR(ns({}), step.step_ns(model), settled * step.step_ns(model));
+  Change same;
+  same.same_clock = true;
+  EXPECT_NEAR(ns(same), ns({}), settled * ns({})) << "its own clock is the one that it has";
   Change gone;
   gone.scale.communication = 0;
-  EXPECT_NEAR(static_cast<double>(replay.value().resolve(gone).value().step_ns()), train * matmul_ns, 2 * settled * matmul_ns);
-  gone.same_clock = true;
-  EXPECT_LT(static_cast<double>(replay.value().resolve(gone).value().step_ns()), 0.97 * train * matmul_ns);
+  same.scale.communication = 0;
+  EXPECT_GT(ns(gone), 1.003 * ns(same));
+}
+
+// Of a program's ops, in the profile's clock: what waits for memory ran at the fastest in its train; so did a matmul that draws little, and
+// one that draws all at the speed of the trains.
+TEST(Clocked, AtSpeedOneEachKernelIsLongerByTheSpeedOfItsTrain) {
+  TestRank rank(0);
+  rank.matmul(0, 0);
+  rank.recorder().op(0, OpDesc("small", OpKind::gemm, base::DType::bf16).size({8192, 8192, 8192, 1}).flops(1'000'000), {});
+  rank.recorder().op(0, OpDesc("half", OpKind::gemm, base::DType::bf16).size({8192, 8192, 8192, 1}).flops(static_cast<std::int64_t>(0.8 * matmul_ns * 815e3)), {});
+  rank.recorder().op(0, OpDesc("gelu_forward", OpKind::pointwise, base::DType::bf16), {});
+  const CostModel model = clocked(train);
+  const auto plain = model.costs(rank.program(), rank.recorder().catalogue()), at_one = model.costs_at_speed_one(rank.program(), rank.recorder().catalogue());
+  const auto times = [&](std::size_t op) { return static_cast<double>(at_one->op_ns[op]) / static_cast<double>(plain->op_ns[op]); };
+  EXPECT_NEAR(times(0), train, 1e-3);
+  EXPECT_NEAR(times(1), 1.3, 1e-3) << "no faster than with power to spare";
+  EXPECT_NEAR(times(2), train / std::sqrt(0.1 + 0.9 * 0.8), 0.02) << "as fast as draws the limit";
+  EXPECT_NEAR(times(3), std::pow(1.3, others_feel), 2e-3);
+  EXPECT_EQ(plain->power.size(), 0u);
+  EXPECT_EQ(clocked(0).costs_at_speed_one(rank.program(), rank.recorder().catalogue())->op_ns, plain->op_ns);
+  Conditions slow;
+  slow.slow_rank = 0;
+  slow.kernel_ns = 5e6;
+  const auto padded = CostModel(model.profile(), slow).costs_at_speed_one(rank.program(), rank.recorder().catalogue(), {}, false, 0);
+  for (std::size_t op = 0; op < 3; ++op) {
+    EXPECT_NEAR(static_cast<double>(padded->op_ns[op] - at_one->op_ns[op]), slow.kernel_ns + gap_ns, 2);
+    EXPECT_NEAR(padded->power[op] * static_cast<float>(padded->op_ns[op]), at_one->power[op] * static_cast<float>(at_one->op_ns[op]), 1e3) << "the kernel behind it draws nothing";
+  }
+}
+
+// A later rank's first ops may begin before the step before has ended on the others: they are no part of this step's window.
+TEST(Clocked, WhatBeginsBeforeTheStepIsNotCounted) {
+  TestRank rank(0);
+  for (int at = 0; at < 3; ++at) rank.op(0, 100, 0, OpKind::pointwise);
+  RankTimes times;
+  times.steps.emplace_back().ran = {{-150, -50}, {-50, 50}, {50, 150}};
+  times.wait_ns = {{0, 0, 0}};
+  Costs costs;
+  costs.op_ns = {100, 100, 100};
+  costs.power = {0.6F, 0.6F, 0.6F};
+  double window = 0;
+  for (const Load& load : loads_of(costs, rank.program(), times, {0, 0, 150}, Drawn::beside_kernels_too)) window += load.window_ns;
+  EXPECT_EQ(window, 150);
 }
 
 TEST(Clocked, AProfileKeepsTheSpeedOfItsTrains) {
