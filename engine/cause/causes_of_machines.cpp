@@ -8,7 +8,7 @@
 #include "engine/cause/text.hpp"
 #include "engine/cause/without.hpp"
 #include "engine/metrics/exposure.hpp"
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 #include "engine/simulate/sources.hpp"
 
 namespace shardbook::cause {
@@ -160,13 +160,13 @@ class Machines {
     const base::Result<simulate::Replayed> unchanged = without_.study().replay.resolve();
     if (!unchanged) return open;
     const std::vector<program::TimeSpan>& ran = unchanged.value().ranks.front().steps.back().ran;
-    std::vector<metrics::Interval> others;
+    std::vector<base::Interval> others;
     for (program::OpIndex op = 0; op < program.ops.size(); ++op) {
       if (!is(program.ops[op], OpClass::memory)) others.push_back({ran[op].start, ran[op].end});
     }
-    const metrics::Intervals covered = metrics::union_of(std::move(others));
+    const base::Intervals covered = base::union_of(std::move(others));
     for (program::OpIndex op = 0; op < program.ops.size(); ++op) {
-      if (is(program.ops[op], OpClass::memory)) open[op] = ran[op].end - ran[op].start - metrics::length_within(covered, {ran[op].start, ran[op].end});
+      if (is(program.ops[op], OpClass::memory)) open[op] = ran[op].end - ran[op].start - base::length_within(covered, {ran[op].start, ran[op].end});
     }
     return open;
   }

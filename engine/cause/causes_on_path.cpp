@@ -120,7 +120,7 @@ class OnPath {
     for (const timeline::Provenance& rank : timeline_.ranks) {
       links_.emplace(rank.rank, timeline::Links(timeline_, rank.rank));
       const auto& of_rank = computes_[rank.rank] = metrics::clip(metrics::device_sets(timeline_, rank.rank), path_.window);
-      busiest_ns = std::max(busiest_ns, metrics::length(of_rank.compute));
+      busiest_ns = std::max(busiest_ns, base::length(of_rank.compute));
     }
     // What is no compute fills at most what compute leaves free.
     free_ns_ = path_.window.length() - busiest_ns;
@@ -156,7 +156,7 @@ class OnPath {
       if (piece.kind != PathKind::span) continue;
       const Class cls = timeline_.cls(piece.span);
       if (cls != Class::communication && cls != Class::memory) continue;
-      const Nanoseconds open_ns = piece.time.length() - metrics::length_within(computes_[piece.rank].compute, piece.time);
+      const Nanoseconds open_ns = piece.time.length() - base::length_within(computes_[piece.rank].compute, piece.time);
       if (cls == Class::communication && piece.time.start - host_until < piece.time.length()) add_host(piece, open_ns);
       else add((cls == Class::communication ? collectives_ : copies_)[metrics::kind_name(timeline_, piece.span)], piece, open_ns);
     }

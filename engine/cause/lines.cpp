@@ -7,7 +7,7 @@
 #include "engine/cause/around.hpp"
 #include "engine/cause/text.hpp"
 #include "engine/cause/without.hpp"
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 
 namespace shardbook::cause {
 
@@ -23,12 +23,12 @@ std::string leading_line(const Command& command, const program::Op& op) {
   return line_of(command.planned_leads && *command.planned.file != '\0' ? command.planned : op.where);
 }
 
-metrics::Intervals compute_of(const program::Program& program, const program::StepTimes& times) {
-  std::vector<metrics::Interval> computing;
+base::Intervals compute_of(const program::Program& program, const program::StepTimes& times) {
+  std::vector<base::Interval> computing;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (is(program.ops[op], OpClass::compute)) computing.push_back({times.ran[op].start, times.ran[op].end});
   }
-  return metrics::union_of(std::move(computing));
+  return base::union_of(std::move(computing));
 }
 
 // Of one rank's.
@@ -42,7 +42,7 @@ void add_of_rank(const simulate::RankSteps& rank, const program::StepTimes& time
     if (phase == program::Phase::forward) first = std::min(first.value_or(times.ran[op].start), times.ran[op].start);
     if (phase == program::Phase::backward) last = std::max(last.value_or(times.ran[op].end), times.ran[op].end);
   }
-  const metrics::Intervals compute = compute_of(program, times);
+  const base::Intervals compute = compute_of(program, times);
   const Calls calls(program);
   for (std::uint32_t at = 0; at < program.commands.size(); ++at) {
     const Command& command = program.commands[at];
@@ -57,7 +57,7 @@ void add_of_rank(const simulate::RankSteps& rank, const program::StepTimes& time
     members.commands.insert(around.commands.begin(), around.commands.end());
     if (!is_first) continue;
     ++(is_edge ? line.edge : line.inside);
-    const Nanoseconds covered_ns = metrics::length_within(compute, {ran.start, ran.end});
+    const Nanoseconds covered_ns = base::length_within(compute, {ran.start, ran.end});
     if (!is_edge) line.inside_at[op.key.phase].push_back(op.key.layer);
     if (!is_edge && 2 * covered_ns < ran.end - ran.start) {
       ++line.open;
@@ -89,14 +89,14 @@ void measure_what_is_open(const Study& study, const simulate::Change& change, Co
   if (!changed) return;
   const simulate::RankSteps& rank = study.replay.steps().front();
   const program::StepTimes& times = changed.value().ranks.front().steps.back();
-  const metrics::Intervals compute = compute_of(*rank.steps.back().program, times);
+  const base::Intervals compute = compute_of(*rank.steps.back().program, times);
   for (auto& [line, collectives] : lines) {
     const auto members = collectives.of_rank.find(rank.rank);
     if (members == collectives.of_rank.end()) continue;
     collectives.open_ns = 0;
     for (program::OpIndex op : members->second.inside) {
       const program::TimeSpan& ran = times.ran[op];
-      collectives.open_ns += ran.end - ran.start - metrics::length_within(compute, {ran.start, ran.end});
+      collectives.open_ns += ran.end - ran.start - base::length_within(compute, {ran.start, ran.end});
     }
   }
 }

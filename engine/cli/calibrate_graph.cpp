@@ -29,8 +29,7 @@ InGraph in_graph(device::Device& device, device::Stream& origin, Stopwatch& watc
   };
   double launch_ns = 0;
   const auto took_ns = [&](const Captured& all) {
-    device.synchronize();
-    watch.over_ranks(0, Stopwatch::Over::median);   // they begin together
+    watch.await_all();
     const Nanoseconds begin = program::host_now();
     for (int launch = 0; launch < launches; ++launch) {
       if (calls != nullptr) calls->launches(all.calls, launch);

@@ -28,9 +28,13 @@ Stopwatch::Stopwatch(world::World& world, device::Device& device, device::Stream
   fill_ns_ = over_ranks(fill_ns_, Over::median);
 }
 
-double Stopwatch::run_ns(const Issue& issue, int count, int fills) {
+void Stopwatch::await_all() {
   device_.synchronize();
   world_.barrier();
+}
+
+double Stopwatch::run_ns(const Issue& issue, int count, int fills) {
+  await_all();
   const Nanoseconds begin = host_now();
   for (int i = 0; i < fills; ++i) kernels::fill(stream_, hold_up_, 0.5f);
   for (int i = 0; i < count; ++i) issue();
@@ -68,8 +72,7 @@ double Stopwatch::period_ns(const Issue& issue, Over over, int ops) {
 }
 
 double Stopwatch::host_ns(const Issue& issue, int count, int per_issue, int chosen) {
-  device_.synchronize();
-  world_.barrier();
+  await_all();
   device_.begin_step(step_++, false);
   for (int i = 0; i < count; ++i) issue();
   const std::vector<program::TimeSpan> issued = device_.end_step().issued;
@@ -89,8 +92,7 @@ Stopwatch::CallCosts Stopwatch::call_costs(const Issue& issue, int steps) {
                                                &CallCosts::record, &CallCosts::wait};
   std::vector<std::vector<double>> by_kind(kinds.size());
   for (int step = 0; step < steps; ++step) {
-    device_.synchronize();
-    world_.barrier();
+    await_all();
     device_.begin_step(step_++, false);
     issue();
     const program::StepTimes times = device_.end_step();
@@ -118,8 +120,7 @@ Stopwatch::CallCosts Stopwatch::call_costs(const Issue& issue, int steps) {
 }
 
 program::StepTimes Stopwatch::timed(const Issue& issue) {
-  device_.synchronize();
-  world_.barrier();
+  await_all();
   device_.begin_step(step_++, true);
   issue();
   return device_.end_step();

@@ -52,6 +52,8 @@ class Stopwatch {
   // The same behind two untimed ones, of which the device learns how far its host is ahead, as it does in training.
   program::StepTimes timed_among_untimed(const Issue& issue);
 
+  // Until this device is idle, and every rank is here.
+  void await_all();
   // The middle of several, and over ranks.
   static double median(std::vector<double> values);
   double over_ranks(double mine, Over over);

@@ -73,7 +73,7 @@ double exposed_between(const simulate::Resolved& resolved, const std::vector<pro
   const metrics::Window window{resolved.step_end[steps - 3], resolved.step_end[steps - 2]};
   base::Nanoseconds exposed = 0;
   for (std::size_t rank = 0; rank < records.size(); ++rank) {
-    std::vector<metrics::Interval> compute, communication;
+    std::vector<base::Interval> compute, communication;
     for (const program::StepTimes& step : resolved.ranks[rank].steps) {
       for (std::size_t op = 0; op < step.ran.size(); ++op) {
         const program::OpClass what = program::class_of(records[rank].programs.back()->ops[op].desc.kind);
@@ -81,7 +81,7 @@ double exposed_between(const simulate::Resolved& resolved, const std::vector<pro
         if (what == program::OpClass::communication) communication.push_back({step.ran[op].start, step.ran[op].end});
       }
     }
-    exposed += metrics::partition({metrics::union_of(std::move(compute)), metrics::union_of(std::move(communication)), {}}, window).exposed_communication_ns;
+    exposed += metrics::partition({base::union_of(std::move(compute)), base::union_of(std::move(communication)), {}}, window).exposed_communication_ns;
   }
   return static_cast<double>(exposed) / (static_cast<double>(window.length()) * static_cast<double>(records.size()));
 }

@@ -13,11 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::metrics {
 
+using base::Interval;
+using base::Intervals;
+using base::Nanoseconds;
 using base::Rank;
 using timeline::SpanRef;
 using timeline::Timeline;

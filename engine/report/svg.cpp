@@ -85,7 +85,7 @@ class Drawing {
     }
   }
 
-  static std::vector<Item> items_of(const metrics::Intervals& times, Look look) {
+  static std::vector<Item> items_of(const base::Intervals& times, Look look) {
     std::vector<Item> items;
     for (const Interval& time : times) items.push_back({time, look, {}});
     return items;
@@ -94,7 +94,7 @@ class Drawing {
   void row(const std::string& name, const std::vector<Item>& items, int height) {
     std::vector<Interval> times;
     for (const Item& item : items) times.push_back(item.time);
-    const Nanoseconds busy = metrics::length(metrics::union_of(std::move(times)));
+    const Nanoseconds busy = base::length(base::union_of(std::move(times)));
     rows_ += text_at("row", 14, y_ + height / 2.0 + 4, shortened(name, 18));
     rows_ += text_at("share", picture_width - 2, y_ + height / 2.0 + 4, percent(busy, scale_.window.length()), "end");
     rows_ += element("g", {{"transform", text("translate(0 ", y_, ")")}},

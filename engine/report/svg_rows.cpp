@@ -60,7 +60,7 @@ std::string columns_svg(const std::vector<Item>& items, const Scale& scale, doub
   std::string out;
   for (std::size_t look = 0; look < looks; ++look) {
     if (times[look].empty()) continue;
-    const metrics::Intervals busy = metrics::union_of(std::move(times[look]));
+    const base::Intervals busy = base::union_of(std::move(times[look]));
     // One outline for each stretch of columns in which something runs.
     std::string path, top, bottom;
     const auto close = [&] {
@@ -70,7 +70,7 @@ std::string columns_svg(const std::vector<Item>& items, const Scale& scale, doub
     };
     for (int i = 0; i < columns; ++i) {
       const Interval slice{edge(i), edge(i + 1)};
-      const Nanoseconds ns = slice.length() > 0 ? metrics::length_within(busy, slice) : 0;
+      const Nanoseconds ns = slice.length() > 0 ? base::length_within(busy, slice) : 0;
       double& from = floor[static_cast<std::size_t>(i)];
       const double to = ns > 0 ? std::max(0.0, from - height * static_cast<double>(ns) / static_cast<double>(slice.length())) : from;
       if (ns <= 0) {
@@ -84,7 +84,7 @@ std::string columns_svg(const std::vector<Item>& items, const Scale& scale, doub
     }
     close();
     const std::string words = base::text(counts[look], " narrow pieces, ", words_of(static_cast<Look>(look)), ", ",
-                                         metrics::duration_text(metrics::length(busy)),
+                                         metrics::duration_text(base::length(busy)),
                                          " in all; a column is as high as the share of it in which they run");
     out += element("path", {{"class", style_of(static_cast<Look>(look))}, {"d", path}}, element("title", escaped(words)));
   }

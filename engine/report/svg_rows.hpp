@@ -15,7 +15,7 @@
 namespace shardbook::report {
 
 using base::Nanoseconds;
-using metrics::Interval;
+using base::Interval;
 using metrics::Window;
 using timeline::SpanRef;
 using timeline::Timeline;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/base/intervals.hpp"
+
 namespace shardbook::simulate {
 
 using base::Nanoseconds;
@@ -12,30 +14,6 @@ namespace {
 std::size_t stretch_of(const program::Op& op) {
   return op.key.phase == program::Phase::forward ? 0 : op.key.phase == program::Phase::backward ? 1 : 2;
 }
-
-// Times in which something computes, one after the other, and asked how much of a span they are.
-class Computing {
- public:
-  void add(const program::TimeSpan& span) { spans_.push_back(span); }
-  void join() {
-    std::sort(spans_.begin(), spans_.end(), [](const auto& left, const auto& right) { return left.start < right.start; });
-    std::vector<program::TimeSpan> joined;
-    for (const program::TimeSpan& span : spans_) {
-      if (!joined.empty() && span.start <= joined.back().end) joined.back().end = std::max(joined.back().end, span.end);
-      else joined.push_back(span);
-    }
-    spans_ = std::move(joined);
-  }
-  Nanoseconds within(const program::TimeSpan& span) const {
-    Nanoseconds ns = 0;
-    auto at = std::lower_bound(spans_.begin(), spans_.end(), span.start, [](const auto& one, Nanoseconds start) { return one.end <= start; });
-    for (; at != spans_.end() && at->start < span.end; ++at) ns += std::min(at->end, span.end) - std::max(at->start, span.start);
-    return ns;
-  }
-
- private:
-  std::vector<program::TimeSpan> spans_;
-};
 
 }  // namespace
 
@@ -54,7 +32,7 @@ Loads loads_of(const Costs& costs, const program::Program& program, const RankTi
   Loads loads;
   const std::vector<program::TimeSpan>& all = times.steps[looked_at.step].ran;
   std::vector<std::pair<Nanoseconds, std::size_t>> starts;
-  Computing computing;
+  std::vector<base::Interval> computes;
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpDesc& desc = program.ops[at].desc;
     if (program::class_of(desc.kind) == program::OpClass::communication) continue;
@@ -69,14 +47,14 @@ Loads loads_of(const Costs& costs, const program::Program& program, const RankTi
     }
     // It may be beside ops of another step, too
     for (const program::StepTimes& step : times.steps) {
-      if (drawn == Drawn::where_nothing_computes && !crosses_to_host(desc)) computing.add(step.ran[at]);
+      if (drawn == Drawn::where_nothing_computes && !crosses_to_host(desc)) computes.push_back({step.ran[at].start, step.ran[at].end});
     }
   }
-  computing.join();
+  const base::Intervals computing = union_of(std::move(computes));
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     if (program::class_of(program.ops[at].desc.kind) != program::OpClass::communication) continue;
     const Nanoseconds span_ns = all[at].end - all[at].start;
-    const double counts = drawn == Drawn::beside_kernels_too || span_ns == 0 ? 1 : static_cast<double>(span_ns - computing.within(all[at])) / static_cast<double>(span_ns);
+    const double counts = drawn == Drawn::beside_kernels_too || span_ns == 0 ? 1 : static_cast<double>(span_ns - length_within(computing, {all[at].start, all[at].end})) / static_cast<double>(span_ns);
     Load& load = loads[stretch_of(program.ops[at])];
     load.communication_ns += counts * static_cast<double>(span_ns);
     load.waiting_ns += counts * static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns[looked_at.step][at], 0, span_ns));

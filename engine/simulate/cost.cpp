@@ -267,7 +267,7 @@ std::shared_ptr<const Costs> CostModel::made(const program::Program& program, co
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
   if (at_speed_one) put_at_speed_one(costs, program, catalogue);
-  const std::vector<base::Nanoseconds> alone_ns = costs.op_ns;
+  const std::vector<base::Nanoseconds> alone_ns = at_speed_one ? costs.op_ns : std::vector<base::Nanoseconds>{};
   put_under(conditions_, costs, program, rank, {profile_.host.record_ns, profile_.host.kernel_ns, profile_.device.stream_gap_ns});
   // A kernel behind it draws nothing to speak of
   for (std::size_t op = 0; op < costs.power.size(); ++op) costs.power[op] *= std::min(1.0F, static_cast<float>(alone_ns[op]) / static_cast<float>(costs.op_ns[op]));

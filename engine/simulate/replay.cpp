@@ -154,15 +154,8 @@ void find_room_that_was_there(const MeasuredRank& rank, const Costs& modelled, C
 }
 
 Replayed reported(Resolved resolved, bool measured) {
-  Replayed out;
-  out.end = resolved.step_end.back();
-  out.begin = out.end - resolved.step_ns;
-  if (measured) {
-    out.begin = resolved.ranks.front().steps.back().window.start;
-    for (const RankTimes& rank : resolved.ranks) out.begin = std::min(out.begin, rank.steps.back().window.start);
-  }
-  out.ranks = std::move(resolved.ranks);
-  return out;
+  const Nanoseconds end = resolved.step_end.back(), begin = measured ? looked_at(resolved, true).begin : end - resolved.step_ns;
+  return {std::move(resolved.ranks), begin, end};
 }
 
 }  // namespace

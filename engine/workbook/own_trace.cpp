@@ -12,7 +12,7 @@ namespace shardbook::workbook {
 
 using base::Error;
 using base::text;
-using metrics::Intervals;
+using base::Intervals;
 using timeline::Class;
 using timeline::SpanRef;
 using timeline::Timeline;
@@ -46,7 +46,7 @@ class Host {
         if (track.cls[i] == Class::sync && track.end[i] - track.start[i] >= shortest_wait_ns) waits_.push_back({t, i});
       }
     }
-    for (auto& [thread, rows] : engine) backward_[thread] = metrics::union_of(std::move(rows));
+    for (auto& [thread, rows] : engine) backward_[thread] = base::union_of(std::move(rows));
   }
 
   bool has_engine() const { return !backward_.empty(); }
@@ -241,7 +241,7 @@ base::Result<OwnTrace> own_trace(Timeline timeline) {
     for (TracedStep& step : trace.steps) {
       for (RankStep& one : step.ranks) {
         if (one.rank != rank.rank) continue;
-        for (Call& call : one.calls) call.exposed = call.moved.length() - metrics::length_within(sets.compute, call.moved);
+        for (Call& call : one.calls) call.exposed = call.moved.length() - base::length_within(sets.compute, call.moved);
       }
     }
   }

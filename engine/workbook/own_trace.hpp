@@ -17,7 +17,7 @@ namespace shardbook::workbook {
 using base::Bytes;
 using base::Nanoseconds;
 using base::Rank;
-using metrics::Interval;
+using base::Interval;
 
 struct Call {
   timeline::SpanRef span;

@@ -155,28 +155,28 @@ Timing Clock::timing(const simulate::Change& change) const {
   Timing timing;
   timing.step_ns = resolved.value().step_ns();
   const simulate::RankTimes& first = resolved.value().ranks.front();
-  const metrics::Interval window{resolved.value().begin, resolved.value().end};
+  const base::Interval window{resolved.value().begin, resolved.value().end};
 
   // Compute of all steps: what runs beside the last step's collectives may be of the one before
   const std::vector<program::Op>& ops = issued_.program().ops;
-  std::vector<metrics::Interval> busy, talking;
+  std::vector<base::Interval> busy, talking;
   for (const program::StepTimes& times : first.steps) {
     for (program::OpIndex op = 0; op < ops.size(); ++op) {
-      const metrics::Interval span{times.ran[op].start, times.ran[op].end};
+      const base::Interval span{times.ran[op].start, times.ran[op].end};
       const OpClass kind = program::class_of(ops[op].desc.kind);
       if (kind == OpClass::compute) busy.push_back(span);
       if (kind == OpClass::communication) talking.push_back(span);
     }
   }
-  const metrics::Intervals compute = metrics::union_of(std::move(busy));
-  timing.compute_ns = metrics::length_within(compute, window);
-  timing.exposed_ns = metrics::length_within(metrics::subtract(metrics::union_of(std::move(talking)), compute), window);
+  const base::Intervals compute = base::union_of(std::move(busy));
+  timing.compute_ns = base::length_within(compute, window);
+  timing.exposed_ns = base::length_within(base::subtract(base::union_of(std::move(talking)), compute), window);
 
   const program::StepTimes& last = first.steps.back();
   for (program::OpIndex op = 0; op < ops.size(); ++op) {
-    const metrics::Interval span{last.ran[op].start, last.ran[op].end};
+    const base::Interval span{last.ran[op].start, last.ran[op].end};
     timing.took.push_back(span.length());
-    timing.exposed_of.push_back(program::class_of(ops[op].desc.kind) == OpClass::communication ? span.length() - metrics::length_within(compute, span) : 0);
+    timing.exposed_of.push_back(program::class_of(ops[op].desc.kind) == OpClass::communication ? span.length() - base::length_within(compute, span) : 0);
   }
   return timing;
 }

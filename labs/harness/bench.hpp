@@ -15,7 +15,7 @@
 
 #include "engine/check/races.hpp"
 #include "engine/device/meta/meta_device.hpp"
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 #include "engine/simulate/replay.hpp"
 #include "engine/train/trainer.hpp"
 

@@ -96,8 +96,6 @@ TEST(CollectivesInAGraph, AreMeasuredAlikeOnAllRanks) {
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     gpu_test::TrainingRank rank(world, base::DType::bf16, {.in_graphs = true});
     const cli::CollectivesInGraph found = cli::collectives_in_graph(world, *rank.device, *rank.backend, base::Bytes{1} << 26);
-    EXPECT_GE(found.gap_ns, 0);
-    EXPECT_GE(found.event_latency_ns, 0);
     const std::vector<std::string> all = world.all_gather(base::text(found.gap_ns, " ", found.event_latency_ns));
     EXPECT_EQ(all[0], all[1]);
   });

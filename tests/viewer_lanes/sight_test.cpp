@@ -10,7 +10,7 @@
 namespace shardbook::lanes {
 namespace {
 
-using metrics::Interval;
+using base::Interval;
 using scene::TimeView;
 
 const auto itself = [](const Interval& one) { return one; };

@@ -45,7 +45,7 @@ TEST(Overviews, name_the_rank_that_the_others_wait_for_and_what_it_did) {
   // 900 us of compute each step where the others have 500.
   EXPECT_TRUE(is_said("Its compute took 1.80 times as long as theirs."));
   // The others stand 400 us of each step in a collective that rank 2 has not come to; rank 2 never does.
-  for (const base::Rank rank : {0, 1, 3}) EXPECT_EQ(metrics::length(overview.waiting.at(rank)), 3 * 400'000);
+  for (const base::Rank rank : {0, 1, 3}) EXPECT_EQ(base::length(overview.waiting.at(rank)), 3 * 400'000);
   EXPECT_TRUE(overview.waiting.count(2) == 0 || overview.waiting.at(2).empty());
 }
 
@@ -60,7 +60,7 @@ TEST(Overviews, time_in_which_a_rank_computes_is_no_waiting) {
   Overview overview;
   const PlotState plot = plot_of(*scene);
   overview_height(*scene, overview, plot, 1200);
-  EXPECT_EQ(overview.waiting.at(0), (metrics::Intervals{{0, 100'000}, {700'000, 800'000}}));
+  EXPECT_EQ(overview.waiting.at(0), (base::Intervals{{0, 100'000}, {700'000, 800'000}}));
 }
 
 // How far down the overview's things reach.

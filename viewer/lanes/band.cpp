@@ -81,7 +81,7 @@ std::vector<BandBox> phase_boxes(const scene::Timeline& timeline, const Bands& b
 std::vector<BandBox> layer_boxes(const scene::Scene& scene, const Bands& bands, const scene::TimeView& view) {
   const auto words = [&](const BandPiece& piece) { return layer_words(scene.timeline(), piece); };
   // Attention and mlp where at least half of these have room for their words.
-  const metrics::Interval window{static_cast<base::Nanoseconds>(view.start), static_cast<base::Nanoseconds>(view.end)};
+  const base::Interval window{static_cast<base::Nanoseconds>(view.start), static_cast<base::Nanoseconds>(view.end)};
   const std::vector<BandPiece> blocks = scene::blocks_in(scene, bands, window, static_cast<std::size_t>(view.width));
   const auto wide = std::count_if(blocks.begin(), blocks.end(), [&](const BandPiece& piece) {
     return static_cast<double>(piece.time.length()) >= px(least_block_units) * view.per_pixel();

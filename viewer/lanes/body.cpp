@@ -22,9 +22,9 @@ namespace {
 
 // The view's part of the run; of no length outside of it. Where one step nearly fills it, the step: what stands beside a row then is
 // what is said of the step elsewhere.
-metrics::Interval seen_of(const scene::Scene& scene, const scene::TimeView& view) {
-  const metrics::Interval whole = scene.whole(), step = scene::step_at(scene, (view.start + view.end) / 2).window;
-  const metrics::Interval seen{static_cast<base::Nanoseconds>(view.start), static_cast<base::Nanoseconds>(view.end)};
+base::Interval seen_of(const scene::Scene& scene, const scene::TimeView& view) {
+  const base::Interval whole = scene.whole(), step = scene::step_at(scene, (view.start + view.end) / 2).window;
+  const base::Interval seen{static_cast<base::Nanoseconds>(view.start), static_cast<base::Nanoseconds>(view.end)};
   if (step.start >= seen.start && step.end <= seen.end && 10 * step.length() >= 9 * seen.length()) return step;
   return {std::max(whole.start, seen.start), std::min(whole.end, seen.end)};
 }
@@ -33,7 +33,7 @@ metrics::Interval seen_of(const scene::Scene& scene, const scene::TimeView& view
 // time. "" outside of the run.
 std::string sum_text(const scene::Scene& scene, const Row& row, const scene::TimeView& view) {
   const scene::RankScene* rank = scene.rank(row.rank);
-  const metrics::Interval seen = seen_of(scene, view);
+  const base::Interval seen = seen_of(scene, view);
   if (rank == nullptr || seen.length() <= 0) return "";
   if (row.kind == RowKind::idle) {
     const scene::IdleCauses* causes = scene.idle_causes(row.rank);
@@ -236,7 +236,7 @@ void draw_marked(ImDrawList* list, const scene::Scene& scene, const PlotState& s
   const std::vector<std::uint32_t>& places = state.marked.on(row.track);
   if (places.empty()) return;
   const timeline::Track& track = scene.timeline().tracks[static_cast<std::size_t>(row.track)];
-  const auto start_of = [&](std::uint32_t place) { return metrics::Interval{track.start[place], track.start[place]}; };
+  const auto start_of = [&](std::uint32_t place) { return base::Interval{track.start[place], track.start[place]}; };
   each_in_sight(places.begin(), places.end(), state.view, start_of, [&](std::uint32_t, float start, float) {
     const float x = rect.left + start;
     list->AddTriangleFilled({x - px(4), rect.top - px(2)}, {x + px(4), rect.top - px(2)}, {x, rect.top + px(5)}, theme().warning);

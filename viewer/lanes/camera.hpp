@@ -8,7 +8,7 @@
 
 namespace shardbook::lanes {
 
-using metrics::Interval;
+using base::Interval;
 using scene::TimeView;
 
 // 100 ns; more where a double cannot tell a thousandth of that apart: a trace that counts from 1970 is seen 262 us wide.

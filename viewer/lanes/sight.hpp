@@ -25,7 +25,7 @@ void each_in_sight(Iterator first, Iterator last, const scene::TimeView& view, T
     return std::partition_point(from, last, [&](const auto& thing) { return static_cast<double>(time_of(thing).end) < time; });
   };
   for (Iterator at = seek(first, view.start); at != last;) {
-    const metrics::Interval time = time_of(*at);
+    const base::Interval time = time_of(*at);
     if (static_cast<double>(time.start) > view.end) return;
     const float taken = draw(*at, near_x(view, time.start), near_x(view, time.end));
     at = seek(++at, static_cast<double>(time.end) + static_cast<double>(taken) * view.per_pixel());

@@ -170,7 +170,7 @@ Bands bands_of(const Timeline& timeline, base::Rank rank) {
   return bands;
 }
 
-std::vector<BandPiece> blocks_in(const Scene& scene, const Bands& bands, metrics::Interval window, std::size_t most) {
+std::vector<BandPiece> blocks_in(const Scene& scene, const Bands& bands, base::Interval window, std::size_t most) {
   std::vector<BandPiece> pieces;
   if (bands.track < 0 || bands.layers.empty()) return pieces;
   const Timeline& timeline = scene.timeline();

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::scene {
@@ -20,7 +20,7 @@ namespace shardbook::scene {
 class Scene;
 
 struct BandPiece {
-  metrics::Interval time;
+  base::Interval time;
   std::uint32_t name = 0;          // strings: the phase, the annotation; of a piece outside of all layers its part or op
   std::int32_t step = -1, micro_batch = -1, layer = -1;
   std::uint32_t phase = 0;         // strings; of annotations 0
@@ -39,7 +39,7 @@ Bands bands_of(const timeline::Timeline& timeline, base::Rank rank);
 
 // The pieces of the layers that touch the window, cut where attention gives way to the mlp; none if the window holds more
 // than `most` spans.
-std::vector<BandPiece> blocks_in(const Scene& scene, const Bands& bands, metrics::Interval window, std::size_t most);
+std::vector<BandPiece> blocks_in(const Scene& scene, const Bands& bands, base::Interval window, std::size_t most);
 
 // "attention" of qkv, "mlp" of down; what stands in neither is its own name.
 std::string block_of(std::string_view part);

@@ -20,19 +20,19 @@
 #include <span>
 #include <vector>
 
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 
 namespace shardbook::scene {
 
 using base::Nanoseconds;
-using metrics::Interval;
-using metrics::Intervals;
+using base::Interval;
+using base::Intervals;
 
 // A set of times that never changes. Copies share their storage.
 class Coverage {
  public:
   Coverage() = default;
-  // REQUIRES: ascending, none empty, none overlapping (they may touch): metrics/intervals' form is that.
+  // REQUIRES: ascending, none empty, none overlapping (they may touch): base/intervals' form is that.
   explicit Coverage(const Intervals& busy);
 
   bool empty() const { return data_ == nullptr; }
@@ -45,7 +45,7 @@ class Coverage {
   // out[i] = busy time within [edges[i], edges[i + 1]); edges ascend. Sums to busy(front, back) exactly.
   // REQUIRES: out.size() + 1 == edges.size().
   void columns(std::span<const Nanoseconds> edges, std::span<Nanoseconds> out) const;
-  // The intervals that touch the window, unclipped, in the form of metrics/intervals; at most `most` of them.
+  // The intervals that touch the window, unclipped, in the form of base/intervals; at most `most` of them.
   Intervals within(Interval window, std::size_t most = static_cast<std::size_t>(-1)) const;
   // How many intervals are kept.
   std::size_t intervals() const;

@@ -16,7 +16,7 @@ namespace shardbook::scene {
 class Scene;
 
 struct IdlePiece {
-  metrics::Interval time;
+  base::Interval time;
   metrics::GapReason reason;
   timeline::SpanRef next;            // the span that ends it; not valid() where it is the CPU's work that does
 };

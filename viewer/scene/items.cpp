@@ -146,7 +146,7 @@ class RowDrawing {
     if (inside.end <= inside.start) return true;
     const std::optional<Intervals> busy = scene_.rank(row_.rank)->busy_within(inside, most_visits_);
     if (!busy) return false;
-    for (const Interval& interval : metrics::subtract({inside}, *busy)) s_.solids[0].push_back({interval.start, interval.end, {}, Paint::idle});
+    for (const Interval& interval : base::subtract({inside}, *busy)) s_.solids[0].push_back({interval.start, interval.end, {}, Paint::idle});
     return true;
   }
 

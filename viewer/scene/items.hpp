@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/metrics/intervals.hpp"
+#include "engine/base/intervals.hpp"
 #include "engine/timeline/timeline.hpp"
 
 namespace shardbook::scene {

@@ -57,7 +57,7 @@ std::optional<Intervals> RankScene::busy_within(Window window, std::size_t most)
   for (const Coverage* set : {&compute, &exposed, &exposed_memory}) {
     const Intervals part = set->within(window, most + 1);
     if (part.size() > most) return std::nullopt;
-    out = out.empty() ? part : metrics::unite(out, part);
+    out = out.empty() ? part : base::unite(out, part);
   }
   return out;
 }
@@ -146,11 +146,11 @@ void Scene::make_rank(RankScene& rank) {
       if (track.cls[i] == timeline::Class::host) of_cpu.push_back({track.start[i], track.end[i]});
     }
   }
-  if (!of_cpu.empty()) rank.cpu = Coverage(metrics::union_of(std::move(of_cpu)));
+  if (!of_cpu.empty()) rank.cpu = Coverage(base::union_of(std::move(of_cpu)));
 
   // What no compute covers, what neither covers: shared too where nothing is covered.
   rank.exposed = rank.compute.empty() ? rank.communication : Coverage(metrics::exposed_communication(intervals));
-  if (!intervals.memory.empty()) rank.exposed_memory = Coverage(metrics::subtract(intervals.memory, metrics::unite(intervals.compute, intervals.communication)));
+  if (!intervals.memory.empty()) rank.exposed_memory = Coverage(base::subtract(intervals.memory, base::unite(intervals.compute, intervals.communication)));
 }
 
 void Scene::make_windows() {
@@ -207,7 +207,7 @@ void Scene::make_path() {
     times[piece.rank].push_back(piece.time);
   }
   for (RankScene& rank : ranks_) {
-    rank.critical = Coverage(metrics::union_of(std::move(times[rank.rank])));
+    rank.critical = Coverage(base::union_of(std::move(times[rank.rank])));
     for (std::uint32_t i = 0; i < path_.pieces.size(); ++i) {
       if (path_.pieces[i].span.valid() && path_.pieces[i].rank == rank.rank) rank.pieces.push_back(i);
     }

@@ -82,7 +82,7 @@ void TrackIndex::make_coverage(const Track& track) {
       if (at > 0 && at <= deepest_drawn) spans[static_cast<std::size_t>(at)].push_back({track.start[i], track.end[i]});
     }
     for (Intervals& level : spans) {
-      depths.emplace_back(metrics::union_of(std::move(level)));
+      depths.emplace_back(base::union_of(std::move(level)));
       level = {};
     }
     classes[lane_classes - 1] = depths.front();
@@ -94,17 +94,17 @@ void TrackIndex::make_coverage(const Track& track) {
   }
   Intervals before;
   for (std::size_t c = 0; c < lane_classes; ++c) {
-    Intervals all = metrics::union_of(std::move(spans[c]));
+    Intervals all = base::union_of(std::move(spans[c]));
     spans[c] = {};
     if (all.empty()) continue;
     if (flat()) {
       classes[c] = Coverage(all);
       continue;
     }
-    Intervals own = metrics::subtract(all, before);
+    Intervals own = base::subtract(all, before);
     if (own != all) classes_overlap = true;
     classes[c] = Coverage(own);
-    before = metrics::unite(before, all);
+    before = base::unite(before, all);
   }
 }
 

@@ -203,9 +203,9 @@ void fold_cause(Overview& overview, float pane) {
 
 // The exposed time before the last rank came, or while a full device had no room for it: nothing is transferred then. Skews
 // below the clocks' error are not claimed.
-std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
+std::map<base::Rank, base::Intervals> exposed_waiting(const Scene& scene) {
   const timeline::Timeline& timeline = scene.timeline();
-  std::map<base::Rank, std::vector<metrics::Interval>> waits;
+  std::map<base::Rank, std::vector<base::Interval>> waits;
   for (const metrics::MatchedCollective& match : scene.collectives()) {
     if (!match.complete) continue;
     for (const scene::SpanRef span : match.spans) {
@@ -214,11 +214,11 @@ std::map<base::Rank, metrics::Intervals> exposed_waiting(const Scene& scene) {
       if (timeline.start(span) < end) waits[timeline.rank(span)].push_back({timeline.start(span), end});
     }
   }
-  std::map<base::Rank, metrics::Intervals> exposed;
+  std::map<base::Rank, base::Intervals> exposed;
   for (auto& [rank, intervals] : waits) {
-    const metrics::Intervals all = metrics::union_of(std::move(intervals));
+    const base::Intervals all = base::union_of(std::move(intervals));
     const scene::RankScene* of = scene.rank(rank);
-    if (of != nullptr) exposed[rank] = metrics::subtract(all, of->compute.within({all.front().start, all.back().end}));
+    if (of != nullptr) exposed[rank] = base::subtract(all, of->compute.within({all.front().start, all.back().end}));
   }
   return exposed;
 }
@@ -228,7 +228,7 @@ std::vector<RankBar> bars_of(const Scene& scene, const Overview& overview, metri
   std::vector<RankBar> bars;
   for (const scene::RankScene& rank : scene.ranks()) {
     const auto waits = overview.waiting.find(rank.rank);
-    const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : metrics::length_within(waits->second, window);
+    const base::Nanoseconds waiting = waits == overview.waiting.end() ? 0 : base::length_within(waits->second, window);
     bars.push_back({{rank.rank}, rank.partition(window), waiting, !overview.straggler.empty() && scene.straggler() == rank.rank});
   }
   return overview.unfolded ? bars : folded(bars);

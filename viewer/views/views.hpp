@@ -66,7 +66,7 @@ struct Overview {
   int step = -1;                      // of that window; -1: the whole run
   std::vector<scene::SpanRef> exposed;   // of that step, in N's order
   // When a rank stood in a collective whose last rank had not come, and computed nothing.
-  std::map<base::Rank, metrics::Intervals> waiting;
+  std::map<base::Rank, base::Intervals> waiting;
 };
 // Where the height is less than overview_height(), there are fewer bars.
 Intents draw_overview(const Scene& scene, Overview& overview, const PlotState& plot, float height);

@@ -1,4 +1,4 @@
-// metrics/intervals: the algebra that every metric is made of.
+// base/intervals: sets of times, and their algebra. Every metric is made of it.
 //
 // A set of times is a list of half-open intervals [start, end), ascending, none empty, none
 // touching: that form is unique, so two sets are equal if their lists are. Integer nanoseconds;
@@ -9,9 +9,7 @@
 
 #include "engine/base/types.hpp"
 
-namespace shardbook::metrics {
-
-using base::Nanoseconds;
+namespace shardbook::base {
 
 struct Interval {
   Nanoseconds start = 0, end = 0;
@@ -31,4 +29,4 @@ Nanoseconds length(const Intervals& a);
 // The part of `a` within one interval, in O(log n + parts).
 Nanoseconds length_within(const Intervals& a, Interval window);
 
-}  // namespace shardbook::metrics
+}  // namespace shardbook::base

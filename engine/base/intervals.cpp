@@ -1,9 +1,9 @@
-// metrics/intervals: merges of sorted lists; see intervals.hpp.
-#include "engine/metrics/intervals.hpp"
+// base/intervals: merges of sorted lists; see intervals.hpp.
+#include "engine/base/intervals.hpp"
 
 #include <algorithm>
 
-namespace shardbook::metrics {
+namespace shardbook::base {
 namespace {
 
 // Appends to a normalised list; `next` starts no earlier than the last one.
@@ -81,4 +81,4 @@ Nanoseconds length_within(const Intervals& a, Interval window) {
   return sum;
 }
 
-}  // namespace shardbook::metrics
+}  // namespace shardbook::base
