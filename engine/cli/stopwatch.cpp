@@ -42,7 +42,11 @@ double Stopwatch::run_ns(const Issue& issue, int count, int fills) {
   return static_cast<double>(host_now() - begin);
 }
 
-double Stopwatch::period_ns(const Issue& issue, Over over, int ops) {
+double Stopwatch::period_ns(const Issue& issue, Over over, int ops) { return period_ns(issue, over, ops, 0); }
+
+double Stopwatch::settled_period_ns(const Issue& issue, double settled_after_ns) { return period_ns(issue, Over::median, 1, settled_after_ns); }
+
+double Stopwatch::period_ns(const Issue& issue, Over over, int ops, double settled_after_ns) {
   // A first look: what issuing costs the host, and what all of it takes.
   run_ns(issue, 2, 0);
   const Nanoseconds begin = host_now();
@@ -51,12 +55,14 @@ double Stopwatch::period_ns(const Issue& issue, Over over, int ops) {
   device_.synchronize();
   const double whole_ns = static_cast<double>(host_now() - begin) / 4;
 
-  // Rank 0 decides how often, and how long the stream is held up.
+  // Rank 0 decides how often, how long the stream is held up, and how many runs go before.
   const int count = std::clamp(static_cast<int>(wanted_ns / 3 / whole_ns), fewest, std::max(fewest, std::min(most, queued / (3 * ops))));
   const int fills = whole_ns > 4 * issue_ns ? 0 : 1 + static_cast<int>(std::ceil(1.5 * 3 * count * issue_ns / fill_ns_));
-  std::istringstream decided(world_.broadcast(base::text(count, " ", fills), 0));
-  int n = 0, held = 0;
-  decided >> n >> held;
+  const int before = static_cast<int>(std::ceil(settled_after_ns / (3 * count * whole_ns)));
+  std::istringstream decided(world_.broadcast(base::text(count, " ", fills, " ", before), 0));
+  int n = 0, held = 0, settling = 0;
+  decided >> n >> held >> settling;
+  for (int i = 0; i < settling; ++i) run_ns(issue, 3 * n, 0);
 
   // On a busy machine noise may be larger than so few ops: then more of them.
   double period = 0;
