@@ -89,7 +89,7 @@ class Calibration {
   }
 
   // A GPU that was idle multiplies at its fastest for some 50 ms, and is at the clock that its limit on power then has for it after 150
-  // (experiments/speed, "settled"). A matmul that is short leaves most of the GPU idle, and never gets there.
+  // (experiments/contention, "how-soon"). A matmul that is short leaves most of the GPU idle, and never gets there.
   void gemms() {
     constexpr double settled_ns = 160e6, shortest_ns = 15e3;
     for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {

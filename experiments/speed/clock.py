@@ -6,7 +6,7 @@ the mean of all sittings' runs.
 
 FOLDER/*/fitted.json and measured.json are those of refit.py, a folder a sitting. Rows are those that the graph of the tutor, short steps of
 gpt-124m and the eager tutor are not among; the exposed share is counted without the row that is a toss. A profile that does not say at which
-speed its matmuls ran (power.train) has the last one's. Then every row by the last profile. Python alone; about half a minute.
+speed its matmuls ran (power.train) has that of the first that does. Then every row by the last profile. Python alone; about half a minute.
 """
 import json
 import pathlib
@@ -39,7 +39,7 @@ def main():
     rows = {name: options for name, (options, _) in refit.rows(2).items()}
     runs = {name: [one[name] for one in measured if name in one] for name in rows}
     large = [name for name in rows if runs[name] and "tutor" not in name and name not in SHORT]
-    train = profiles[-1]["power"]["train"]
+    train = next(profile["power"]["train"] for profile in profiles if "train" in profile["power"])
     with tempfile.TemporaryDirectory() as place:
         def said(profile, names):
             path = pathlib.Path(place) / "profile.json"
@@ -56,7 +56,7 @@ def main():
                 print(f"sitting {folder.name}, " + (f"clock {clock:.3g}" if clock else "no clock") + f" | {mean(steps):.1f}, {worst(steps):+.1f} % | {mean(shares):.1f}, {worst(shares):+.1f} points | "
                       + "; ".join(f"{of[name][0]:+.1f} %" for name in WITHOUT_PREFETCH), flush=True)
         print(f"\nby the profile of sitting {sittings[-1].name}")
-        for name, (step, share) in said({**profiles[-1], "power": {**profiles[-1]["power"], "train": train}}, [name for name in rows if runs[name]]).items():
+        for name, (step, share) in said({**profiles[-1], "power": {**profiles[-1]["power"], "train": own}}, [name for name in rows if runs[name]]).items():
             print(f"{name} | {step:+.1f} %" + (f", {share:+.1f}" if share is not None else ""))
 
 

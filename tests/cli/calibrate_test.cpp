@@ -1,6 +1,9 @@
 // The micro-benchmarks of `calibrate`, on two ranks of the host: each gets a time, and a profile comes of them.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "engine/cli/calibrate.hpp"
 #include "engine/cli/calibrate_graph.hpp"
 #include "engine/comm/loopback/loopback.hpp"
@@ -91,6 +94,29 @@ TEST(Calibrate, InAGraphEachCopyRunsWithEachLaunch) {
   EXPECT_EQ(issued, 5 + 15);
   EXPECT_EQ(sum, 12 * (5 + 15));
   EXPECT_GT(found.launch_ns, 0);
+}
+
+// An op so long that each try has as few as there may be: two and four to look, five tries of three and nine. What lets the clock settle comes before those, in
+// runs of nine.
+TEST(Calibrate, AnOpThatIsToSettleRunsBeforeItIsMeasured) {
+  constexpr int measured = 2 + 4 + 5 * (3 + 9), more = 9;
+  constexpr std::chrono::milliseconds op{2};
+  int issued = 0, settled = 0;
+  double ns = 0;
+  const base::Status ran = world::run_threads(1, [&](world::World& world) {
+    device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
+    device::Stream& stream = device.create_stream("compute");
+    const tensor::Tensor filled = tensor::allocate(device, {1024}, DType::f32, program::MemoryKind::workspace, "filled");
+    device.seal();
+    Stopwatch watch(world, device, stream, filled);
+    watch.period_ns([&] { ++issued, std::this_thread::sleep_for(op); });
+    ns = watch.settled_period_ns([&] { ++settled, std::this_thread::sleep_for(op); }, 1.5 * more * 1e6 * op.count());
+  });
+  ASSERT_TRUE(ran.ok()) << ran.error();
+  EXPECT_EQ(issued, measured);
+  EXPECT_GT(settled, measured);
+  EXPECT_EQ((settled - measured) % more, 0);
+  EXPECT_GT(ns, 0);
 }
 
 }  // namespace
