@@ -88,8 +88,8 @@ class Calibration {
     return sizes;
   }
 
-  // A GPU that was idle multiplies at its fastest for some 50 ms, and is at the clock that its limit on power then has for it after 150
-  // (experiments/contention, "how-soon"). A matmul that is short leaves most of the GPU idle, and never gets there.
+  // A GPU that was idle multiplies at its fastest for some 50 ms, and its clock has gone most of the way to what the limit on power has for
+  // it after 150 (experiments/contention, "how-soon"). A matmul that is short leaves most of the GPU idle, and never gets there.
   void gemms() {
     constexpr double settled_ns = 160e6, shortest_ns = 15e3;
     for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {

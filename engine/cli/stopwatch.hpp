@@ -33,7 +33,7 @@ class Stopwatch {
   // of which the device must be able to queue some dozens of issues.
   enum class Over { median, largest };
   double period_ns(const Issue& issue, Over over = Over::median, int ops = 1);
-  // The same of one op that was issued for `settled_after_ns` before it is measured: what draws much power slows the clock down, but not at once.
+  // The same of one op that runs for about `settled_after_ns` before it is measured: what draws much power slows the clock down, but not at once.
   double settled_period_ns(const Issue& issue, double settled_after_ns);
 
   // The host's time from the entry of one call to the entry of the next, in ns, while a step is recorded: the median

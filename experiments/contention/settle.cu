@@ -2,7 +2,7 @@
 //
 //   nvcc -O2 -std=c++17 -arch=sm_90 -o settle experiments/contention/settle.cu -lcublas && ./settle > settle.txt
 //
-// One GPU, bf16, numbers drawn. One matmul again and again, for so many milliseconds, after a second of rest or at once after another;
+// One GPU, bf16, numbers drawn. One matmul again and again, for so many milliseconds, after a second of rest or right behind another;
 // all of it twice. A line for each: "139ms:196.1" is what one took, us, the mean of those that began since the mark before this one.
 // Between two marks lie events round so many matmuls as take some 2 ms.
 #include <cublas_v2.h>

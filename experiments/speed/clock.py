@@ -6,7 +6,7 @@ the mean of all sittings' runs.
 
 FOLDER/*/fitted.json and measured.json are those of refit.py, a folder a sitting. Rows are those that the graph of the tutor, short steps of
 gpt-124m and the eager tutor are not among; the exposed share is counted without the row that is a toss. A profile that does not say at which
-speed its matmuls ran (power.train) has that of the first that does. Then every row by the last profile. Python alone; about half a minute.
+speed its matmuls ran (power.train) is taken to have the one by which its matmul of 8192 x 8192 x 8192 takes as long at speed one as that of the first that does. Then every row by the last profile. Python alone; about half a minute.
 """
 import json
 import pathlib
@@ -28,10 +28,15 @@ def off(row, said, runs):
     return 100 * (said["step"] / step - 1), said["exposed"] - sum(shares) / len(shares) if shares and said["exposed"] is not None else None
 
 
+def cube_ns(profile):
+    """What the matmul takes of which it is known how fast it is without a pause, and with long ones."""
+    return next(point[4] for point in profile["gemm"]["bf16"]["points"] if point[:4] == [8192, 8192, 8192, 1])
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sittings = sorted(path.parent for path in pathlib.Path(sys.argv[1]).absolute().glob("*/fitted.json"))
+    sittings = sorted((path.parent for path in pathlib.Path(sys.argv[1]).absolute().glob("*/fitted.json")), key=lambda folder: (len(folder.name), folder.name))
     if not sittings:
         sys.exit(f"{sys.argv[1]} has no sitting: a folder with fitted.json and measured.json in it")
     measured = [json.loads((folder / "measured.json").read_text()) for folder in sittings]
@@ -39,7 +44,11 @@ def main():
     rows = {name: options for name, (options, _) in refit.rows(2).items()}
     runs = {name: [one[name] for one in measured if name in one] for name in rows}
     large = [name for name in rows if runs[name] and "tutor" not in name and name not in SHORT]
-    train = next(profile["power"]["train"] for profile in profiles if "train" in profile["power"])
+    known = next((profile for profile in profiles if "train" in profile["power"]), None)
+    if known is None:
+        sys.exit("no profile says at which speed its matmuls ran")
+    for profile in profiles:
+        profile["power"].setdefault("train", known["power"]["train"] * cube_ns(known) / cube_ns(profile))
     with tempfile.TemporaryDirectory() as place:
         def said(profile, names):
             path = pathlib.Path(place) / "profile.json"
@@ -48,7 +57,7 @@ def main():
 
         print(f"{len(large)} rows | step off by: mean, worst | exposed: mean, worst | " + "; ".join(WITHOUT_PREFETCH))
         for folder, profile in zip(sittings, profiles):
-            own = profile["power"].pop("train", train)
+            own = profile["power"].pop("train")
             for clock in (None, own):
                 of = said({**profile, "power": {**profile["power"], **({"train": clock} if clock else {})}}, large)
                 steps, shares = [one[0] for one in of.values()], [one[1] for name, one in of.items() if name != TOSS]

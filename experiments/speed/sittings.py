@@ -25,7 +25,7 @@ def between(values, written):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    folders = sorted(path.parent for path in pathlib.Path(sys.argv[1]).glob("*/said.json"))
+    folders = sorted((path.parent for path in pathlib.Path(sys.argv[1]).glob("*/said.json")), key=lambda folder: (len(folder.name), folder.name))
     if not folders:
         sys.exit(f"{sys.argv[1]} has no sitting: a folder with said.json and measured.json in it")
     sittings = [[json.loads((folder / f"{name}.json").read_text()) for name in ("said", "measured")] for folder in folders]
