@@ -6,7 +6,7 @@
 
 Of each rank and each column-parallel linear: in which part of the cases the sum had ended when the weight gradient issued behind it had not, and
 one digit for each, in the order in which they ran. That is right where the weight gradient holds all multiprocessors, or leaves none for it to
-end first: of large models. From where the sum waited its span tells nothing, for it begins with the wait. Python alone.
+end first: of large models. Where the sum's span begins tells nothing, for its wait for room is part of it. Python alone.
 """
 import pathlib
 import sys

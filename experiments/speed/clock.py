@@ -15,6 +15,7 @@ import tempfile
 
 import refit
 from refit import sitting
+from sittings import folders_of as sittings_of
 
 TOSS = "gpt-1.3b, TP, 4 sequences"
 WITHOUT_PREFETCH = ["gpt-6.9b, FSDP, no prefetch", "gpt-1.3b, FSDP, two micro-batches, no prefetch"]
@@ -36,9 +37,7 @@ def cube_ns(profile):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sittings = sorted((path.parent for path in pathlib.Path(sys.argv[1]).absolute().glob("*/fitted.json")), key=lambda folder: (len(folder.name), folder.name))
-    if not sittings:
-        sys.exit(f"{sys.argv[1]} has no sitting: a folder with fitted.json and measured.json in it")
+    sittings = sittings_of(sys.argv[1], "fitted.json")
     measured = [json.loads((folder / "measured.json").read_text()) for folder in sittings]
     profiles = [json.loads((folder / "fitted.json").read_text()) for folder in sittings]
     rows = {name: options for name, (options, _) in refit.rows(2).items()}

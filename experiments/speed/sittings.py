@@ -22,12 +22,18 @@ def between(values, written):
     return " to ".join(ends)
 
 
+def folders_of(place, name):
+    """The sittings in a folder that have a file of that name and what was measured, in their order."""
+    folders = sorted((path.parent for path in pathlib.Path(place).absolute().glob(f"*/{name}")), key=lambda folder: (len(folder.name), folder.name))
+    if not folders:
+        sys.exit(f"{place} has no sitting: a folder with {name} and measured.json in it")
+    return folders
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    folders = sorted((path.parent for path in pathlib.Path(sys.argv[1]).glob("*/said.json")), key=lambda folder: (len(folder.name), folder.name))
-    if not folders:
-        sys.exit(f"{sys.argv[1]} has no sitting: a folder with said.json and measured.json in it")
+    folders = folders_of(sys.argv[1], "said.json")
     sittings = [[json.loads((folder / f"{name}.json").read_text()) for name in ("said", "measured")] for folder in folders]
     print("| run over two GPUs | step, ms | exposed | " + " | ".join(folder.name for folder in folders) + " |")
     print("|---|--:|--:|" + "--:|" * len(folders))
