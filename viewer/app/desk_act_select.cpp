@@ -53,18 +53,16 @@ const Desk::Impl::RunActions& Desk::Impl::selection_actions() {
   return table;
 }
 
-void Desk::Impl::open_row_of(SpanRef span) {
-  OpenRun* one = run();
-  const std::string name = scene::span_name(*one->scene, span);
-  one->plot.focus_row = name.substr(0, name.find('/'));
-  const std::string rank = name.substr(0, name.find('.'));
-  one->plot.choices.open.insert(rank);
+void Desk::Impl::open_row_of(OpenRun& one, SpanRef span) {
+  one.plot.focus_row = scene::row_name_of(*one.scene, span);
+  const std::string rank = one.plot.focus_row.substr(0, one.plot.focus_row.find('.'));
+  one.plot.choices.open.insert(rank);
   // A rank that is folded into another comes out; a kind of row that is hidden is shown.
-  const std::vector<scene::Row> rows = one->scene->rows(one->plot.choices);
-  if (std::none_of(rows.begin(), rows.end(), [&](const scene::Row& row) { return row.name == rank; })) one->plot.choices.fold_alike = false;
-  const timeline::Track& track = one->scene->timeline().tracks[span.track];
-  if (track.kind == timeline::TrackKind::host) one->plot.choices.hidden.erase("host");
-  if (track.kind == timeline::TrackKind::marks) one->plot.choices.hidden.erase("marks");
+  const std::vector<scene::Row> rows = one.scene->rows(one.plot.choices);
+  if (std::none_of(rows.begin(), rows.end(), [&](const scene::Row& row) { return row.name == rank; })) one.plot.choices.fold_alike = false;
+  const timeline::Track& track = one.scene->timeline().tracks[span.track];
+  if (track.kind == timeline::TrackKind::host) one.plot.choices.hidden.erase("host");
+  if (track.kind == timeline::TrackKind::marks) one.plot.choices.hidden.erase("marks");
 }
 
 void Desk::Impl::select(SpanRef span, bool look) {
@@ -73,7 +71,7 @@ void Desk::Impl::select(SpanRef span, bool look) {
   one->edge = 0;
   if (!span.valid()) return;
   one->chosen = true;
-  open_row_of(span);
+  open_row_of(*one, span);
   one->plot.reveal = true;
   if (panel != "span" && panel != "find" && panel != "source") show_panel("span");
   if (!drawer && settings.drawer) drawer = true;

@@ -74,16 +74,17 @@ scene::SpanRef named_by(const StepCause& cause, const OpenRun& one, const scene:
 }  // namespace
 
 // The first look was at the longest exposed span. It is at what the sentence speaks of, once there is one, if the user has not looked
-// elsewhere since.
+// elsewhere since: at another span, another row or another step.
 void Desk::Impl::look_again(OpenRun& one) {
   const scene::SpanRef first = std::exchange(one.looked_at, {});
   const scene::Scene::StepWindow step = views::step_in_view(*one.scene, one.plot);
-  if (!first.valid() || one.chosen || one.plot.selected != first || one.explained != (is_modelled(*one.scene) ? OpenRun::any_step : step.number)) return;
+  if (!first.valid() || one.chosen || one.plot.selected != first || one.plot.focus_row != scene::row_name_of(*one.scene, first)) return;
+  if (one.explained != (is_modelled(*one.scene) ? OpenRun::any_step : step.number)) return;
   if (!is_modelled(*one.scene) && step.number < 0) return;   // of a measured run one step is explained
   const scene::SpanRef named = named_by(one.causes[one.explained], one, step);
   if (!named.valid()) return;
   one.plot.selected = named;
-  if (&one == run()) open_row_of(named);
+  open_row_of(one, named);
 }
 
 void Desk::Impl::take_causes(bool wait) {

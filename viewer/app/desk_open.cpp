@@ -254,7 +254,7 @@ void Desk::Impl::first_look(OpenRun& one) {
   }
   if (!sidecar || sidecar.value().view_end <= sidecar.value().view_start) one.looked_at = one.plot.selected;
   // The first rank stays in sight: the way to the selection is N's.
-  if (one.plot.selected.valid()) open_row_of(one.plot.selected);
+  if (one.plot.selected.valid()) open_row_of(one, one.plot.selected);
 }
 
 void Desk::Impl::remember(OpenRun& one) {

@@ -138,7 +138,7 @@ struct Desk::Impl {
   void select_on_next_row(const OnRun& on, int direction);
   void select_found(int direction);
   void follow_edge(bool in);
-  void open_row_of(scene::SpanRef span);
+  void open_row_of(OpenRun& run, scene::SpanRef span);
   void set_area(const OnRun& on);
   void begin_remark();
   void keep_remark(const OnRun& on);
