@@ -388,8 +388,8 @@ std::vector<Switch> make_switches() {
        .promise = Promise::wrong, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {"tensor_parallel.sequence = cut"},
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
-  row({.key = "tensor_parallel.input_gradient_sum", .values = {"overlapped", "awaited"}, .default_value = "overlapped",
-       .sentence = "Whether the weight gradient of a column-parallel linear runs while its input gradient is summed over ranks, or after.",
+  row({.key = "tensor_parallel.input_gradient_sum", .values = {"overlapped", "first", "awaited"}, .default_value = "overlapped",
+       .sentence = "Whether the weight gradient of a column-parallel linear may run while its input gradient is summed over ranks, whichever of the two begins first; or that sum begins first; or the weight gradient waits for its end.",
        .promise = Promise::same_bits, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
        .originals = {in_megatron("tensor_parallel/layers.py", 694, 698, "allreduce_dgrad: issued"),
                      in_megatron("tensor_parallel/layers.py", 807, 808, "allreduce_dgrad: awaited")},

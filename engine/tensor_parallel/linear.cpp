@@ -27,6 +27,17 @@ void ColumnParallelLinear::weight_gradient(Call ctx, const Tensor& x_NI, const T
 }
 //@end
 
+ColumnParallelSumFirst::ColumnParallelSumFirst(device::Device& device, TensorParallelGroup group, const LinearConfig& config)
+    : ColumnParallelLinear(device, group, config), head_start_(device, group, config.name + ".copy_to_region") {}
+
+//@ tensor_parallel.column.sum_first: The same, with a head start for the sum.
+void ColumnParallelSumFirst::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) {
+  model::refuse(epilogue);
+  weights_.input_gradient(ctx.compute, dy_NO, dx_NI);
+  copy_.backward(ctx, dx_NI, &head_start_);
+}
+//@end
+
 RowParallelLinear::RowParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config)
     : weights_(config, linear_cut(group, model::LinearCut::Dim::inputs)), reduce_(device, group, config.name + ".reduce_from_region") {
   SHARDBOOK_CHECK(!config.bias || config.late_bias, config.name, ": a row-parallel bias is added after the sum over ranks");

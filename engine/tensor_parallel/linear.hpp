@@ -37,9 +37,19 @@ class ColumnParallelLinear : public model::Linear {
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
 
- private:
+ protected:
   model::LinearWeights weights_;
   CopyToRegion copy_;
+};
+
+// A column-parallel linear whose sum of dx comes before the weight gradient and not behind it.
+class ColumnParallelSumFirst final : public ColumnParallelLinear {
+ public:
+  ColumnParallelSumFirst(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override;
+
+ private:
+  HeadStart head_start_;
 };
 
 // A column-parallel linear for which compute stands still until dx is summed: what the order above is for.

@@ -1,7 +1,6 @@
 #include "engine/tensor_parallel/overlap.hpp"
 
 #include "engine/device/copy.hpp"
-#include "engine/kernels/initialize.hpp"
 #include "engine/kernels/residual.hpp"
 
 namespace shardbook::tensor_parallel {
@@ -17,7 +16,7 @@ void copy_rows(device::Lane lane, const Tensor& from, const Tensor& to) {
 }  // namespace
 
 RowsInTurns::RowsInTurns(device::Device& device, TensorParallelGroup group, const std::string& name)
-    : group_(group), produced_(device.create_event(name + ".produced")), reached_(device.create_event(name + ".reached")),
+    : group_(group), produced_(device.create_event(name + ".produced")), head_start_(device, group, name),
       in_place_(device.create_event(name + ".in_place")) {
   for (int turn = 1; turn < ranks(); ++turn) arrived_.push_back(device.create_event(base::text(name, ".arrived_", turn)));
 }
@@ -27,7 +26,7 @@ void RowsInTurns::start_gather(Call ctx, const Tensor& mine_RD, const Tensor& al
   const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
-  let_it_begin(ctx);
+  head_start_.give(ctx);
   for (int turn = 1; turn < ranks(); ++turn) {
     group_.communicator.shift(group_.stream, mine_RD, rows(all_ND, from(turn)), turn);
     ctx.device.record(group_.stream, arrived_[static_cast<std::size_t>(turn - 1)]);
@@ -38,16 +37,9 @@ void RowsInTurns::start_turn(Call ctx, int turn, const Tensor& out_RD, const Ten
   const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
-  let_it_begin(ctx);
+  head_start_.give(ctx);
   group_.communicator.shift(group_.stream, out_RD, in_RD, turn);
   ctx.device.record(group_.stream, arrived_[static_cast<std::size_t>(turn - 1)]);
-}
-
-// A matmul that is there first would keep the exchange out until it ends. The small kernel gives the exchange time to come.
-void RowsInTurns::let_it_begin(Context& ctx) {
-  ctx.device.record(group_.stream, reached_);
-  ctx.device.wait(ctx.compute, reached_);
-  kernels::fill(ctx.compute, ctx.scratch.slice(0, {8}), 0);
 }
 //@end
 

@@ -14,10 +14,8 @@
 // none twice the same. The same bytes cross as before. What arrives are t − 1 summands of my rows, beside my own; they are
 // added in the order of ranks, in f32, and rounded once, so that runs repeat bit for bit.
 //
-// A matmul that fills the device lets no collective in beside it. So before the first matmul that a shift shall run beside, compute
-// waits until the tp stream has come to that shift, and then fills a few numbers: a small kernel more in front of the matmul, as PyTorch
-// has one that sleeps there. (Measured in experiments/pieces: the wait alone does not do, the kernel does.) CUDA_DEVICE_MAX_CONNECTIONS=1 is for
-// this in Megatron-LM. Copy engines would need no room at all: PyTorch's way, and another one of Communicator::shift.
+// Each shift has a head start (regions.hpp) on the matmul that it shall run beside, which would else keep it out. Copy engines
+// would need no room at all: PyTorch's way, and another one of Communicator::shift.
 //
 // Backward: the gradient that a row-parallel linear gathers, and the one that a column-parallel linear scatters, the same
 // way. The rows of x that backward gathers once more are as they were: they cross beside the matmuls of the linear above.
@@ -67,10 +65,10 @@ class RowsInTurns {
   void await_mine(Context& ctx) { ctx.device.wait(ctx.compute, in_place_); }
 
  private:
-  void let_it_begin(Context& ctx);
-
   TensorParallelGroup group_;
-  device::Event produced_, reached_, in_place_;
+  device::Event produced_;
+  HeadStart head_start_;
+  device::Event in_place_;
   std::vector<device::Event> arrived_;   // by turn, from 1 on
 };
 

@@ -1,6 +1,16 @@
 #include "engine/tensor_parallel/regions.hpp"
 
+#include "engine/kernels/initialize.hpp"
+
 namespace shardbook::tensor_parallel {
+
+//@ tensor_parallel.head_start: Compute waits for the place in the other stream, not for what stands there, and then takes a moment.
+void HeadStart::give(Context& ctx) {
+  ctx.device.record(group_.stream, reached_);
+  ctx.device.wait(ctx.compute, reached_);
+  kernels::fill(ctx.compute, ctx.scratch.slice(0, {8}), 0);
+}
+//@end
 
 SumOverRanks::SumOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name)
     : group_(group),
@@ -8,10 +18,11 @@ SumOverRanks::SumOverRanks(device::Device& device, TensorParallelGroup group, co
       summed_(device.create_event(name + ".summed")) {}
 
 //@ tensor_parallel.sum: The all-reduce waits for what compute has made, on a stream of its own.
-void SumOverRanks::start(Call ctx, const Tensor& partial, comm::Reduction reduction) {
+void SumOverRanks::start(Call ctx, const Tensor& partial, comm::Reduction reduction, HeadStart* head_start) {
   const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
+  if (head_start != nullptr) head_start->give(ctx);
   group_.communicator.all_reduce(group_.stream, partial, partial, reduction);
   ctx.device.record(group_.stream, summed_);
 }
@@ -40,10 +51,11 @@ void RowsOverRanks::start_gather_again(Call ctx, const Tensor& mine_RD, const Te
   ctx.device.record(group_.stream, gathered_);
 }
 
-void RowsOverRanks::start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD) {
+void RowsOverRanks::start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD, HeadStart* head_start) {
   const program::Planned asked(ctx.device.recorder(), ctx.caller, true);
   ctx.device.record(ctx.compute, produced_);
   ctx.device.wait(group_.stream, produced_);
+  if (head_start != nullptr) head_start->give(ctx);
   group_.communicator.reduce_scatter(group_.stream, partial_ND, mine_RD);
   ctx.device.record(group_.stream, summed_);
 }

@@ -47,6 +47,17 @@ void ColumnParallelFromRows::weight_gradient(Call ctx, const Tensor&, const Tens
 }
 //@end
 
+ColumnParallelFromRowsSumFirst::ColumnParallelFromRowsSumFirst(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
+                                                               const model::LinearConfig& config)
+    : ColumnParallelFromRows(device, group, std::move(all), config), head_start_(device, group, config.name + ".gather_to_region") {}
+
+void ColumnParallelFromRowsSumFirst::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) {
+  program::Part part(ctx.device.recorder(), role_);
+  model::refuse(epilogue);
+  weights_.input_gradient(ctx.compute, dy_NO, all_->y_ND);
+  f_.backward(ctx, all_->y_ND, dx_RI, &head_start_);
+}
+
 RowParallelToRows::RowParallelToRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
                                      const model::LinearConfig& config)
     : weights_(config, linear_cut(group, model::LinearCut::Dim::inputs)), role_(model::name_of(config.role)), all_(std::move(all)),
@@ -98,7 +109,7 @@ namespace {
 std::unique_ptr<model::Linear> linear_in_turns(device::Device& device, TensorParallelGroup group, const Pieces& pieces, const std::shared_ptr<AllRows>& all,
                                                const model::LinearConfig& config) {
   if (cuts_inputs(config.role)) return std::make_unique<RowParallelInPieces>(device, group, all, config);
-  if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelInPieces>>(device, group, all, config);
+  if (pieces.input_gradient_sum == InputGradientSum::awaited) return std::make_unique<Awaited<ColumnParallelInPieces>>(device, group, all, config);
   return std::make_unique<ColumnParallelInPieces>(device, group, all, config);
 }
 
@@ -110,7 +121,8 @@ model::ModelSpec with_tokens_cut(model::ModelSpec spec, device::Device& device, 
   spec.linear = [&device, group, pieces, all](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
     if (pieces.in_turns) return linear_in_turns(device, group, pieces, all, config);
     if (cuts_inputs(config.role)) return std::make_unique<RowParallelToRows>(device, group, all, config);
-    if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelFromRows>>(device, group, all, config);
+    if (pieces.input_gradient_sum == InputGradientSum::first) return std::make_unique<ColumnParallelFromRowsSumFirst>(device, group, all, config);
+    if (pieces.input_gradient_sum == InputGradientSum::awaited) return std::make_unique<Awaited<ColumnParallelFromRows>>(device, group, all, config);
     return std::make_unique<ColumnParallelFromRows>(device, group, all, config);
   };
   spec.embedding = [&device, group, all](const std::string& name, std::int64_t vocabulary, std::int64_t width) {

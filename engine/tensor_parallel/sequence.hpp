@@ -51,9 +51,17 @@ class ColumnParallelFromRows : public model::Linear {
   model::LinearWeights weights_;
   const char* role_;
   std::shared_ptr<AllRows> all_;
+  GatherToRegion f_;
+};
+
+// ... whose sum of dx comes before the weight gradient and not behind it.
+class ColumnParallelFromRowsSumFirst final : public ColumnParallelFromRows {
+ public:
+  ColumnParallelFromRowsSumFirst(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config);
+  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) override;
 
  private:
-  GatherToRegion f_;
+  HeadStart head_start_;
 };
 
 class RowParallelToRows : public model::Linear {

@@ -30,7 +30,8 @@ model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& de
 
   spec.linear = [&device, group, pieces](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
     if (cuts_inputs(config.role)) return std::make_unique<RowParallelLinear>(device, group, config);
-    if (pieces.await_input_gradient) return std::make_unique<Awaited<ColumnParallelLinear>>(device, group, config);
+    if (pieces.input_gradient_sum == InputGradientSum::first) return std::make_unique<ColumnParallelSumFirst>(device, group, config);
+    if (pieces.input_gradient_sum == InputGradientSum::awaited) return std::make_unique<Awaited<ColumnParallelLinear>>(device, group, config);
     return std::make_unique<ColumnParallelLinear>(device, group, config);
   };
   spec.attention = [make = dense.attention, ranks, rank = group.communicator.index()](model::AttentionConfig config) {

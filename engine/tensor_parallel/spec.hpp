@@ -11,8 +11,11 @@ namespace shardbook::tensor_parallel {
 // whole. A group of one gives `dense` back. The group must outlive the model.
 // REQUIRES: heads, width of the MLP and vocabulary divide by the group's size, and with tokens cut those of a micro-batch
 // (config::validate says so).
+// The sum of dx of a column-parallel linear: beside the weight gradient, or behind it where that comes first; beside it for certain; or
+// alone. In turns it comes first anyway.
+enum class InputGradientSum { overlapped, first, awaited };
 struct Pieces {
-  bool await_input_gradient = false;  // column-parallel linears that let nothing run beside the sum of dx
+  InputGradientSum input_gradient_sum = InputGradientSum::overlapped;
   bool cut_tokens = false;            // between the linears a rank holds the rows of some tokens (sequence.hpp)
   bool in_turns = false;              // ... and its linears multiply some rows while others cross (overlap.hpp)
 };

@@ -114,7 +114,11 @@ const std::map<std::string, Seam, std::less<>>& seams() {
        [](Choices& c, const std::string& v) {
          if (v == "both_ways") c.mistakes.pieces = with_sums_both_ways;
        }},
-      {"tensor_parallel.input_gradient_sum", [](Choices& c, const std::string& v) { c.pieces.await_input_gradient = v == "awaited"; }},
+      {"tensor_parallel.input_gradient_sum",
+       [](Choices& c, const std::string& v) {
+         using tensor_parallel::InputGradientSum;
+         c.pieces.input_gradient_sum = v == "awaited" ? InputGradientSum::awaited : v == "first" ? InputGradientSum::first : InputGradientSum::overlapped;
+       }},
       {"tensor_parallel.overlap", [](Choices& c, const std::string& v) { c.pieces.in_turns = v == "pieces"; }},
       {"tensor_parallel.partial_gradients",
        [](Choices& c, const std::string& v) {

@@ -51,6 +51,9 @@ def rows(n):
         "gpt-124m, TP, 4 sequences": (large("gpt-124m", f"{tp} 4"), 200),
         "gpt-124m, DP, 2 sequences": (large("gpt-124m", f"--tp 1 --fsdp 1 --dp {n} --sequences 2"), 200),
         "grammar-tutor, TP": (tutor, 300),
+        "gpt-1.3b, TP, 4 sequences, the sum first": (large("gpt-1.3b", f"{tp} 4 --set tensor_parallel.input_gradient_sum=first"), 60),
+        "gpt-1.3b, TP, the sum first": (large("gpt-1.3b", f"{tp} 8 --set tensor_parallel.input_gradient_sum=first"), 60),
+        "gpt-6.9b, TP, the sum first": (large("gpt-6.9b", f"{tp} 2 --set tensor_parallel.input_gradient_sum=first"), 30),
         "grammar-tutor, one GPU, as a graph": ("--model grammar-tutor --progress 0 --tp 1 --fsdp 1 --set host.graph=on", 300),
     }
 

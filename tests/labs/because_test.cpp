@@ -94,6 +94,26 @@ TEST(Because, ABackwardSumTakesLongerThanAForwardOneForItSharesTheGpu) {
   EXPECT_NEAR(mean_us(alone, OpKind::all_reduce, Phase::backward), mean_us(alone, OpKind::all_reduce, Phase::forward), 0.02 * mean_us(alone, OpKind::all_reduce, Phase::forward));
 }
 
+// Behind a weight gradient it waits for room. With a head start it is beside it, and its own end is all that can lie open.
+TEST(Because, ABackwardSumLiesOpenForAWeightGradientCameFirst) {
+  for (const auto& [sequence, kind] : {std::pair("whole", OpKind::all_reduce), std::pair("cut", OpKind::reduce_scatter)}) {
+    SCOPED_TRACE(sequence);
+    const auto exposed = [sequence = sequence, kind = kind](const char* sum) {
+      const Modelled run({{"model", "gpt-1.3b"}, {"tp", "2"}, {"sequences", "4"}, {"set", std::string("tensor_parallel.sequence=") + sequence}, {"set", std::string("tensor_parallel.input_gradient_sum=") + sum}});
+      const std::vector<Op>& ops = run.issued().program().ops;
+      std::vector<OpIndex> sums;
+      for (OpIndex at = 0; at < ops.size(); ++at) {
+        if (ops[at].desc.kind == kind && ops[at].key.layer >= 0 && ops[at].key.phase == Phase::backward) sums.push_back(at);
+      }
+      EXPECT_EQ(sums.size(), 48u);
+      return static_cast<double>(run.clock().timing({}).exposed(sums));
+    };
+    const double behind = exposed("overlapped"), first = exposed("first");
+    EXPECT_GT(behind, 1.5e6) << "ns of a step";
+    EXPECT_LT(first, 0.1 * behind);
+  }
+}
+
 // ---- Lab 01 -----------------------------------------------------------------------------------------
 
 TEST(Because, BucketsRunBesideBackwardButForTheLastTwo) {

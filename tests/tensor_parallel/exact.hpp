@@ -21,14 +21,17 @@ struct Bench {
   device::Stream& stream;
   std::unique_ptr<comm::Communicator> group;
   model::ModelSpec dense, parallel, of_rows, in_turns;   // of_rows: parallel, with tokens cut; in_turns: and rows that cross while others are multiplied
+  model::ModelSpec sum_first, of_rows_sum_first;         // parallel and of_rows, with the sums of dx before the weight gradients
   model::Context ctx, rows_ctx;
 
   explicit Bench(HostRank& host)
       : rank(host), compute(host.device.create_stream("compute")), stream(host.device.create_stream("tp")),
         group(host.backend.communicator_or_alone(host.device, host.everyone("tp"))), dense(model::dense_spec()),
         parallel(tensor_parallel::parallel_spec(dense, host.device, {*group, stream})),
-        of_rows(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.await_input_gradient = false, .cut_tokens = true})),
-        in_turns(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.await_input_gradient = false, .cut_tokens = true, .in_turns = true})),
+        of_rows(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.cut_tokens = true})),
+        in_turns(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.cut_tokens = true, .in_turns = true})),
+        sum_first(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.input_gradient_sum = tensor_parallel::InputGradientSum::first})),
+        of_rows_sum_first(tensor_parallel::parallel_spec(dense, host.device, {*group, stream}, {.input_gradient_sum = tensor_parallel::InputGradientSum::first, .cut_tokens = true})),
         ctx{host.device, compute, {B, S}, DType::bf16,
             tensor::allocate(host.device, {65536}, DType::f32, program::MemoryKind::workspace, "scratch")},
         rows_ctx(ctx) {

@@ -12,8 +12,8 @@ namespace shardbook::tests {
 namespace {
 
 // One linear of either kind against the dense one.
-void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) {
-  const auto [whole, part, outputs, in_columns, out_columns] = LinearPair(bench, bench.parallel, config);
+void compare_linear(Bench& bench, const model::ModelSpec& parallel, model::LinearConfig config, bool cuts_inputs) {
+  const auto [whole, part, outputs, in_columns, out_columns] = LinearPair(bench, parallel, config);
 
   // Whole
   const Tensor x = bench.integers({N, config.inputs}, "x", 1), dy = bench.integers({N, outputs}, "dy", 2);
@@ -38,15 +38,22 @@ void compare_linear(Bench& bench, model::LinearConfig config, bool cuts_inputs) 
 }
 
 TEST_P(TensorParallel, AColumnParallelLinearIsTheDenseOneCutInItsOutputs) {
-  run([](Bench& bench) { compare_linear(bench, {"up", model::LinearRole::up, D, {2 * D}}, false); });
+  run([](Bench& bench) { compare_linear(bench, bench.parallel, {"up", model::LinearRole::up, D, {2 * D}}, false); });
 }
 
 TEST_P(TensorParallel, AProjectionOfThreeSectionsIsCutInEachOfThem) {
-  run([](Bench& bench) { compare_linear(bench, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
+  run([](Bench& bench) { compare_linear(bench, bench.parallel, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
+}
+
+TEST_P(TensorParallel, AColumnParallelLinearIsTheSameWithItsSumFirst) {
+  run([](Bench& bench) {
+    compare_linear(bench, bench.sum_first, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false);
+    compare_linear(bench, bench.sum_first, {"head", model::LinearRole::head, D, {V}, false}, false);
+  });
 }
 
 TEST_P(TensorParallel, ARowParallelLinearIsTheDenseOneCutInItsInputs) {
-  run([](Bench& bench) { compare_linear(bench, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
+  run([](Bench& bench) { compare_linear(bench, bench.parallel, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
 }
 
 // GELU of a summand is no summand of GELU: y of a row-parallel linear and dx of a column-parallel one are still to be summed.
@@ -61,7 +68,7 @@ TEST_P(TensorParallel, ALinearDoesNothingBesideWithWhatIsStillToBeSummed) {
 }
 
 TEST_P(TensorParallel, TheHeadIsCutInTheVocabulary) {
-  run([](Bench& bench) { compare_linear(bench, {"head", model::LinearRole::head, D, {V}, false}, false); });
+  run([](Bench& bench) { compare_linear(bench, bench.parallel, {"head", model::LinearRole::head, D, {V}, false}, false); });
 }
 
 // What the projection would have written where this attention wants it.

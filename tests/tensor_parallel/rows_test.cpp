@@ -48,6 +48,10 @@ TEST_P(TensorParallel, OfRowsARowParallelLinearScattersItsSumAndGathersItsGradie
   run([](Bench& bench) { compare_linear_of_rows(bench, bench.of_rows, {"down", model::LinearRole::down, 2 * D, {D}, true, true}, true); });
 }
 
+TEST_P(TensorParallel, OfRowsAColumnParallelLinearIsTheSameWithItsSumFirst) {
+  run([](Bench& bench) { compare_linear_of_rows(bench, bench.of_rows_sum_first, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false); });
+}
+
 TEST_P(TensorParallel, InTurnsAColumnParallelLinearIsTheSame) {
   run([](Bench& bench) {
     compare_linear_of_rows(bench, bench.in_turns, {"qkv", model::LinearRole::qkv, D, {D, D, D}}, false);

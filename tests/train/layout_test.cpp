@@ -157,7 +157,7 @@ TEST(TokensCut, GiveTheGradientsOfOneRankInEveryFormOfAStep) {
       {2, 1, 1, 2, ""}, {2, 2, 1, 2, ""}, {4, 1, 2, 2, ""}, {2, 2, 1, 2, "accumulate.reduce=last"}, {2, 1, 1, 2, "accumulate.reduce=last"},
       {2, 2, 2, 2, "accumulate.reduce=last"}, {2, 2, 1, 1, "activations.recompute=full"}, {4, 1, 1, 2, "activations.recompute=full"},
       {2, 2, 1, 1, "activations.recompute=selective"}, {4, 1, 1, 2, "activations.recompute=selective"}, {2, 2, 1, 2, "activations.recompute=cheap"},
-      {2, 2, 1, 1, "tensor_parallel.input_gradient_sum=awaited"}, {2, 1, 2, 2, "data_parallel.reduce=naive"}, {2, 2, 2, 1, "data_parallel.reduce=flat"},
+      {2, 2, 1, 1, "tensor_parallel.input_gradient_sum=awaited"}, {4, 1, 1, 2, "tensor_parallel.input_gradient_sum=first"}, {2, 1, 2, 2, "data_parallel.reduce=naive"}, {2, 2, 2, 1, "data_parallel.reduce=flat"},
       {2, 2, 1, 2, "fsdp.prefetch=0"}, {2, 2, 1, 2, "fsdp.reshard=false"}, {2, 2, 1, 1, "fsdp.backward_prefetch=post"}, {2, 4, 1, 1, "fsdp.limit_all_gathers=1"},
       // A rank's rows are half a sequence, or one and a half
       {4, 1, 1, 1, "", 2}, {4, 2, 1, 1, "", 4}, {2, 1, 1, 1, "", 3}, {2, 2, 1, 2, "", 16, false}, {4, 1, 1, 1, "", 16, false},
@@ -211,7 +211,7 @@ TEST(Dropout, DropsInEveryLayoutWhatOneRankDrops) {
       {2, 1, 1, 1, false, ""}, {4, 1, 1, 1, false, ""}, {1, 2, 1, 1, false, ""}, {1, 1, 2, 1, false, ""}, {1, 1, 1, 4, false, ""}, {2, 2, 2, 1, false, ""},
       {2, 2, 1, 2, false, ""}, {1, 2, 2, 2, false, ""}, {2, 1, 1, 1, true, ""}, {4, 1, 1, 1, true, ""}, {2, 2, 2, 2, true, ""}, {4, 2, 1, 1, true, ""},
       {2, 2, 1, 2, false, "activations.recompute=full"}, {2, 2, 1, 2, true, "activations.recompute=full"}, {2, 1, 2, 1, false, "activations.recompute=selective"},
-      {4, 1, 1, 2, true, "activations.recompute=selective"}, {2, 1, 1, 1, false, "tensor_parallel.input_gradient_sum=awaited"},
+      {4, 1, 1, 2, true, "activations.recompute=selective"}, {2, 1, 1, 1, false, "tensor_parallel.input_gradient_sum=awaited"}, {2, 2, 1, 1, false, "tensor_parallel.input_gradient_sum=first"},
       {2, 2, 1, 2, false, "", true}, {4, 1, 1, 1, true, "activations.recompute=full", true},
       // By tiles the same probabilities are dropped as in the square
       {1, 1, 1, 1, false, "attention.kernel=flash"}, {2, 2, 1, 2, false, "attention.kernel=flash"}, {4, 1, 2, 1, true, "attention.kernel=flash"},

@@ -95,7 +95,7 @@ TEST(LessMemory, IsRefusedWhereBlocksKeepNothing) {
 TEST(LossChunks, GiveTheLossesAndGradientsOfAllAtOnce) {
   std::uint64_t seed = 0;
   for (const StepForm& form : some_of<StepForm>({{1, 1, 1, 1, true, ""}, {1, 1, 1, 3, false, ""}, {2, 1, 1, 2, true, ""}, {4, 1, 1, 1, false, ""}, {2, 2, 1, 1, false, "fsdp.prefetch=0"}, {1, 2, 2, 2, true, ""},
-                           {1, 2, 1, 2, true, "accumulate.reduce=last"}, {2, 1, 1, 1, true, "tensor_parallel.input_gradient_sum=awaited"}, {1, 1, 2, 3, false, "accumulate.weight_gradient=apart"},
+                           {1, 2, 1, 2, true, "accumulate.reduce=last"}, {2, 1, 1, 1, true, "tensor_parallel.input_gradient_sum=awaited"}, {2, 1, 1, 1, true, "tensor_parallel.input_gradient_sum=first"}, {1, 1, 2, 3, false, "accumulate.weight_gradient=apart"},
                            {1, 2, 1, 1, true, "activations.recompute=full"}})) {
     RunConfig config = small_config(form);
     config.steps = 2;
