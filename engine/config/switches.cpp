@@ -389,8 +389,8 @@ std::vector<Switch> make_switches() {
        .originals = {}, .megatron = "", .pytorch = "", .note = "rooms/config#wrong", .caught_by = "verify --against"});
 
   row({.key = "tensor_parallel.input_gradient_sum", .values = {"overlapped", "first", "awaited"}, .default_value = "overlapped",
-       .sentence = "Whether the weight gradient of a column-parallel linear may run while its input gradient is summed over ranks, whichever of the two begins first; or that sum begins first; or the weight gradient waits for its end.",
-       .promise = Promise::same_bits, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {},
+       .sentence = "When the weight gradient of a column-parallel linear runs: beside the sum over ranks of its input gradient, whichever is let in first; beside it, the sum with a head start; or after it.",
+       .promise = Promise::same_bits, .seam = Seam::spec, .needs = {"tp > 1"}, .excludes = {"first: tensor_parallel.overlap = pieces"},
        .originals = {in_megatron("tensor_parallel/layers.py", 694, 698, "allreduce_dgrad: issued"),
                      in_megatron("tensor_parallel/layers.py", 807, 808, "allreduce_dgrad: awaited")},
        .megatron = "", .pytorch = "", .note = "03_tensor_parallel#behind",

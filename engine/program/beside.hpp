@@ -9,6 +9,9 @@
 // idle is a matter of time, so a rule has a clock: how long each op takes alone. All of it is the same in each step and on
 // each rank, and so are the bits.
 //
+// A sum with a head start (tensor_parallel/regions.hpp) looks as if it started beside the matmul, too, and is left room: two ways
+// to the same end, of which one is enough.
+//
 // Here are commands alone, so the same class follows a step as it is issued (device/device.cpp) and one that was recorded.
 //
 // Sources: pytorch/pytorch @0040fe0d, aten/src/ATen/cuda/CUDABlas.cpp, _SMCarveout_EXPERIMENTAL: one number for all matmuls,

@@ -6,8 +6,8 @@ model::LinearCut linear_cut(const TensorParallelGroup& group, model::LinearCut::
   return {dim, group.communicator.size(), group.communicator.index(), axis};
 }
 
-ColumnParallelLinear::ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config)
-    : weights_(config, linear_cut(group, model::LinearCut::Dim::outputs)), copy_(device, group, config.name + ".copy_to_region") {}
+ColumnParallelLinear::ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config, Start begin_sum)
+    : weights_(config, linear_cut(group, model::LinearCut::Dim::outputs)), copy_(device, group, config.name + ".copy_to_region", begin_sum) {}
 
 //@ tensor_parallel.column: A column-parallel linear: x is whole on each rank, y is cut; only dx is summed.
 void ColumnParallelLinear::forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) {
@@ -24,17 +24,6 @@ void ColumnParallelLinear::await_input_gradient(Context& ctx) { copy_.await_back
 
 void ColumnParallelLinear::weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) {
   weights_.weight_gradient(ctx.compute, x_NI, dy_NO, ctx.scratch);
-}
-//@end
-
-ColumnParallelSumFirst::ColumnParallelSumFirst(device::Device& device, TensorParallelGroup group, const LinearConfig& config)
-    : ColumnParallelLinear(device, group, config), head_start_(device, group, config.name + ".copy_to_region") {}
-
-//@ tensor_parallel.column.sum_first: The same, with a head start for the sum.
-void ColumnParallelSumFirst::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) {
-  model::refuse(epilogue);
-  weights_.input_gradient(ctx.compute, dy_NO, dx_NI);
-  copy_.backward(ctx, dx_NI, &head_start_);
 }
 //@end
 

@@ -27,29 +27,19 @@ model::LinearCut linear_cut(const TensorParallelGroup& group, model::LinearCut::
 
 class ColumnParallelLinear : public model::Linear {
  public:
-  ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
+  ColumnParallelLinear(device::Device& device, TensorParallelGroup group, const LinearConfig& config, Start begin_sum = Start::as_it_comes);
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void forward(Call ctx, const Tensor& x_NI, const Tensor& y_NO, const Epilogue& epilogue) override;
-  // dx is summed over ranks while the weight gradient runs: nobody waits for that one.
+  // dx is summed over ranks while the weight gradient runs, if it is let in, for which it may have a head start: nobody waits for it.
   void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override;
   void await_input_gradient(Context& ctx) override;
   void weight_gradient(Call ctx, const Tensor& x_NI, const Tensor& dy_NO) override;
   std::vector<Parameter*> parameters() override { return weights_.parameters(); }
 
- protected:
+ private:
   model::LinearWeights weights_;
   CopyToRegion copy_;
-};
-
-// A column-parallel linear whose sum of dx comes before the weight gradient and not behind it.
-class ColumnParallelSumFirst final : public ColumnParallelLinear {
- public:
-  ColumnParallelSumFirst(device::Device& device, TensorParallelGroup group, const LinearConfig& config);
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_NI, const Epilogue& epilogue) override;
-
- private:
-  HeadStart head_start_;
 };
 
 // A column-parallel linear for which compute stands still until dx is summed: what the order above is for.

@@ -14,8 +14,8 @@
 // none twice the same. The same bytes cross as before. What arrives are t − 1 summands of my rows, beside my own; they are
 // added in the order of ranks, in f32, and rounded once, so that runs repeat bit for bit.
 //
-// Each shift has a head start (regions.hpp) on the matmul that it shall run beside, which would else keep it out. Copy engines
-// would need no room at all: PyTorch's way, and another one of Communicator::shift.
+// The first shift of a gather, and each of a sum, has a head start (regions.hpp) on the matmul that it shall run beside, which would
+// else keep it out. Copy engines would need no room at all: PyTorch's way, and another one of Communicator::shift.
 //
 // Backward: the gradient that a row-parallel linear gathers, and the one that a column-parallel linear scatters, the same
 // way. The rows of x that backward gathers once more are as they were: they cross beside the matmuls of the linear above.

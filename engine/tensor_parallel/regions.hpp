@@ -21,6 +21,8 @@
 // need it. All tp ranks call alike.
 #pragma once
 
+#include <optional>
+
 #include "engine/comm/comm.hpp"
 #include "engine/model/pieces.hpp"
 
@@ -40,10 +42,11 @@ struct TensorParallelGroup {
   device::Stream& stream;
 };
 
-// A matmul that fills the device lets no collective in beside it, so of two that could begin at once it matters which does. What is
-// issued to the group's stream behind this begins before what is issued to compute behind it: compute waits until that stream has
-// come so far, and then fills a few numbers, which gives the other time to come. (Measured in experiments/pieces: the wait alone
-// does not do, the kernel does.) PyTorch has a kernel that sleeps there; CUDA_DEVICE_MAX_CONNECTIONS=1 is for this in Megatron-LM.
+// A matmul that fills the device lets no collective in beside it, so of two that could begin at once it matters which one does. This
+// gives what is issued to the group's stream next the time to begin before what is issued to compute next: compute waits until that
+// stream has come so far, and then fills a few numbers. No more than time: nothing may rest on it. (Measured in experiments/pieces:
+// the wait alone does not do, the kernel does.) PyTorch has a kernel there that sleeps; CUDA_DEVICE_MAX_CONNECTIONS=1 is for this
+// in Megatron-LM.
 class HeadStart {
  public:
   HeadStart(device::Device& device, TensorParallelGroup group, const std::string& name) : group_(group), reached_(device.create_event(name + ".reached")) {}
@@ -54,25 +57,29 @@ class HeadStart {
   device::Event reached_;
 };
 
+// When a sum in backward begins: with what compute does next, whichever is let in first; or with a head start.
+enum class Start { as_it_comes, ahead };
+
 // Sums a tensor in place over the group, without holding up the compute stream until it is asked for.
 class SumOverRanks {
  public:
-  SumOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name);
-  // Starts once what was issued to compute so far has run, and, with a head start, before what is issued to it afterwards.
-  void start(Call ctx, const Tensor& partial, comm::Reduction reduction = comm::Reduction::sum, HeadStart* head_start = nullptr);
+  SumOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name, Start begin = Start::as_it_comes);
+  // Starts once what was issued to compute so far has run.
+  void start(Call ctx, const Tensor& partial, comm::Reduction reduction = comm::Reduction::sum);
   // What is issued to compute from here on sees the sum.
   void await(Context& ctx);
 
  private:
   TensorParallelGroup group_;
   device::Event produced_, summed_;
+  std::optional<HeadStart> head_start_;
 };
 
 //@ tensor_parallel.conjugates: f sums the gradient on its way back, g the output on its way out; the other way each does nothing.
 class CopyToRegion {
  public:
-  CopyToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : sum_(device, group, name) {}
-  void backward(Call ctx, const Tensor& dx, HeadStart* head_start = nullptr) { sum_.start(ctx, dx, comm::Reduction::sum, head_start); }
+  CopyToRegion(device::Device& device, TensorParallelGroup group, const std::string& name, Start begin = Start::as_it_comes) : sum_(device, group, name, begin) {}
+  void backward(Call ctx, const Tensor& dx) { sum_.start(ctx, dx); }
   void await_backward(Context& ctx) { sum_.await(ctx); }
 
  private:
@@ -95,24 +102,25 @@ class ReduceFromRegion {
 // Rows of all ranks from those of each, or my rows of the sum over ranks; compute goes on meanwhile, as above.
 class RowsOverRanks {
  public:
-  RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name);
+  RowsOverRanks(device::Device& device, TensorParallelGroup group, const std::string& name, Start begin_sums = Start::as_it_comes);
   void start_gather(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
   // Of rows that were gathered before, so nothing is waited for. REQUIRES: since all_ND was read last, the group has
   // exchanged what compute made after that.
   void start_gather_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND);
-  void start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD, HeadStart* head_start = nullptr);
+  void start_sum(Call ctx, const Tensor& partial_ND, const Tensor& mine_RD);
   void await_gather(Context& ctx);
   void await_sum(Context& ctx);
 
  private:
   TensorParallelGroup group_;
   device::Event produced_, gathered_, summed_;
+  std::optional<HeadStart> head_start_;
 };
 
 //@ tensor_parallel.conjugates_of_rows: With rows cut: f gathers on its way out and sums on its way back, g the other way round.
 class GatherToRegion {
  public:
-  GatherToRegion(device::Device& device, TensorParallelGroup group, const std::string& name) : rows_(device, group, name) {}
+  GatherToRegion(device::Device& device, TensorParallelGroup group, const std::string& name, Start begin_sums = Start::as_it_comes) : rows_(device, group, name, begin_sums) {}
   void forward(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) {
     rows_.start_gather(ctx, mine_RD, all_ND);
     rows_.await_gather(ctx);
@@ -120,7 +128,7 @@ class GatherToRegion {
   // Kept for backward are my rows: there the others are brought once more.
   void start_again(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) { rows_.start_gather_again(ctx, mine_RD, all_ND); }
   void await_again(Context& ctx) { rows_.await_gather(ctx); }
-  void backward(Call ctx, const Tensor& dpartial_ND, const Tensor& dmine_RD, HeadStart* head_start = nullptr) { rows_.start_sum(ctx, dpartial_ND, dmine_RD, head_start); }
+  void backward(Call ctx, const Tensor& dpartial_ND, const Tensor& dmine_RD) { rows_.start_sum(ctx, dpartial_ND, dmine_RD); }
   void await_backward(Context& ctx) { rows_.await_sum(ctx); }
 
  private:

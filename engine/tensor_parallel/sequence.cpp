@@ -16,9 +16,9 @@ void AllRows::allocate(Context& ctx, std::int64_t width, int turns) {
 }
 
 ColumnParallelFromRows::ColumnParallelFromRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
-                                               const model::LinearConfig& config)
+                                               const model::LinearConfig& config, Start begin_sum)
     : weights_(config, linear_cut(group, model::LinearCut::Dim::outputs)), role_(model::name_of(config.role)), all_(std::move(all)),
-      f_(device, group, config.name + ".gather_to_region") {}
+      f_(device, group, config.name + ".gather_to_region", begin_sum) {}
 
 //@ tensor_parallel.sequence.column: Gather the rows, then as ever; for backward gather them once more, ahead of it.
 void ColumnParallelFromRows::forward(Call ctx, const Tensor& x_RI, const Tensor& y_NO, const Epilogue& epilogue) {
@@ -46,17 +46,6 @@ void ColumnParallelFromRows::weight_gradient(Call ctx, const Tensor&, const Tens
   weights_.weight_gradient(ctx.compute, all_->x_ND, dy_NO, ctx.scratch);
 }
 //@end
-
-ColumnParallelFromRowsSumFirst::ColumnParallelFromRowsSumFirst(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
-                                                               const model::LinearConfig& config)
-    : ColumnParallelFromRows(device, group, std::move(all), config), head_start_(device, group, config.name + ".gather_to_region") {}
-
-void ColumnParallelFromRowsSumFirst::input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) {
-  program::Part part(ctx.device.recorder(), role_);
-  model::refuse(epilogue);
-  weights_.input_gradient(ctx.compute, dy_NO, all_->y_ND);
-  f_.backward(ctx, all_->y_ND, dx_RI, &head_start_);
-}
 
 RowParallelToRows::RowParallelToRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all,
                                      const model::LinearConfig& config)
@@ -121,9 +110,8 @@ model::ModelSpec with_tokens_cut(model::ModelSpec spec, device::Device& device, 
   spec.linear = [&device, group, pieces, all](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
     if (pieces.in_turns) return linear_in_turns(device, group, pieces, all, config);
     if (cuts_inputs(config.role)) return std::make_unique<RowParallelToRows>(device, group, all, config);
-    if (pieces.input_gradient_sum == InputGradientSum::first) return std::make_unique<ColumnParallelFromRowsSumFirst>(device, group, all, config);
     if (pieces.input_gradient_sum == InputGradientSum::awaited) return std::make_unique<Awaited<ColumnParallelFromRows>>(device, group, all, config);
-    return std::make_unique<ColumnParallelFromRows>(device, group, all, config);
+    return std::make_unique<ColumnParallelFromRows>(device, group, all, config, begin_of(pieces));
   };
   spec.embedding = [&device, group, all](const std::string& name, std::int64_t vocabulary, std::int64_t width) {
     return std::make_unique<VocabParallelEmbeddingToRows>(device, group, all, name, vocabulary, width);

@@ -34,7 +34,8 @@ struct AllRows {
 
 class ColumnParallelFromRows : public model::Linear {
  public:
-  ColumnParallelFromRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config);
+  ColumnParallelFromRows(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config,
+                         Start begin_sum = Start::as_it_comes);
   std::int64_t inputs() const override { return weights_.inputs(); }
   std::int64_t outputs() const override { return weights_.outputs(); }
   void allocate(Context& ctx) override { all_->allocate(ctx, inputs()); }
@@ -51,17 +52,9 @@ class ColumnParallelFromRows : public model::Linear {
   model::LinearWeights weights_;
   const char* role_;
   std::shared_ptr<AllRows> all_;
-  GatherToRegion f_;
-};
-
-// ... whose sum of dx comes before the weight gradient and not behind it.
-class ColumnParallelFromRowsSumFirst final : public ColumnParallelFromRows {
- public:
-  ColumnParallelFromRowsSumFirst(device::Device& device, TensorParallelGroup group, std::shared_ptr<AllRows> all, const model::LinearConfig& config);
-  void input_gradient(Call ctx, const Tensor& dy_NO, const Tensor& dx_RI, const Epilogue& epilogue) override;
 
  private:
-  HeadStart head_start_;
+  GatherToRegion f_;
 };
 
 class RowParallelToRows : public model::Linear {

@@ -20,6 +20,8 @@ Make placed(const Make& make, const shard::Along& over_tp) {
 
 }  // namespace
 
+Start begin_of(const Pieces& pieces) { return pieces.input_gradient_sum == InputGradientSum::first ? Start::ahead : Start::as_it_comes; }
+
 bool cuts_inputs(model::LinearRole role) { return role == model::LinearRole::projection || role == model::LinearRole::down; }
 
 //@ tensor_parallel.spec: The whole of tensor parallelism, seen from the model: other pieces in the same places.
@@ -30,9 +32,8 @@ model::ModelSpec parallel_spec(const model::ModelSpec& dense, device::Device& de
 
   spec.linear = [&device, group, pieces](const model::LinearConfig& config) -> std::unique_ptr<model::Linear> {
     if (cuts_inputs(config.role)) return std::make_unique<RowParallelLinear>(device, group, config);
-    if (pieces.input_gradient_sum == InputGradientSum::first) return std::make_unique<ColumnParallelSumFirst>(device, group, config);
     if (pieces.input_gradient_sum == InputGradientSum::awaited) return std::make_unique<Awaited<ColumnParallelLinear>>(device, group, config);
-    return std::make_unique<ColumnParallelLinear>(device, group, config);
+    return std::make_unique<ColumnParallelLinear>(device, group, config, begin_of(pieces));
   };
   spec.attention = [make = dense.attention, ranks, rank = group.communicator.index()](model::AttentionConfig config) {
     SHARDBOOK_CHECK_EQ(config.heads % ranks, 0, "heads of a layer over tp ranks");

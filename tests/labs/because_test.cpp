@@ -94,7 +94,7 @@ TEST(Because, ABackwardSumTakesLongerThanAForwardOneForItSharesTheGpu) {
   EXPECT_NEAR(mean_us(alone, OpKind::all_reduce, Phase::backward), mean_us(alone, OpKind::all_reduce, Phase::forward), 0.02 * mean_us(alone, OpKind::all_reduce, Phase::forward));
 }
 
-// Behind a weight gradient it waits for room. With a head start it is beside it, and its own end is all that can lie open.
+// Behind a weight gradient it waits for room. With a head start it runs beside it, and lies open only while compute takes its moment.
 TEST(Because, ABackwardSumLiesOpenForAWeightGradientCameFirst) {
   for (const auto& [sequence, kind] : {std::pair("whole", OpKind::all_reduce), std::pair("cut", OpKind::reduce_scatter)}) {
     SCOPED_TRACE(sequence);

@@ -86,6 +86,44 @@ TEST(Counts, WithTokensCutABlockScattersAndGathersWhereItReduced) {
   }
 }
 
+// What is issued between an input gradient and the sum of it over tp that follows, by the stream it is issued to.
+std::vector<std::string> between_gradients_and_sums(const config::RunConfig& config) {
+  using program::CommandKind;
+  MetaStep step(config, 0);
+  std::vector<std::string> all;
+  std::string words;
+  program::StreamId compute = 0;
+  bool behind_a_gradient = false;
+  for (const program::Command& command : step.program().commands) {
+    const program::Op* op = command.kind == CommandKind::op ? &step.program().ops[command.op] : nullptr;
+    if (op != nullptr && std::string_view(op->desc.name) == "linear_input_gradient") {
+      behind_a_gradient = true;
+      compute = command.stream;
+      words.clear();
+      continue;
+    }
+    if (op != nullptr && (op->desc.kind == OpKind::all_reduce || op->desc.kind == OpKind::reduce_scatter)) {
+      if (behind_a_gradient) all.push_back(words);
+      behind_a_gradient = false;
+    } else if (op != nullptr && op->desc.kind != OpKind::fill) {
+      behind_a_gradient = false;   // another linear's, which nobody sums
+    }
+    const char* what = op != nullptr ? "fill" : command.kind == CommandKind::record_event ? "record" : command.kind == CommandKind::wait_event ? "wait" : "?";
+    words += base::text(words.empty() ? "" : ", ", what, command.stream == compute ? " on compute" : " on tp");
+  }
+  return all;
+}
+
+TEST(Counts, OfTheStepsOfAHeadStartEachSumOfAnInputGradientHasAllOrNone) {
+  for (const bool cut : {false, true}) {
+    config::RunConfig config = cut ? with_tokens_cut(small_config(2, 1)) : small_config(2, 1);
+    const std::size_t sums = static_cast<std::size_t>(2 * config.model.layers + 1);
+    EXPECT_EQ(between_gradients_and_sums(config), std::vector<std::string>(sums, "record on compute, wait on tp")) << cut;
+    ASSERT_TRUE(config::set_switch(config, "tensor_parallel.input_gradient_sum=first"));
+    EXPECT_EQ(between_gradients_and_sums(config), std::vector<std::string>(sums, "record on compute, wait on tp, record on tp, wait on compute, fill on compute")) << cut;
+  }
+}
+
 // In turns the same bytes cross: each rank sends t − 1 runs of N D / t rows where it took part in a gather, or a scatter, of N D.
 // The rows that backward gathers once more, and the embedding's, cross as before. And a block has so many more matmuls and sums.
 TEST(Counts, InTurnsABlockShiftsWhatItGatheredAndScattered) {

@@ -25,8 +25,9 @@ void Desk::Impl::act(const ui::Intent& intent) {
     const auto found = actions->find(intent.id);
     if (found == actions->end()) continue;
     OpenRun* one = run();
-    if (one == nullptr) fail("no run is open");
-    else found->second({*this, *one, one->plot, *one->scene, intent.argument});
+    if (one == nullptr) return fail("no run is open");
+    if (actions == &row_actions()) one->looked_at = {};   // who goes to a row stays there
+    found->second({*this, *one, one->plot, *one->scene, intent.argument});
     return;
   }
   fail(base::text("there is no command '", intent.id, "'"));

@@ -54,8 +54,9 @@ const Desk::Impl::RunActions& Desk::Impl::selection_actions() {
 }
 
 void Desk::Impl::open_row_of(OpenRun& one, SpanRef span) {
-  one.plot.focus_row = scene::row_name_of(*one.scene, span);
-  const std::string rank = one.plot.focus_row.substr(0, one.plot.focus_row.find('.'));
+  const std::string name = scene::span_name(*one.scene, span);
+  one.plot.focus_row = name.substr(0, name.find('/'));
+  const std::string rank = name.substr(0, name.find('.'));
   one.plot.choices.open.insert(rank);
   // A rank that is folded into another comes out; a kind of row that is hidden is shown.
   const std::vector<scene::Row> rows = one.scene->rows(one.plot.choices);

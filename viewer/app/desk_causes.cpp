@@ -78,7 +78,7 @@ scene::SpanRef named_by(const StepCause& cause, const OpenRun& one, const scene:
 void Desk::Impl::look_again(OpenRun& one) {
   const scene::SpanRef first = std::exchange(one.looked_at, {});
   const scene::Scene::StepWindow step = views::step_in_view(*one.scene, one.plot);
-  if (!first.valid() || one.chosen || one.plot.selected != first || one.plot.focus_row != scene::row_name_of(*one.scene, first)) return;
+  if (!first.valid() || one.chosen || one.plot.selected != first) return;
   if (one.explained != (is_modelled(*one.scene) ? OpenRun::any_step : step.number)) return;
   if (!is_modelled(*one.scene) && step.number < 0) return;   // of a measured run one step is explained
   const scene::SpanRef named = named_by(one.causes[one.explained], one, step);

@@ -104,17 +104,12 @@ base::Status write_sidecar(const Sidecar& sidecar, const std::string& path) {
   return out.commit();
 }
 
-std::string row_name_of(const Scene& scene, SpanRef span) {
+std::string span_name(const Scene& scene, SpanRef span) {
   const Timeline& timeline = scene.timeline();
   if (!span.valid() || span.track >= timeline.tracks.size()) return "";
   const timeline::Track& track = timeline.tracks[span.track];
   const RowKind kind = track.kind == timeline::TrackKind::stream ? RowKind::stream : track.kind == timeline::TrackKind::host ? RowKind::host : RowKind::marks;
-  return row_name(kind, track.rank, track.id, track.lane);
-}
-
-std::string span_name(const Scene& scene, SpanRef span) {
-  const std::string row = row_name_of(scene, span);
-  return row.empty() ? "" : base::text(row, "/", span.index);
+  return base::text(row_name(kind, track.rank, track.id, track.lane), "/", span.index);
 }
 
 SpanRef span_of_name(const Scene& scene, const std::string& name) {

@@ -39,8 +39,6 @@ std::string sidecar_path(const std::string& run);          // <run>/notes.json, 
 base::Result<Sidecar> read_sidecar(const std::string& path);   // missing file: an empty one
 base::Status write_sidecar(const Sidecar& sidecar, const std::string& path);
 
-// The name of the row that a span is on, "r0.s20"; "" of none.
-std::string row_name_of(const Scene& scene, SpanRef span);
 // A span's stable name: "r0.s20/117" (row name / index), and back (invalid if there is none such).
 std::string span_name(const Scene& scene, SpanRef span);
 SpanRef span_of_name(const Scene& scene, const std::string& name);
