@@ -27,8 +27,6 @@ namespace {
 
 constexpr std::size_t most_heard = 64 * 1024;
 constexpr int poll_ms = 20;
-// So many times its time a child may take that is not let run.
-constexpr double patience = 6;
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -169,7 +167,7 @@ ChildEnd await(pid_t child, int output, const ChildOptions& options) {
     }
     // Where others keep the processors busy, a child has its time while it has used less than half of it.
     const double cpu_seconds = last_ticks < 0 ? options.seconds : static_cast<double>(last_ticks) / static_cast<double>(::sysconf(_SC_CLK_TCK));
-    const bool late = since(begin) > options.seconds && (cpu_seconds >= options.seconds / 2 || since(begin) > patience * options.seconds);
+    const bool late = since(begin) > options.seconds && (cpu_seconds >= options.seconds / 2 || since(begin) > options.patience * options.seconds);
     if (options.idle_seconds > 0 && since(last_progress) > options.idle_seconds && wants_to_run(child)) last_progress = Clock::now();
     const bool idle = options.idle_seconds > 0 && last_ticks >= 0 && since(last_progress) > options.idle_seconds;
     end.cpu_seconds = cpu_seconds;

@@ -15,7 +15,8 @@ namespace shardbook::workbook {
 
 struct ChildOptions {
   std::string folder;                                        // where it runs; "": here
-  double seconds = 20;                                       // then it is ended; later on a machine that is too busy to run it
+  double seconds = 20;                                       // then it is ended; later on a machine that is too busy to run it:
+  double patience = 6;                                       // when it has taken so many times that, at the latest
   double idle_seconds = 0;                                   // ended when it has used no CPU for so long; 0: never
   long long memory = 0;                                      // bytes of data that it may ask for, stacks included; 0: no limit
   std::vector<std::pair<std::string, std::string>> variables;   // beside those of this process

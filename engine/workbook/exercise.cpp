@@ -302,6 +302,7 @@ base::Result<Verdict> try_exercise(const std::string& root, const Place& place, 
   ChildOptions running;
   running.folder = scratch / "run";
   running.seconds = options.seconds;
+  running.patience = options.patience;
   running.idle_seconds = options.idle_seconds;
   running.variables = {{"TMPDIR", scratch / "run"},   {"HOME", scratch / "run"},       {"OPENBLAS_NUM_THREADS", "1"},
                        {"MALLOC_ARENA_MAX", "2"},     {"SHARDBOOK_ROOT", root},        {"SHARDBOOK_GUARDED", scratch / "run"}};

@@ -24,6 +24,7 @@ inline constexpr const char* starved_rule = "starved";
 struct TrialOptions {
   std::string build_folder;                       // "": that of this program
   double seconds = 20;                            // then it "never ends"
+  double patience = 6;                            // ... and of a program that is not let run, so many times that
   double idle_seconds = 5;                        // without any CPU: a deadlock
   long long memory = 2LL << 30;                   // bytes of data; two ranks of the tutor and a BLAS take two thirds of a gibibyte
   int seed = 0;                                   // passed on where it is not 0

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <thread>
 
 #include "engine/comm/watch.hpp"
@@ -40,8 +41,14 @@ struct Watched {
   }
 };
 
+// The number behind these words; -1 where they do not stand.
+double number_behind(const std::string& said, const std::string& words) {
+  const std::size_t at = said.find(words);
+  return at == std::string::npos ? -1 : std::atof(said.c_str() + at + words.size());
+}
+
 void come_late(HostRank& rank) {
-  Watched one(rank);
+  Watched one(rank, 1s);
   one.reduce();
   rank.device.synchronize();
   if (rank.world.rank() == 1) return one.do_something_else();
@@ -51,15 +58,19 @@ void come_late(HostRank& rank) {
 
 TEST(Watch, OfProcessesNamesWhoHasNotCalledIt) {
   const ProcessEnds ends = on_process_ranks(ranks, come_late);
-  expect_words(ends.error, {"all_reduce of 32 bytes f32", "tests/comm/watch_test.cpp:", "call 2 over all (ranks 0, 1, 2), has not ended in 0.", "rank 1 (pid ", "has not called it",
+  expect_words(ends.error, {"all_reduce of 32 bytes f32", "tests/comm/watch_test.cpp:", "call 2 over all (ranks 0, 1, 2), has not ended in ", "rank 1 (pid ", "has not called it",
                             "its last over all was all_reduce", "which has ended"});
   for (const std::string& said : ends.said) EXPECT_EQ(said, ends.error) << "one cause for all";
+  EXPECT_GE(number_behind(ends.error, "has not ended in "), 1);
   EXPECT_LT(ends.seconds, soon_seen_s);
   EXPECT_EQ(children_left(), "");
 }
 
 TEST(Watch, OfThreadsNamesWhoHasNotCalledIt) {
-  expect_words(on_host_ranks(ranks, come_late), {"call 2 over all (ranks 0, 1, 2), has not ended in 0.", "rank 1 has not called it"});
+  const std::string said = on_host_ranks(ranks, come_late);
+  expect_words(said, {"call 2 over all (ranks 0, 1, 2), has not ended in ", "rank 1 has not called it"});
+  EXPECT_GE(number_behind(said, "has not ended in "), 1);
+  EXPECT_LT(number_behind(said, "has not ended in "), 8);
 }
 
 TEST(Watch, OfProcessesNamesWhoIsStopped) {

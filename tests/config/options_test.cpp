@@ -1,5 +1,6 @@
 // What was asked for: presets, the table of options, and configs as JSON.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -211,7 +212,7 @@ TEST(Json, NamesFileLineAndKeyOfWhatIsWrong) {
 }
 
 TEST(File, NamesWhatCannotBeRead) {
-  const auto folder = std::filesystem::temp_directory_path() / "shardbook_config_test";
+  const auto folder = std::filesystem::temp_directory_path() / ("shardbook_config_test_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string empty = (folder / "empty.json").string();
   std::ofstream{empty};

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -16,7 +18,7 @@ class Temporary : public testing::Test {
   Temporary() {
     const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     folder_ = std::filesystem::temp_directory_path() /
-              (std::string("shardbook_") + test->test_suite_name() + "_" + test->name());
+              (std::string("shardbook_") + test->test_suite_name() + "_" + test->name() + "_" + std::to_string(::getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
   }

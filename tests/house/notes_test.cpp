@@ -2,6 +2,7 @@
 //
 // Each rule is run on the project, and each is shown to fail on a small one that breaks it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -154,7 +155,7 @@ TEST(Rooms, OfTheViewerUseThePureOnesAndTheEngineUsesNoneOfThem) {
 }
 
 TEST(TreeOfTheProject, LeavesOutWhatGitIgnores) {
-  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "shardbook_house_tree";
+  const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / ("shardbook_house_tree_" + std::to_string(::getpid()));
   std::filesystem::remove_all(root);
   auto put = [&](const std::string& path, const std::string& text) {
     std::filesystem::create_directories((root / path).parent_path());

@@ -1,5 +1,6 @@
 // The file of measured matmuls: what is written is read again, and what is no such file is refused in a sentence.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -81,7 +82,7 @@ TEST(MatmulFile, OfAnotherGpuOrLibraryIsNotUsed) {
 }
 
 TEST(MatmulFile, IsWrittenWholeOrNotAtAll) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "matmul_file";
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / ("matmul_file_" + std::to_string(::getpid()));
   std::filesystem::create_directories(folder);
   const std::string path = (folder / "m.json").string();
   ASSERT_TRUE(write_matmul_file(sample(), path));

@@ -11,6 +11,7 @@
 #include "engine/timeline/gzip.hpp"
 #include "engine/timeline/pack.hpp"
 #include "engine/timeline/reader.hpp"
+#include "tests/support/cpu_time.hpp"
 #include "tests/timeline/sample.hpp"
 
 namespace shardbook::timeline {
@@ -22,13 +23,9 @@ std::string trace_of(int events, const std::function<std::string(int)>& event) {
   return out + "]}";
 }
 
-double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
+using tests::cpu_seconds;
 
-// CPU time of this thread, so that what runs beside doesn't count; the least of three turns.
+// The least of three turns.
 double cost_of(const std::string& trace) {
   double least = 1e9;
   for (int turn = 0; turn < 3; ++turn) {

@@ -93,6 +93,7 @@ TEST_F(Trial, AFunctionThatIsNotThereIsNamed) {
 TEST_F(Trial, OneThatNeverEndsIsStoppedAndSaid) {
   TrialOptions options;
   options.seconds = 1;
+  options.patience = 60;
   const Finding finding = first_of("volatile bool on = true; while (on) {} return bytes;", options);
   EXPECT_EQ(finding.rule, "endless");
   EXPECT_NE(finding.message.find("did not end within 1 s"), std::string::npos);

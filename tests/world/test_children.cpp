@@ -201,7 +201,7 @@ TEST(Spawn, RanksThatNothingCanWakeEndThemselves) {
 
 TEST(Spawn, ARankThatNeverArrivesIsNamed) {
   SpawnOptions options;
-  options.environment = {{"SHARDBOOK_CONNECT_TIMEOUT_S", "1"}};
+  options.environment = {{"SHARDBOOK_CONNECT_TIMEOUT_S", "3"}};
   const Outcome run = spawn("absent", 3, options);
   EXPECT_EQ(run.spawn.exit_code, 1);
   EXPECT_TRUE(contains(run.spawn.first_cause, "rank 1 of 3 did not arrive at ")) << run.spawn.first_cause;

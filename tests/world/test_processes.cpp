@@ -125,10 +125,10 @@ TEST(Processes, NameTheRanksThatDidNotArrive) {
   TestRun run;
   run.size = 6;
   run.absent = {1, 3, 4};
-  run.options.connect_timeout = 500ms;
+  run.options.connect_timeout = 3s;   // longer than the others take on a busy machine
   const auto said = run_all(run, [](World& world) { world.barrier(); });
   EXPECT_NE(said[0].find("ranks 1, 3-4 of 6 did not arrive at "), std::string::npos) << said[0];
-  EXPECT_NE(said[0].find("within 0.5 s"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("within 3.0 s"), std::string::npos) << said[0];
   EXPECT_EQ(said[0], said[2]);
   EXPECT_EQ(said[0], said[5]);
 }
