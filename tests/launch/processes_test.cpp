@@ -108,7 +108,9 @@ void expect_named_end(const Planted& fault) {
     EXPECT_NE(error.find("; engine/"), std::string::npos) << "the call site, in: " << error;
     const std::size_t waited = error.find(": waited ");
     ASSERT_NE(waited, std::string::npos) << error;
-    EXPECT_GE(std::atof(error.c_str() + waited + std::string(": waited ").size()), 2) << error;
+    const double seconds_waited = std::atof(error.c_str() + waited + std::string(": waited ").size());
+    EXPECT_GE(seconds_waited, 2) << error;
+    EXPECT_LT(seconds_waited, 4) << error;
   } else {
     EXPECT_EQ(error.find(who), 0u) << error;
     const std::string words = fault.what == "killed" ? "was killed by signal 9 (Killed)" : fault.what == "exits" ? "ended with exit code 0"

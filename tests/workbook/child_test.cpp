@@ -17,24 +17,25 @@ TEST(Child, ItsWordsAndExitCodeComeBack) {
   EXPECT_EQ(end.said, "out\nerr\n");
 }
 
-TEST(Child, OneThatNeverEndsIsStoppedInTime) {
+ChildEnd out_of_time(const std::string& words, double seconds, double patience) {
   ChildOptions options;
-  options.seconds = 0.5;
-  options.patience = 60;   // the machine may be busy: it is the child's time on a processor that counts
-  const ChildEnd end = shell("while true; do :; done", options);
+  options.seconds = seconds;
+  options.patience = patience;
+  const ChildEnd end = shell(words, options);
   EXPECT_EQ(end.why, ChildEnd::Why::out_of_time);
+  return end;
+}
+
+TEST(Child, OneThatNeverEndsIsStoppedInTime) {
+  const ChildEnd end = out_of_time("while true; do :; done", 0.5, 60);   // the machine may be busy: its time on a processor counts
   EXPECT_GE(end.seconds, 0.5);
   EXPECT_LT(end.cpu_seconds, 1);
 }
 
 TEST(Child, OneThatIsNotLetRunIsStoppedToo) {
-  ChildOptions options;
-  options.seconds = 0.2;
-  options.patience = 3;
-  const ChildEnd end = shell("exec sleep 30", options);   // uses no processor, as one that gets none
-  EXPECT_EQ(end.why, ChildEnd::Why::out_of_time);
+  const ChildEnd end = out_of_time("exec sleep 30", 0.2, 3);   // uses no processor, as one that gets none
   EXPECT_GE(end.seconds, 0.6);
-  EXPECT_LT(end.seconds, 20);
+  EXPECT_LT(end.seconds, 3);
 }
 
 TEST(Child, OneThatOnlyWaitsIsStoppedBeforeItsTime) {
