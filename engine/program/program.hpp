@@ -57,6 +57,12 @@ enum class OpKind : std::uint8_t {
 inline constexpr int op_kinds = static_cast<int>(OpKind::shift) + 1;
 const char* name_of(OpKind kind);
 
+// An op of this name (kind fill) keeps its stream for so long before it writes, so that another stream's kernel can begin. ns.
+// On two H200s 2 us let NCCL's kernel in ahead of a matmul every time, and a kernel that ends at once did so in one of five shapes
+// (experiments/contention): twice that.
+inline constexpr char pause_name[] = "pause";
+inline constexpr base::Nanoseconds pause_ns = 4000;
+
 // The class by which time is added up: communication, memory (copies and fills), compute, or what is no work of the device.
 enum class OpClass : std::uint8_t { compute, communication, memory, host };
 OpClass class_of(OpKind kind);

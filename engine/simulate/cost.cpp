@@ -29,6 +29,12 @@ constexpr double attention_part_of_peak = 0.4;
 // a socket of eight channels of DDR5-4800 has 307 GB/s, of which two thirds, say, are had, by four ranks that share it.
 constexpr double host_bytes_per_ns = 50, host_fixed_ns = 20'000;
 
+// What it takes beyond its bytes.
+double pause_ns(const program::OpDesc& desc) {
+  const bool pauses = desc.kind == OpKind::fill && std::string_view(desc.name) == program::pause_name;
+  return pauses ? static_cast<double>(program::pause_ns) : 0;
+}
+
 }  // namespace
 
 bool crosses_to_host(const program::OpDesc& desc) {
@@ -65,7 +71,7 @@ const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {
 }
 
 double CostModel::kernel_ns(const program::OpDesc& desc) const {
-  return at(kernel_curve(desc), desc.bytes_read + desc.bytes_written);
+  return pause_ns(desc) + at(kernel_curve(desc), desc.bytes_read + desc.bytes_written);
 }
 
 // What a kernel reads and writes of host memory crosses the bus.
@@ -176,7 +182,7 @@ double CostModel::fixed_ns(const program::OpDesc& desc, const program::Catalogue
   // The first point of its curve is of real work: what does not change with size is what a matmul's launch takes
   if (desc.kind == OpKind::attention) return gemm_table(desc.dtype).second.fixed_ns;
   if (desc.kind == OpKind::host) return host_work_ns(desc);   // shares nothing with the device
-  if (program::class_of(desc.kind) != program::OpClass::communication) return kernel_curve(desc).front().ns;
+  if (program::class_of(desc.kind) != program::OpClass::communication) return pause_ns(desc) + kernel_curve(desc).front().ns;
   return collective_ns(desc.kind, 0, catalogue.groups.at(desc.collective.group).ranks);
 }
 

@@ -16,7 +16,7 @@ void copy_rows(device::Lane lane, const Tensor& from, const Tensor& to) {
 }  // namespace
 
 RowsInTurns::RowsInTurns(device::Device& device, TensorParallelGroup group, const std::string& name)
-    : group_(group), produced_(device.create_event(name + ".produced")), head_start_(device, group, name),
+    : group_(group), produced_(device.create_event(name + ".produced")), head_start_(device, group, name, Moment::of_a_kernel),
       in_place_(device.create_event(name + ".in_place")) {
   for (int turn = 1; turn < ranks(); ++turn) arrived_.push_back(device.create_event(base::text(name, ".arrived_", turn)));
 }

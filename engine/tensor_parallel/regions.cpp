@@ -1,6 +1,7 @@
 #include "engine/tensor_parallel/regions.hpp"
 
 #include "engine/kernels/initialize.hpp"
+#include "engine/kernels/pause.hpp"
 
 namespace shardbook::tensor_parallel {
 
@@ -8,7 +9,8 @@ namespace shardbook::tensor_parallel {
 void HeadStart::give(Context& ctx) {
   ctx.device.record(group_.stream, reached_);
   ctx.device.wait(ctx.compute, reached_);
-  kernels::fill(ctx.compute, ctx.scratch.slice(0, {8}), 0);
+  const Tensor few = ctx.scratch.slice(0, {8});
+  moment_ == Moment::of_a_pause ? kernels::pause(ctx.compute, few) : kernels::fill(ctx.compute, few, 0);
 }
 //@end
 
@@ -16,7 +18,7 @@ SumOverRanks::SumOverRanks(device::Device& device, TensorParallelGroup group, co
     : group_(group),
       produced_(device.create_event(name + ".produced")),
       summed_(device.create_event(name + ".summed")) {
-  if (begin == Start::ahead) head_start_.emplace(device, group, name);
+  if (begin == Start::ahead) head_start_.emplace(device, group, name, Moment::of_a_pause);
 }
 
 //@ tensor_parallel.sum: The all-reduce waits for what compute has made, on a stream of its own.
@@ -37,7 +39,7 @@ RowsOverRanks::RowsOverRanks(device::Device& device, TensorParallelGroup group, 
       produced_(device.create_event(name + ".produced")),
       gathered_(device.create_event(name + ".rows_gathered")),
       summed_(device.create_event(name + ".summed")) {
-  if (begin_sums == Start::ahead) head_start_.emplace(device, group, name);
+  if (begin_sums == Start::ahead) head_start_.emplace(device, group, name, Moment::of_a_pause);
 }
 
 //@ tensor_parallel.rows: Half an all-reduce each: the one brings rows together, the other sums them and leaves each rank its own.

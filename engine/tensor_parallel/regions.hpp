@@ -44,16 +44,19 @@ struct TensorParallelGroup {
 
 // A matmul that fills the device lets no collective in beside it, so of two that could begin at once it matters which one does. This
 // gives what is issued to the group's stream next the time to begin before what is issued to compute next: compute waits until that
-// stream has come so far, and then fills a few numbers. No more than time: nothing may rest on it. (Measured in experiments/pieces:
-// the wait alone does not do, the kernel does.) PyTorch has a kernel there that sleeps; CUDA_DEVICE_MAX_CONNECTIONS=1 is for this
-// in Megatron-LM.
+// stream has come so far, and then takes a moment. No more than time: nothing may rest on it. The wait alone does not do. A kernel
+// that ends at once does where a piece is shifted (experiments/pieces), and before a whole sum now and then: that is let in later,
+// and needs a pause (experiments/contention). PyTorch has a kernel there that sleeps; CUDA_DEVICE_MAX_CONNECTIONS=1 is for this in
+// Megatron-LM.
+enum class Moment { of_a_kernel, of_a_pause };
 class HeadStart {
  public:
-  HeadStart(device::Device& device, TensorParallelGroup group, const std::string& name) : group_(group), reached_(device.create_event(name + ".reached")) {}
+  HeadStart(device::Device& device, TensorParallelGroup group, const std::string& name, Moment moment) : group_(group), moment_(moment), reached_(device.create_event(name + ".reached")) {}
   void give(Context& ctx);
 
  private:
   TensorParallelGroup group_;
+  Moment moment_;
   device::Event reached_;
 };
 

@@ -121,7 +121,7 @@ std::string safe_name(std::string_view label, Class cls, CollectiveOp op) {
   }
   if (cls == Class::memory) {
     if (name.starts_with("Memcpy") || name.starts_with("Memset")) return name;
-    const bool fills = contains(name, "fill") || contains(name, "zero") || contains(name, "memset");
+    const bool fills = contains(name, "fill") || contains(name, "zero") || contains(name, "memset") || contains(name, "pause");
     return (fills ? "Memset (Device) " : "Memcpy DtoD (Device -> Device) ") + name;
   }
   // Compute: no word by which HTA would file it elsewhere.

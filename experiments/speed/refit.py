@@ -8,7 +8,7 @@
 
 FOLDERs of the last five sittings: experiments/speed/refit/5 to 9, beside each other by sittings.py and clock.py. Tasks and files are those of experiments/node/sitting.py; the rows are the table's shapes of README.md here, in the form that takes least
 time (buffers are plain to the model), nine runs that the model was first judged by (2026-11-22) in the form to read first, what modelled.py has over two GPUs, TP with
-nearly as many sequences as the one row that is said wrong, short steps that are issued call by call, and last that row and two more with a head start for their sums. The tutor is traced nowhere as a graph: of its exposed share experiments/cupti/graph.py tells.
+nearly as many sequences as the one row that is said wrong, short steps that are issued call by call, and last that row and four more with a head start for their sums. The tutor is traced nowhere as a graph: of its exposed share experiments/cupti/graph.py tells.
 """
 import pathlib
 import sys
@@ -53,6 +53,8 @@ def rows(n):
         "grammar-tutor, TP": (tutor, 300),
         "grammar-tutor, one GPU, as a graph": ("--model grammar-tutor --progress 0 --tp 1 --fsdp 1 --set host.graph=on", 300),
         "gpt-1.3b, TP, 4 sequences, the sum first": (large("gpt-1.3b", f"{tp} 4 --set tensor_parallel.input_gradient_sum=first"), 60),
+        "gpt-1.3b, TP, 3 sequences, the sum first": (large("gpt-1.3b", f"{tp} 3 --set tensor_parallel.input_gradient_sum=first"), 60),
+        "gpt-1.3b, TP, 5 sequences, the sum first": (large("gpt-1.3b", f"{tp} 5 --set tensor_parallel.input_gradient_sum=first"), 60),
         "gpt-1.3b, TP, the sum first": (large("gpt-1.3b", f"{tp} 8 --set tensor_parallel.input_gradient_sum=first"), 60),
         "gpt-6.9b, TP, the sum first": (large("gpt-6.9b", f"{tp} 2 --set tensor_parallel.input_gradient_sum=first"), 30),
     }

@@ -130,7 +130,28 @@ TEST_F(Pointwise, SumPartsRoundsOnce) {
   }
 }
 
-TEST_F(Pointwise, AccumulateWidenFillAndCastAreExact) {
+// Many at once, behind a fill of 256 MiB that gives the host time to issue them: no less than their sum.
+TEST_F(Pointwise, APauseKeepsItsStreamForAsLongAsItIsTold) {
+  constexpr int pauses = 50;
+  float ms = 0;
+  struct Args { void* to; std::int64_t many; float* ms; };
+  const std::int64_t many = std::int64_t{64} << 20;
+  Gpu::get().run(Args{Gpu::get().take(many * 4), many, &ms}, +[](const Args&) {}, +[](const Args& args, const device::CudaQueue& queue) {
+    cudaEvent_t events[2];
+    for (cudaEvent_t& event : events) SHARDBOOK_CUDA(cudaEventCreate(&event), "test");
+    const auto stream = static_cast<cudaStream_t>(queue.stream);
+    for (int i = 0; i < 10; ++i) kernels::cuda::fill({args.to, args.many, 1, DType::f32}, queue);
+    SHARDBOOK_CUDA(cudaEventRecord(events[0], stream), "test");
+    for (int i = 0; i < pauses; ++i) kernels::cuda::pause({args.to, 8, 0, DType::f32}, queue);
+    SHARDBOOK_CUDA(cudaEventRecord(events[1], stream), "test");
+    SHARDBOOK_CUDA(cudaEventSynchronize(events[1]), "test");
+    SHARDBOOK_CUDA(cudaEventElapsedTime(args.ms, events[0], events[1]), "test");
+    for (cudaEvent_t event : events) SHARDBOOK_CUDA(cudaEventDestroy(event), "test");
+  });
+  EXPECT_GE(1e6 * static_cast<double>(ms), static_cast<double>(pauses * program::pause_ns));
+}
+
+TEST_F(Pointwise, AccumulateWidenFillPauseAndCastAreExact) {
   for (const std::int64_t n : sizes) {
     for (const int shift : {0, 4}) {
       SCOPED_TRACE(testing::Message() << n << ", shifted by " << shift);
@@ -143,6 +164,10 @@ TEST_F(Pointwise, AccumulateWidenFillAndCastAreExact) {
         run_both([&](bool gpu) { return kernels::FillArgs{filled.at(gpu), n, -2.5f, gpu ? dtype : DType::f64}; },
                  &kernels::host::fill, &kernels::cuda::fill);
         expect_exact(filled);
+        Numbers behind_a_pause(unwritten(n), dtype, shift);
+        run_both([&](bool gpu) { return kernels::FillArgs{behind_a_pause.at(gpu), n, 0, gpu ? dtype : DType::f64}; },
+                 &kernels::host::fill, &kernels::cuda::pause);
+        expect_exact(behind_a_pause);
         for (const bool add : {false, true}) {
           Numbers narrow(small_integers(n, 200), dtype, shift), wide(small_integers(n, 100000), DType::f32, shift);
           run_both([&](bool gpu) { return kernels::WidenArgs{narrow.at(gpu), wide.at(gpu), n, add, gpu ? dtype : DType::f64}; },

@@ -13,6 +13,7 @@
 #include "engine/kernels/initialize.hpp"
 #include "engine/kernels/layer_norm.hpp"
 #include "engine/kernels/optimizer.hpp"
+#include "engine/kernels/pause.hpp"
 #include "engine/kernels/reduce.hpp"
 #include "engine/kernels/residual.hpp"
 #include "engine/kernels/rms_norm.hpp"
@@ -98,10 +99,11 @@ class Record : public ::testing::Test {
     adam_w_on_host(s, {1e-3f, 0.9f, 0.95f, 1e-8f, 0.1f, 1}, row, one, 0, 10, row, row, row, vector);
     accumulate_on_host(s, row, row);
     fill(s, x, 0);
+    pause(s, x);
     cast(s, row, vector);
     init_normal(s, row, {0, 0, 10, 10, 0}, 1, 2, 0, 1);
   }
-  static constexpr std::size_t op_count = 52;
+  static constexpr std::size_t op_count = 53;
 
   device::MetaDevice device_;
   device::Stream& stream_;

@@ -204,6 +204,15 @@ TEST(CostModel, PrefersAKernelsNameToItsKind) {
   EXPECT_DOUBLE_EQ(costs.kernel_ns(unnamed), profile.kernels.at("pointwise").front().ns);
 }
 
+TEST(CostModel, TimesAPauseByWhatItIsToldAndByTheFillBehindIt) {
+  const CostModel costs = model();
+  const program::OpDesc fill = OpDesc("fill", OpKind::fill, DType::f32).writes({0, 0, 32, 0}), pause = OpDesc(program::pause_name, OpKind::fill, DType::f32).writes({0, 0, 32, 0});
+  program::Catalogue catalogue;
+  catalogue.buffers.push_back({"scratch", program::MemoryKind::workspace, 32});
+  EXPECT_EQ(costs.op_ns(pause, catalogue), costs.op_ns(fill, catalogue) + program::pause_ns);
+  EXPECT_EQ(costs.fixed_ns(pause, catalogue), costs.fixed_ns(fill, catalogue) + program::pause_ns);
+}
+
 // What an epilogue reads or writes beside is not hidden behind the sums.
 TEST(CostModel, AddsToAMatmulWhatItsEpilogueMovesBeside) {
   const CostModel costs = model();

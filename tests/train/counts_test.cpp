@@ -108,7 +108,7 @@ std::vector<std::string> between_gradients_and_sums(const config::RunConfig& con
     } else if (op != nullptr && op->desc.kind != OpKind::fill) {
       behind_a_gradient = false;   // another linear's, which nobody sums
     }
-    const char* what = op != nullptr ? "fill" : command.kind == CommandKind::record_event ? "record" : command.kind == CommandKind::wait_event ? "wait" : "?";
+    const char* what = op != nullptr ? op->desc.name : command.kind == CommandKind::record_event ? "record" : command.kind == CommandKind::wait_event ? "wait" : "?";
     words += base::text(words.empty() ? "" : ", ", what, command.stream == compute ? " on compute" : " on tp");
   }
   return all;
@@ -120,7 +120,7 @@ TEST(Counts, OfTheStepsOfAHeadStartEachSumOfAnInputGradientHasAllOrNone) {
     const std::size_t sums = static_cast<std::size_t>(2 * config.model.layers + 1);
     EXPECT_EQ(between_gradients_and_sums(config), std::vector<std::string>(sums, "record on compute, wait on tp")) << cut;
     ASSERT_TRUE(config::set_switch(config, "tensor_parallel.input_gradient_sum=first"));
-    EXPECT_EQ(between_gradients_and_sums(config), std::vector<std::string>(sums, "record on compute, wait on tp, record on tp, wait on compute, fill on compute")) << cut;
+    EXPECT_EQ(between_gradients_and_sums(config), std::vector<std::string>(sums, "record on compute, wait on tp, record on tp, wait on compute, pause on compute")) << cut;
   }
 }
 

@@ -54,6 +54,7 @@ void sum_of_squares(const SumOfSquaresArgs& args, const device::CudaQueue& queue
 void clip_factor(const ClipFactorArgs& args, const device::CudaQueue& queue);
 void adam_w(const AdamWArgs& args, const device::CudaQueue& queue);
 void fill(const FillArgs& args, const device::CudaQueue& queue);
+void pause(const FillArgs& args, const device::CudaQueue& queue);
 void cast(const CastArgs& args, const device::CudaQueue& queue);
 void init_normal(const InitNormalArgs& args, const device::CudaQueue& queue);
 

@@ -54,6 +54,7 @@ void sum_of_squares(const SumOfSquaresArgs&, const device::CudaQueue&) { no_cuda
 void clip_factor(const ClipFactorArgs&, const device::CudaQueue&) { no_cuda("clip_factor"); }
 void adam_w(const AdamWArgs&, const device::CudaQueue&) { no_cuda("adam_w"); }
 void fill(const FillArgs&, const device::CudaQueue&) { no_cuda("fill"); }
+void pause(const FillArgs&, const device::CudaQueue&) { no_cuda("pause"); }
 void cast(const CastArgs&, const device::CudaQueue&) { no_cuda("cast"); }
 void init_normal(const InitNormalArgs&, const device::CudaQueue&) { no_cuda("init_normal"); }
 
