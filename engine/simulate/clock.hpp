@@ -29,6 +29,7 @@ struct PowerCosts {
   double memory = 0;
   double fastest = 1;   // the speed where power is to spare
   double train = 0;     // at which the matmul of the mixes that measure power ran in a train of it alone, as the profile's matmuls were measured; 0: not known
+  bool says_its_speed() const { return exponent > 0 && train > 0; }
   bool operator==(const PowerCosts&) const = default;
 };
 

@@ -135,7 +135,7 @@ class CostModel {
   // Costs::power of all of a program.
   std::vector<float> powers(const program::Program& program, const program::Catalogue& catalogue) const;
   // Is it known at which speed the profile's matmuls ran (PowerCosts::train)? Only then do modelled steps have a clock of their own.
-  bool has_clock() const { return profile_.power.exponent > 0 && profile_.power.train > 0; }
+  bool has_clock() const { return profile_.power.says_its_speed(); }
   // Costs, with what each op draws, and with kernels as long as they are at speed 1 (clocked.hpp); without a clock: costs().
   std::shared_ptr<const Costs> costs_at_speed_one(const program::Program& program, const program::Catalogue& catalogue,
                                                   const Scale& scale = {}, bool traced = false, base::Rank rank = -1) const;

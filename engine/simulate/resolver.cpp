@@ -18,6 +18,8 @@ Machine machine_of(const Profile& profile) {
   machine.shares = true;
   machine.contention = profile.contention;
   machine.power = profile.power;
+  // Without a clock modelled steps come out too long as it is, and this makes them longer (experiments/speed, "last-blocks")
+  machine.last_blocks = profile.power.says_its_speed();
   return machine;
 }
 

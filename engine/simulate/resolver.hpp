@@ -9,7 +9,8 @@
 // Rates change only when something starts or ends, so between two events all work shrinks linearly.
 //
 // A matmul that fills the device (Costs::fills) lets no collective in until it ends; a collective that is already
-// there slows it instead, and one that follows it on its stream at once takes over its room. Where both become ready
+// there slows it instead (and where Machine::last_blocks is set, the blocks that it kept out begin only when it has gone, so that
+// the matmul takes so much longer), and one that follows it on its stream at once takes over its room. Where both become ready
 // at one event, what follows on the event's own stream goes first. A collective's span begins before its wait for
 // room, as a timer's mark in the stream does. This decides how much of tensor parallelism's backward overlaps:
 // Megatron-LM asks for CUDA_DEVICE_MAX_CONNECTIONS=1 so that the all-reduce is there before the weight gradient.
@@ -66,6 +67,7 @@ struct Machine {
   base::Nanoseconds event_latency_ns = 0;
   bool shares = false;                 // ops that run together on a device slow down
   std::vector<Contention> contention;  // ascending in ranks
+  bool last_blocks = false;            // a matmul that fills the device and began beside a collective needs a block's time when that has gone
   double beside = 1;                   // a part, 0 to 1, of what collectives cost matmuls of a known factor (Costs::beside)
   PowerCosts power;                    // what the clock follows from (clocked.hpp)
   CollectiveOrder order = CollectiveOrder::launch;

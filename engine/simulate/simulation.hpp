@@ -48,6 +48,8 @@ class Simulation {
     std::uint32_t op_step = 0;
     bool has_run = false, running = false, is_gemm = false;
     bool fills = false;              // what runs leaves no room for a collective
+    Time beside_since = -1;          // such a matmul that began beside a collective, while that is there: when it began
+    double alone_ns = 0;             // what it takes without
     bool is_apart = false;           // what runs is a copy engine's or the CPU's, and shares nothing
     Work work;
   };
@@ -119,6 +121,7 @@ class Simulation {
   void touch(std::uint32_t rank);
   void set_rates();
   void set_rates_of(RankState& state, std::uint32_t rank);
+  void begin_last_blocks(Stream& stream);
   void set_rate(Work& work, double slowdown, What what, std::uint32_t id);
   const Contention& contention_of(std::uint32_t participants);
 

@@ -63,6 +63,10 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
       set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
       continue;
     }
+    if (machine_.last_blocks && stream.fills && stream.work.beside > 1) {
+      if (held_part > 0 && stream.work.slowdown == 0) stream.beside_since = now_;
+      if (held_part == 0 && stream.beside_since >= 0) begin_last_blocks(stream);
+    }
     const double of_its_own = 1 + held_part * (stream.work.beside - 1);
     const double factor = !stream.is_gemm ? memory_factor : stream.work.beside > 0 ? of_its_own : gemm_factor;
     set_rate(stream.work, 1 + stream.work.shared_part * (ops * factor - 1), What::end_of_op, rank * streams_a_rank_ + at);
@@ -81,6 +85,17 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     running.is_dirty = true;
     dirty_instances_.push_back(resident.instance);
   }
+}
+
+// The collective has gone beside which this matmul began, and with it what kept some blocks out. They begin now, and take as long
+// as the others did, which is what the matmul takes alone; but together no longer than beside a collective that had stayed.
+void Simulation::begin_last_blocks(Stream& stream) {
+  Work& work = stream.work;
+  const double left_ns = work.remaining_ns - static_cast<double>(now_ - work.since) / work.slowdown;
+  const double beside_ns = stream.alone_ns * (1 + work.shared_part * (work.beside - 1)) - static_cast<double>(now_ - stream.beside_since);
+  work.remaining_ns = std::max(left_ns, std::min(stream.alone_ns, beside_ns));
+  work.since = now_;
+  stream.beside_since = -1;
 }
 
 void Simulation::set_rate(Work& work, double slowdown, What what, std::uint32_t id) {

@@ -74,6 +74,36 @@ TEST(Contention, SlowsAMatmulByWhatWasMeasuredOfItsSize) {
   expect_span(without.ranks[0].steps[0].ran[0], 0, 1000);
 }
 
+// 1000 ns alone and 1800 beside a collective; it begins beside one that lasts for so long from then on. Blocks that found no room begin when that has
+// gone, and take as long as a block does, which is the whole time of a matmul that fills the device; unless others had ended before.
+TEST(Contention, BeginsTheLastBlocksOfAMatmulWhenTheCollectiveHasGone) {
+  const auto end_of_matmul = [](Nanoseconds collective_ns, bool fills, bool last_blocks) {
+    TestRank ranks[2] = {TestRank(0), TestRank(1)};
+    for (TestRank& rank : ranks) {
+      rank.collective(1, rank.group("tp", {0, 1}), 10 + collective_ns);
+      rank.op(0, 10, 0, OpKind::pointwise);   // so that it is there first
+      rank.op(0, 1000, 0, OpKind::gemm, 1, fills);
+    }
+    std::vector<RankSteps> steps{ranks[0].steps(), ranks[1].steps()};
+    for (RankSteps& rank : steps) {
+      auto costs = std::make_shared<Costs>(*rank.steps[0].costs);
+      costs->beside = {0, 0, 1.8f};
+      rank.steps[0].costs = costs;
+    }
+    Machine machine;
+    machine.shares = true;
+    machine.contention = {{2, 1.25, 1.0, 1, 1}};
+    machine.last_blocks = last_blocks;
+    return resolved(steps, machine).ranks[0].steps[0].ran[2].end - 10;
+  };
+  EXPECT_EQ(end_of_matmul(360, true, false), 1160);   // a fluid: 200 of 1000 are done by then
+  EXPECT_EQ(end_of_matmul(360, false, true), 1160);   // it has room beside it
+  EXPECT_EQ(end_of_matmul(360, true, true), 1360);
+  EXPECT_EQ(end_of_matmul(800, true, true), 1800);    // by now the blocks that had room are about to end
+  EXPECT_EQ(end_of_matmul(1500, true, true), 1800);
+  EXPECT_EQ(end_of_matmul(5000, true, true), 1800);
+}
+
 TEST(Contention, SlowsMatmulsAndCollectivesByTheMeasuredFactors) {
   TestRank ranks[2] = {TestRank(0), TestRank(1)};
   for (TestRank& rank : ranks) {
