@@ -10,7 +10,8 @@ void HeadStart::give(Context& ctx) {
   ctx.device.record(group_.stream, reached_);
   ctx.device.wait(ctx.compute, reached_);
   const Tensor few = ctx.scratch.slice(0, {8});
-  moment_ == Moment::of_a_pause ? kernels::pause(ctx.compute, few) : kernels::fill(ctx.compute, few, 0);
+  if (moment_ == Moment::of_a_pause) return kernels::pause(ctx.compute, few);
+  kernels::fill(ctx.compute, few, 0);
 }
 //@end
 
