@@ -2,15 +2,10 @@
 
 #include "engine/device/cuda/check.hpp"
 #include "engine/device/cuda/early.cuh"
+#include "engine/device/cuda/gpu_time.cuh"
 
 namespace shardbook::device::cuda {
 namespace {
-
-__device__ unsigned long long now_ns() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
 
 __global__ void delay_kernel(unsigned long long ns) {
   const unsigned long long end = now_ns() + ns;

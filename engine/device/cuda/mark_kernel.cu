@@ -2,6 +2,7 @@
 
 #include "engine/device/cuda/check.hpp"
 #include "engine/device/cuda/early.cuh"
+#include "engine/device/cuda/gpu_time.cuh"
 
 namespace shardbook::device::cuda {
 namespace {
@@ -9,9 +10,7 @@ namespace {
 __global__ void mark_kernel(unsigned long long* at) {
   let_next_kernel_start();
   wait_for_kernel_before();
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  *at = now;
+  *at = now_ns();
 }
 
 }  // namespace

@@ -1,21 +1,16 @@
 // kernels/cuda/pause: one thread that waits by the GPU's clock, and then writes. 0 flops, no bytes to speak of; floor: the pause.
+#include "engine/device/cuda/gpu_time.cuh"
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 
 namespace shardbook::kernels::cuda {
 namespace {
 
-__device__ unsigned long long now_ns() {
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return now;
-}
-
 template <class T>
 __global__ void pause_kernel(T* to, std::int64_t elements, unsigned long long ns) {
   device::cuda::wait_for_kernel_before();   // from here on it counts
-  const unsigned long long begin = now_ns();
-  while (now_ns() - begin < ns) {
+  const unsigned long long begin = device::cuda::now_ns();
+  while (device::cuda::now_ns() - begin < ns) {
   }
   for (std::int64_t i = 0; i < elements; ++i) to[i] = T(0.0f);
 }

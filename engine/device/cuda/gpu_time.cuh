@@ -1,0 +1,13 @@
+// device/cuda/gpu_time: what time is it on the GPU?
+#pragma once
+
+namespace shardbook::device::cuda {
+
+// ns of the GPU's own clock (%globaltimer), one for all streams and kernels of it.
+__device__ inline unsigned long long now_ns() {
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+}  // namespace shardbook::device::cuda
