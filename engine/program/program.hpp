@@ -58,8 +58,8 @@ inline constexpr int op_kinds = static_cast<int>(OpKind::shift) + 1;
 const char* name_of(OpKind kind);
 
 // An op of this name (kind fill) keeps its stream for so long before it writes, so that another stream's kernel can begin. ns.
-// On two H200s 2 us let NCCL's kernel in ahead of a matmul every time, and a kernel that ends at once did so in one of five shapes
-// (experiments/contention): twice that.
+// On two H200s 2 us let NCCL's kernel in ahead of a matmul; one that ends at once did so in one of six shapes (experiments/contention,
+// "moment"): twice that.
 inline constexpr char pause_name[] = "pause";
 inline constexpr base::Nanoseconds pause_ns = 4000;
 

@@ -9,8 +9,8 @@
 // Rates change only when something starts or ends, so between two events all work shrinks linearly.
 //
 // A matmul that fills the device (Costs::fills) lets no collective in until it ends; a collective that is already
-// there slows it instead (and where Machine::last_blocks is set, the blocks that it kept out begin only when it has gone, so that
-// the matmul takes so much longer), and one that follows it on its stream at once takes over its room. Where both become ready
+// there slows it instead, and one that follows it on its stream at once takes over its room. Where Machine::last_blocks is set, such a
+// matmul is no fluid: the blocks that were kept out begin when the last of these has gone, and what is left of it grows to what they take. Where both become ready
 // at one event, what follows on the event's own stream goes first. A collective's span begins before its wait for
 // room, as a timer's mark in the stream does. This decides how much of tensor parallelism's backward overlaps:
 // Megatron-LM asks for CUDA_DEVICE_MAX_CONNECTIONS=1 so that the all-reduce is there before the weight gradient.

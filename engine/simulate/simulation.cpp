@@ -325,7 +325,7 @@ void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step,
   stream.work.shared_part = costs.shared_part[op];
   stream.work.beside = costs.beside.empty() || costs.beside[op] == 0 ? 0 : 1 + (costs.beside[op] - 1) * static_cast<float>(machine_.beside);
   stream.fills = fills(costs, op);
-  stream.beside_since = -1;
+  stream.beside_since = stream.alone_since = -1;
   stream.alone_ns = stream.work.remaining_ns;
   if (machine_.shares) return touch(rank);
   set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);

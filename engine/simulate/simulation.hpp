@@ -48,8 +48,11 @@ class Simulation {
     std::uint32_t op_step = 0;
     bool has_run = false, running = false, is_gemm = false;
     bool fills = false;              // what runs leaves no room for a collective
-    Time beside_since = -1;          // such a matmul that began beside a collective, while that is there: when it began
-    double alone_ns = 0;             // what it takes without
+    Time beside_since = -1;          // such a matmul that began beside a collective: when it began,
+    double alone_ns = 0;             // ... what it takes without any, and beside one that stays,
+    double beside_ns = 0;
+    Time alone_since = -1;           // ... since when the collective has gone, if it has,
+    double of_a_fluid_ns = 0;        // ... and what was left of it then, had its blocks gone on as they were
     bool is_apart = false;           // what runs is a copy engine's or the CPU's, and shares nothing
     Work work;
   };
@@ -121,7 +124,7 @@ class Simulation {
   void touch(std::uint32_t rank);
   void set_rates();
   void set_rates_of(RankState& state, std::uint32_t rank);
-  void begin_last_blocks(Stream& stream);
+  void set_last_blocks(Stream& stream, double held_part);
   void set_rate(Work& work, double slowdown, What what, std::uint32_t id);
   const Contention& contention_of(std::uint32_t participants);
 

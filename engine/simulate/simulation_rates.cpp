@@ -63,10 +63,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
       set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
       continue;
     }
-    if (machine_.last_blocks && stream.fills && stream.work.beside > 1) {
-      if (held_part > 0 && stream.work.slowdown == 0) stream.beside_since = now_;
-      if (held_part == 0 && stream.beside_since >= 0) begin_last_blocks(stream);
-    }
+    if (machine_.last_blocks && stream.fills && stream.work.beside > 1) set_last_blocks(stream, held_part);
     const double of_its_own = 1 + held_part * (stream.work.beside - 1);
     const double factor = !stream.is_gemm ? memory_factor : stream.work.beside > 0 ? of_its_own : gemm_factor;
     set_rate(stream.work, 1 + stream.work.shared_part * (ops * factor - 1), What::end_of_op, rank * streams_a_rank_ + at);
@@ -87,15 +84,29 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
   }
 }
 
-// The collective has gone beside which this matmul began, and with it what kept some blocks out. They begin now, and take as long
-// as the others did, which is what the matmul takes alone; but together no longer than beside a collective that had stayed.
-void Simulation::begin_last_blocks(Stream& stream) {
+// A matmul that fills the device and began beside a collective. When that goes, blocks for which there was no room begin, and take as
+// long as the others did, which is what the matmul takes alone; but together no longer than beside a collective that stays. Another one
+// that follows it at once takes over its room: then none has begun.
+void Simulation::set_last_blocks(Stream& stream, double held_part) {
   Work& work = stream.work;
-  const double left_ns = work.remaining_ns - static_cast<double>(now_ - work.since) / work.slowdown;
-  const double beside_ns = stream.alone_ns * (1 + work.shared_part * (work.beside - 1)) - static_cast<double>(now_ - stream.beside_since);
-  work.remaining_ns = std::max(left_ns, std::min(stream.alone_ns, beside_ns));
+  if (work.slowdown == 0) {
+    if (held_part == 0) return;
+    stream.beside_since = now_;
+    stream.beside_ns = stream.alone_ns * (1 + work.shared_part * held_part * (work.beside - 1));
+    return;
+  }
+  if (stream.beside_since < 0 || (held_part > 0) == (stream.alone_since < 0)) return;
+  if (held_part > 0) {
+    work.remaining_ns = std::max(0.0, stream.of_a_fluid_ns - static_cast<double>(now_ - stream.alone_since));
+    stream.alone_since = -1;
+  } else {
+    stream.of_a_fluid_ns = std::max(0.0, work.remaining_ns - static_cast<double>(now_ - work.since) / work.slowdown);
+    const double staying_ns = stream.beside_ns - static_cast<double>(now_ - stream.beside_since);
+    work.remaining_ns = std::max(stream.of_a_fluid_ns, std::min(stream.alone_ns, staying_ns));
+    stream.alone_since = now_;
+  }
   work.since = now_;
-  stream.beside_since = -1;
+  work.slowdown = 0;   // what is left has changed: its end is set anew, at whatever rate
 }
 
 void Simulation::set_rate(Work& work, double slowdown, What what, std::uint32_t id) {

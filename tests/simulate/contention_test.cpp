@@ -1,6 +1,8 @@
 // What do ops that run together take from each other, and who finds room on the device?
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "engine/simulate/resolver.hpp"
 #include "tests/simulate/programs.hpp"
 
@@ -74,34 +76,59 @@ TEST(Contention, SlowsAMatmulByWhatWasMeasuredOfItsSize) {
   expect_span(without.ranks[0].steps[0].ran[0], 0, 1000);
 }
 
-// 1000 ns alone and 1800 beside a collective; it begins beside one that lasts for so long from then on. Blocks that found no room begin when that has
-// gone, and take as long as a block does, which is the whole time of a matmul that fills the device; unless others had ended before.
-TEST(Contention, BeginsTheLastBlocksOfAMatmulWhenTheCollectiveHasGone) {
-  const auto end_of_matmul = [](Nanoseconds collective_ns, bool fills, bool last_blocks) {
+// 1000 ns alone and 1800 beside a collective; it begins beside collectives that last for so long from then on, one right behind the other.
+struct BesideCollectives {
+  std::vector<Nanoseconds> last;
+  bool fills = true, last_blocks = true;
+  float shared = 1;          // the part of the matmul that is slowed
+  double beside = 1;         // ... of what it loses
+  Nanoseconds comes_ns = 0;  // when the other rank comes to the first one
+  Nanoseconds end_of_matmul() const {
     TestRank ranks[2] = {TestRank(0), TestRank(1)};
     for (TestRank& rank : ranks) {
-      rank.collective(1, rank.group("tp", {0, 1}), 10 + collective_ns);
-      rank.op(0, 10, 0, OpKind::pointwise);   // so that it is there first
-      rank.op(0, 1000, 0, OpKind::gemm, 1, fills);
+      Nanoseconds begins = 10;
+      if (comes_ns > 0 && &rank == &ranks[1]) rank.op(1, 10 + comes_ns, 0, OpKind::pointwise);
+      for (Nanoseconds ns : last) rank.collective(1, rank.group("tp", {0, 1}), std::exchange(begins, 0) + ns);
+      if (&rank == &ranks[1]) continue;
+      rank.op(0, 10, 0, OpKind::pointwise);   // so that the collective is there first
+      rank.op(0, 1000, 0, OpKind::gemm, shared, fills);
     }
     std::vector<RankSteps> steps{ranks[0].steps(), ranks[1].steps()};
-    for (RankSteps& rank : steps) {
-      auto costs = std::make_shared<Costs>(*rank.steps[0].costs);
-      costs->beside = {0, 0, 1.8f};
-      rank.steps[0].costs = costs;
-    }
+    auto costs = std::make_shared<Costs>(*steps[0].steps[0].costs);
+    costs->beside.assign(costs->op_ns.size(), 0);
+    costs->beside.back() = 1.8f;
+    steps[0].steps[0].costs = costs;
     Machine machine;
     machine.shares = true;
     machine.contention = {{2, 1.25, 1.0, 1, 1}};
     machine.last_blocks = last_blocks;
-    return resolved(steps, machine).ranks[0].steps[0].ran[2].end - 10;
-  };
-  EXPECT_EQ(end_of_matmul(360, true, false), 1160);   // a fluid: 200 of 1000 are done by then
-  EXPECT_EQ(end_of_matmul(360, false, true), 1160);   // it has room beside it
-  EXPECT_EQ(end_of_matmul(360, true, true), 1360);
-  EXPECT_EQ(end_of_matmul(800, true, true), 1800);    // by now the blocks that had room are about to end
-  EXPECT_EQ(end_of_matmul(1500, true, true), 1800);
-  EXPECT_EQ(end_of_matmul(5000, true, true), 1800);
+    machine.beside = beside;
+    machine.stream_gap_ns = 2;
+    return resolved(steps, machine).ranks[0].steps[0].ran.back().end - 12;
+  }
+};
+
+// Blocks that found no room begin when that has gone, and take as long as a block does, which is the whole time of a matmul that fills
+// the device; unless others had ended before.
+TEST(Contention, BeginsTheLastBlocksOfAMatmulWhenTheCollectiveHasGone) {
+  EXPECT_EQ((BesideCollectives{{362}, true, false}.end_of_matmul()), 1160);   // a fluid: 200 of 1000 are done by then
+  EXPECT_EQ((BesideCollectives{{362}, false, true}.end_of_matmul()), 1160);   // it has room beside it
+  EXPECT_EQ((BesideCollectives{{362}}.end_of_matmul()), 1360);
+  EXPECT_EQ((BesideCollectives{{802}}.end_of_matmul()), 1800);    // by now the blocks that had room are about to end
+  EXPECT_EQ((BesideCollectives{{1502}}.end_of_matmul()), 1800);
+  EXPECT_EQ((BesideCollectives{{5002}}.end_of_matmul()), 1800);
+  EXPECT_EQ((BesideCollectives{.last = {362}, .comes_ns = 240}.end_of_matmul()), 1612) << "one that waits for a rank keeps them out, too";
+  EXPECT_EQ((BesideCollectives{.last = {362}, .shared = 0.25f}.end_of_matmul()), 1200) << "never longer than beside one that stays";
+  EXPECT_EQ((BesideCollectives{.last = {362}, .beside = 0.5}.end_of_matmul()), 1360);
+  EXPECT_EQ((BesideCollectives{.last = {362}, .beside = 0.25}.end_of_matmul()), 1200);
+}
+
+TEST(Contention, LetsNoLastBlocksBeginWhereAnotherCollectiveTakesOverTheRoom) {
+  // 362, a gap of 2, 400: 200 of 1000 are done, 2, 222.2, and the rest when both have gone
+  EXPECT_EQ((BesideCollectives{{362, 400}}.end_of_matmul()), 362 + 400 + 1000);
+  EXPECT_EQ((BesideCollectives{{362, 400}, true, false}.end_of_matmul()), 1338);
+  EXPECT_EQ((BesideCollectives{{362, 1000}}.end_of_matmul()), 1800);
+  EXPECT_EQ((BesideCollectives{{362, 5000}}.end_of_matmul()), 1798) << "in the gap it goes on as it was, at full speed";
 }
 
 TEST(Contention, SlowsMatmulsAndCollectivesByTheMeasuredFactors) {

@@ -10,6 +10,17 @@ namespace {
 
 using program::EdgeKind;
 
+TEST(Machine, HasLastBlocksWhereTheProfileSaysItsSpeed) {
+  Profile profile;
+  profile.power.exponent = 2;
+  EXPECT_FALSE(machine_of(profile).last_blocks);
+  profile.power.train = 1.01;
+  EXPECT_TRUE(machine_of(profile).last_blocks);
+  base::Result<Profile> ships = find_profile("h200x8");
+  ASSERT_TRUE(ships.ok());
+  EXPECT_FALSE(machine_of(ships.value()).last_blocks) << "figures of the notes are by it";
+}
+
 TEST(Resolver, RunsAStreamInOrder) {
   TestRank rank(0);
   rank.op(0, 100);

@@ -136,6 +136,7 @@ TEST(Counts, InTurnsABlockShiftsWhatItGatheredAndScattered) {
     const auto of = [&](OpKind kind, Phase phase, int layer) { return step.collectives(kind, "tp", phase, layer); };
     using Bytes = std::vector<base::Bytes>;
     const auto turns = [&](int linears) { return Bytes(static_cast<std::size_t>(linears * (tp - 1)), A / tp); };
+    for (const program::Op& op : step.program().ops) EXPECT_STRNE(op.desc.name, program::pause_name) << "a shift needs none";
     for (int layer = 0; layer < config.model.layers; ++layer) {
       for (Phase phase : {Phase::forward, Phase::backward}) {
         EXPECT_EQ(of(OpKind::shift, phase, layer), turns(4));
