@@ -96,6 +96,9 @@ TEST(Because, ABackwardSumTakesLongerThanAForwardOneForItSharesTheGpu) {
 
 // Behind a weight gradient it waits for room. With a head start it runs beside it, and lies open only while compute takes its moment.
 TEST(Because, ABackwardSumLiesOpenForAWeightGradientCameFirst) {
+  base::Result<simulate::Profile> profile = simulate::find_profile("h200x8");
+  ASSERT_TRUE(profile.ok());
+  const simulate::DeviceCosts& device = profile.value().device;
   for (const auto& [sequence, kind] : {std::pair("whole", OpKind::all_reduce), std::pair("cut", OpKind::reduce_scatter)}) {
     SCOPED_TRACE(sequence);
     const auto exposed = [sequence = sequence, kind = kind](const char* sum) {
@@ -117,8 +120,11 @@ TEST(Because, ABackwardSumLiesOpenForAWeightGradientCameFirst) {
     EXPECT_GT(behind, 1.5e6) << "ns of a step";
     EXPECT_EQ(none, 0);
     EXPECT_GE(pauses, 48.0 * program::pause_ns);
-    EXPECT_LT(first, 0.2 * behind);
-    EXPECT_LT(first - pauses, 0.05 * behind);
+    // No sum lies open for longer than compute pauses before the weight gradient, and hears that it may
+    EXPECT_LE(first, pauses + 48 * (device.event_latency_ns + device.stream_gap_ns + 1));
+    if (kind == OpKind::all_reduce) {
+      EXPECT_LT(first, 0.1 * behind);
+    }
   }
 }
 

@@ -8,9 +8,7 @@ namespace shardbook::device::cuda {
 namespace {
 
 __global__ void delay_kernel(unsigned long long ns) {
-  const unsigned long long end = now_ns() + ns;
-  while (now_ns() < end) {
-  }
+  let_pass(ns);
 }
 
 __global__ void timed_kernel(unsigned long long ns, unsigned long long* took) {

@@ -1,4 +1,4 @@
-// device/cuda/gpu_time: what time is it on the GPU?
+// device/cuda/gpu_time: what time is it on the GPU, and how does a kernel let some of it pass?
 #pragma once
 
 namespace shardbook::device::cuda {
@@ -8,6 +8,12 @@ __device__ inline unsigned long long now_ns() {
   unsigned long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
+}
+
+__device__ inline void let_pass(unsigned long long ns) {
+  const unsigned long long begin = now_ns();
+  while (now_ns() - begin < ns) {
+  }
 }
 
 }  // namespace shardbook::device::cuda
