@@ -11,6 +11,7 @@
 
 #include "engine/cause/recorded.hpp"
 #include "engine/cause/text.hpp"
+#include "engine/cause/without.hpp"
 #include "engine/metrics/critical_path.hpp"
 #include "engine/metrics/exposed_kinds.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -61,6 +62,16 @@ base::Result<Shown> show(const DiffSide& side, std::optional<int> step) {
   if (!why) return why.as_error();
   if (why.value().step) shown.window = metrics::common_step_window(side.timeline, *why.value().step).value_or(shown.window);
   return shown;
+}
+
+// How many calls the host issues of a step that is bound by them: it would gain more without what they cost than without all
+// communication. 0 where it would not, and where nothing can be resolved.
+std::int64_t calls_that_bind(const Shown& shown) {
+  if (!shown.study) return 0;
+  const Without without(*shown.study);
+  const Nanoseconds host = without.gain_of(&simulate::Scale::host);
+  const bool binds = without.is_worth(host) && host > without.gain_of(&simulate::Scale::communication);
+  return binds ? static_cast<std::int64_t>(shown.study->replay.steps().front().steps.back().program->commands.size()) : 0;
 }
 
 std::vector<Changed> changed_options(const Recorded& before, const Recorded& after) {
@@ -235,6 +246,8 @@ base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::o
   for (auto& [key, row] : rows) diff.rows.push_back(row);
   std::stable_sort(diff.rows.begin(), diff.rows.end(), [](const DiffRow& a, const DiffRow& b) { return a.difference() > b.difference(); });
   align(was.value(), is.value(), diff);
+  diff.calls_before = calls_that_bind(was.value());
+  diff.calls_after = calls_that_bind(is.value());
   const bool exact = was.value().study.has_value();
   const double apart = std::abs(static_cast<double>(diff.after_ns - diff.before_ns)) / static_cast<double>(std::max<Nanoseconds>(1, diff.before_ns));
   diff.equal = diff.changed.empty() && diff.only_before == 0 && diff.only_after == 0 && (exact ? diff.after_ns == diff.before_ns : apart <= noise);
@@ -257,6 +270,31 @@ std::vector<DiffRow> by_part(const std::vector<DiffRow>& rows) {
   }
   std::vector<DiffRow> out;
   for (auto& [name, sum] : sums) out.push_back(std::move(sum));
+  return out;
+}
+
+// Collectives of the same kind as one, wherever in a step: "all-gather in forward" and "... in backward". A kind that has one row
+// that differs keeps its name and line.
+std::vector<DiffRow> by_kind(const std::vector<DiffRow>& rows) {
+  std::vector<DiffRow> out;
+  std::map<std::string, std::size_t> places;
+  for (const DiffRow& row : rows) {
+    if (row.cls != Class::communication || row.difference() == 0) {
+      out.push_back(row);
+      continue;
+    }
+    const std::string kind = row.name.substr(0, row.name.find(" in "));
+    const auto [found, is_new] = places.try_emplace(kind, out.size());
+    if (is_new) {
+      out.push_back(row);
+      continue;
+    }
+    DiffRow& sum = out[found->second];
+    sum.name = kind;
+    if (sum.line != row.line) sum.line = "";
+    sum.before_ns += row.before_ns;
+    sum.after_ns += row.after_ns;
+  }
   return out;
 }
 
@@ -290,14 +328,19 @@ std::string headline(const Diff& diff) {
   // Where: of those that changed sides the kind that lost or gained most, else the largest row of all; where ops came and went,
   // all of a part: what went of attention says nothing without what came.
   const DiffRow* most = nullptr;
-  const std::vector<DiffRow> parts = count == 0 && diff.only_before + diff.only_after > 0 ? by_part(diff.rows) : std::vector<DiffRow>{};
-  for (const DiffRow& row : parts.empty() ? diff.rows : parts) {
+  const std::vector<DiffRow> rows = by_kind(count == 0 && diff.only_before + diff.only_after > 0 ? by_part(diff.rows) : diff.rows);
+  for (const DiffRow& row : rows) {
     const bool counts = count == 0 || row.cls == Class::communication;
     if (counts && (most == nullptr || (by > 0 ? row.difference() > most->difference() : row.difference() <= most->difference()))) most = &row;
   }
   if (most == nullptr || (by > 0) != (most->difference() > 0)) return out;
-  out += text(count > 0 ? "; most of it is " : ", most of it ", most->name, ", ", signed_text(most->difference()),
+  const bool is_most = std::abs(most->difference()) > std::abs(static_cast<double>(by)) / 2;
+  out += text(count > 0 ? "; " : ", ", is_most ? "most of it " : "the largest part ", count > 0 ? "is " : "", most->name, ", ", signed_text(most->difference()),
               most->cls == Class::communication ? " exposed" : "", most->line.empty() ? "" : " (" + most->line + ")");
+  // What lies open then waits for calls, so its own time is not what the step loses
+  if (diff.calls_before > 0 && diff.calls_after > 0 && diff.calls_before != diff.calls_after) {
+    out += text("; both steps are bound by their host, which issues ", diff.calls_after, " calls for ", diff.calls_before);
+  }
   return out;
 }
 

@@ -42,6 +42,7 @@ struct Diff {
   std::int64_t only_before = 0, only_after = 0;   // ops of one rank that the other run lacks
   std::int64_t newly_exposed = 0, newly_hidden = 0;   // collectives of one rank, of those in both
   std::string newly;                          // what these are: "46 all-gathers and 25 reduce-scatters"
+  std::int64_t calls_before = 0, calls_after = 0;     // of the host, a step, where these bind it and that can be resolved
   bool equal = false;
 };
 

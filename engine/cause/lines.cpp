@@ -117,7 +117,7 @@ void name_places(const Places& places, Cause& cause) {
   if (all.size() == 1) cause.where += text(" of layer ", *all.begin());
   else if (in_a_row) cause.where += text(" of layers ", *all.begin(), " to ", *all.rbegin());
   else cause.where += text(" of ", all.size(), " of layers ", *all.begin(), " to ", *all.rbegin());
-  if (others) cause.where += " and what has none";
+  if (others) cause.where += " and outside of layers";
 }
 
 void name_lines(const Lines& lines, Cause& cause) {

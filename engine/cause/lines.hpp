@@ -38,7 +38,7 @@ using Lines = std::map<std::string, std::int64_t>;   // and how often each leads
 
 // The layer of each, by phase: where a cause is. -1: none
 using Places = std::map<program::Phase, std::vector<int>>;
-// Into a cause: "backward of layers 0 to 23", "forward and backward of 3 of layers 0 to 7 and what has none"; nothing of none. A phase
+// Into a cause: "backward of layers 0 to 23", "forward and backward of 3 of layers 0 to 7 and outside of layers"; nothing of none. A phase
 // that has less than a tenth of them goes without saying.
 void name_places(const Places& places, Cause& cause);
 

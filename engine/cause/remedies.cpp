@@ -126,7 +126,7 @@ std::string Remedies::fewer_calls() const {
 
 std::string Remedies::fewer_calls_of(const std::string& axis) const {
   const int tp = recorded_.number("tp", 1), fsdp = recorded_.number("fsdp", 1);
-  if (axis == "tp" && tp > 1) return text("--tp ", tp / 2, " --fsdp ", fsdp);
+  if (axis == "tp" && tp > 1) return text("--tp 1 --fsdp ", fsdp);   // however many cut a layer, they issue as many
   if (!of_shards(axis) || fsdp <= 1) return "";
   // Half the ranks may no longer be cut into runs of as many
   const bool is_cut = near() == 0 || (fsdp / 2 > near() && fsdp / 2 % near() == 0);

@@ -107,6 +107,11 @@ std::string headline(const Why& why) {
   return sentence + "; " + way_out(why, *cause);
 }
 
+std::string what_is_shown(const Why& why) {
+  if (why.traced_step_ns == 0 || why.traced_step_ns == why.step_ns) return "";
+  return text("The timeline shows traced steps of ", duration_text(why.traced_step_ns), "; meant here is the step without tracing, ", duration_text(why.step_ns), ".");
+}
+
 std::string to_text(const Why& why, std::size_t top) {
   std::string out = paragraph(headline(why) + ".");
   char row[160];
@@ -124,10 +129,7 @@ std::string to_text(const Why& why, std::size_t top) {
     out += "\n";
   }
   if (std::ranges::any_of(why.shares, [](const Share& share) { return share.gain_ns.has_value(); })) out += paragraph(gains_are_others);
-  if (why.traced_step_ns > 0 && why.traced_step_ns != why.step_ns) {
-    out += paragraph(text("The timeline shows traced steps of ", duration_text(why.traced_step_ns), "; meant here is the step without tracing, ",
-                          duration_text(why.step_ns), "."));
-  }
+  if (const std::string shown = what_is_shown(why); !shown.empty()) out += paragraph(shown);
   std::size_t number = 0;
   for (const Cause& cause : why.causes) {
     if (number == top) break;

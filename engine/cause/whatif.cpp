@@ -204,6 +204,7 @@ base::Result<WhatIf> answered(const Study& study, const Study& other, const Aske
   at_its_clock.same_clock = true;
   if (const base::Result<simulate::Replayed> same = other.replay.resolve(at_its_clock)) answer.clock_ns = changed.value().step_ns() - same.value().step_ns();
   answer.free_communication = change.value().scale.communication == 0;
+  answer.scaled_compute = change.value().scale.compute != 1;
   return answer;
 }
 
@@ -258,6 +259,9 @@ std::string to_text(const Study& study, const WhatIf& answer) {
   out += row("  idle", answer.before.idle_ns, answer.after.idle_ns);
   if (answer.free_communication && answer.after.exposed_communication_ns >= shown_ns) {
     out += "\n" + paragraph("What is exposed still is no transfer: a collective waits for the rank that comes last, whatever it costs.");
+  }
+  if (answer.scaled_compute) {
+    out += "\n" + paragraph("A kernel is scaled with the gap behind it, and the gap stays as it is: where kernels are short, compute changes by more than its factor.");
   }
   if (100 * answer.clock_ns > answer.before_ns) {
     out += "\n" + paragraph(text(duration_text(answer.clock_ns), " of that step are the clock's: a GPU at its limit of power computes more slowly the less it rests. At the clock that it had, it would take ",

@@ -52,6 +52,7 @@ struct WhatIf {
   double error = 0;                    // of the resolver with nothing changed, as a part of before_ns
   Nanoseconds clock_ns = 0;            // of the step as it would be: what a slower clock takes, or less than 0, a faster one saves
   bool free_communication = false;     // that was asked: what is exposed still is waiting
+  bool scaled_compute = false;         // that was asked
   double change() const { return static_cast<double>(after_ns - before_ns) / static_cast<double>(before_ns); }
 };
 

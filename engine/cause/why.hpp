@@ -101,6 +101,9 @@ std::string headline(const Why& why);
 // The same for who does not care why there is none: of a timeline that cannot be explained, what the reason is.
 std::string headline_of(const Timeline& timeline, const Recorded& recorded, const WhyOptions& options = {});
 
+// "The timeline shows traced steps of 1.55 ms; meant here is the step without tracing, 1.32 ms."; "" where they are the same.
+std::string what_is_shown(const Why& why);
+
 // Plain English in at most 80 columns, with the first `top` causes.
 std::string to_text(const Why& why, std::size_t top);
 nlohmann::json to_json(const Why& why, std::size_t top);

@@ -77,21 +77,14 @@ class Source {
   }
   Bytes bytes() const { return bytes_; }
   Status read(void* to, Bytes size) {
-    auto* at = static_cast<char*>(to);
-    while (size > 0) {
-      const ssize_t got = ::read(file_.number(), at, static_cast<std::size_t>(size));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) return Error{text("cannot read ", path_, ": ", got < 0 ? std::strerror(errno) : "it ends too early")};
-      at += got;
-      size -= got;
-    }
-    return Done{};
+    const Bytes begin = std::exchange(at_, at_ + size);
+    return read_at(file_, begin, size, to, path_);
   }
 
  private:
   std::string path_;
   File file_;
-  Bytes bytes_ = 0;
+  Bytes bytes_ = 0, at_ = 0;
 };
 
 base::Result<SafeHeader> header_in(Source& source, const std::string& path) {

@@ -45,6 +45,16 @@ base::Result<File> create(const std::string& path) {
   return File(file);
 }
 
+Status read_at(const File& file, Bytes at, Bytes size, void* to, const std::string& path) {
+  for (Bytes have = 0; have < size;) {
+    const ssize_t got = ::pread(file.number(), static_cast<char*>(to) + have, static_cast<std::size_t>(size - have), static_cast<off_t>(at + have));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return Error{text("cannot read ", path, ": ", got < 0 ? std::strerror(errno) : "it ends too early")};
+    have += got;
+  }
+  return Done{};
+}
+
 Status write_all(const File& file, const void* bytes, std::size_t size, const std::string& path) {
   const auto* at = static_cast<const char*>(bytes);
   while (size > 0) {
@@ -150,13 +160,8 @@ Status DataReader::take_chunk(int number, std::size_t chunk) {
   file_ = -1;
   held_.resize(static_cast<std::size_t>(std::min(chunk_bytes, known.bytes - begin)));
   const std::string path = (fs::path(folder_) / known.name).string();
-  std::size_t have = 0;
-  while (have < held_.size()) {
-    const ssize_t got = ::pread(open_[static_cast<std::size_t>(number)].number(), held_.data() + have, held_.size() - have, static_cast<off_t>(begin) + static_cast<off_t>(have));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return Error{text("cannot read ", path, ": ", got < 0 ? std::strerror(errno) : "it ends too early", "; take another checkpoint")};
-    have += static_cast<std::size_t>(got);
-  }
+  const Status got = read_at(open_[static_cast<std::size_t>(number)], begin, static_cast<Bytes>(held_.size()), held_.data(), path);
+  if (!got) return Error{text(got.error(), "; take another checkpoint")};
   if (base::crc32c(held_.data(), held_.size()) != known.sums[chunk]) {
     return Error{text(path, " is damaged: bytes ", begin, " to ", begin + static_cast<Bytes>(held_.size()), " are not those that were written; take another checkpoint")};
   }

@@ -31,6 +31,8 @@ class File {
 // What stands there is left over, and goes: it is in a folder of our own. Errors: "cannot write PATH: …".
 base::Result<File> create(const std::string& path);
 base::Status write_all(const File& file, const void* bytes, std::size_t size, const std::string& path);
+// Bytes [at, at + size) of a file. Errors: "cannot read PATH: …", also where it ends too early.
+base::Status read_at(const File& file, base::Bytes at, base::Bytes size, void* to, const std::string& path);
 // All that was written is on the disk. Also of a folder: which names it has.
 base::Status sync(const File& file, const std::string& path);
 base::Status sync_folder(const std::string& path);

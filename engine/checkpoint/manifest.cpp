@@ -11,6 +11,7 @@
 
 #include "engine/base/json.hpp"
 #include "engine/base/sha256.hpp"
+#include "engine/checkpoint/files.hpp"
 
 namespace shardbook::checkpoint {
 
@@ -63,37 +64,17 @@ std::string to_text(const Manifest& manifest) {
   return head_of(content) + content;
 }
 
-namespace {
-
-// What only the owner of the descriptor may keep open.
-struct Descriptor {
-  int number = -1;
-  ~Descriptor() {
-    if (number >= 0) ::close(number);
-  }
-};
-
-}  // namespace
-
 base::Result<Manifest> read_file(const std::string& path, Extent extent) {
   // Neither a link that leads elsewhere nor a pipe that nobody fills
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)};
-  if (file.number < 0) return base::Error{base::text("cannot read the manifest ", path, ": ", std::strerror(errno))};
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.is_open()) return base::Error{base::text("cannot read the manifest ", path, ": ", std::strerror(errno))};
   struct stat status = {};
-  if (::fstat(file.number, &status) != 0 || !S_ISREG(status.st_mode)) return base::Error{base::text("cannot read the manifest ", path, ": it is no file")};
+  if (::fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return base::Error{base::text("cannot read the manifest ", path, ": it is no file")};
   if (status.st_size > most_manifest_bytes) {
     return base::Error{base::text("the manifest ", path, " has ", status.st_size, " bytes, and at most ", most_manifest_bytes, " are read: that is none of a checkpoint")};
   }
   std::string content(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t have = 0;
-  while (have < content.size()) {
-    const ssize_t got = ::read(file.number, content.data() + have, content.size() - have);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::Error{base::text("cannot read the manifest ", path, ": ", std::strerror(errno))};
-    if (got == 0) break;
-    have += static_cast<std::size_t>(got);
-  }
-  content.resize(have);
+  if (const base::Status got = read_at(file, 0, status.st_size, content.data(), "the manifest " + path); !got) return got.as_error();
   return read(content, path, extent);
 }
 

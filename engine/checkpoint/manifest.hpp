@@ -79,7 +79,7 @@ base::Result<Manifest> read(std::string_view text, const std::string& name, Exte
 // From a file. Errors: also missing, no file, larger than most_manifest_bytes.
 base::Result<Manifest> read_file(const std::string& path, Extent extent = Extent::whole);
 
-inline constexpr base::Bytes most_manifest_bytes = base::Bytes{64} << 20;
+inline constexpr base::Bytes most_manifest_bytes = base::Bytes{256} << 20;   // some four million boxes
 
 // What may stand for a tensor: up to 512 characters of ASCII, none of them blank.
 bool is_tensor_name(std::string_view name);

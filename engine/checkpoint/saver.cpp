@@ -87,7 +87,9 @@ Status Saver::save(std::int64_t step, const std::string& config, const std::vect
   Status saved = write_part(hidden, parts, step);
   if (saved && place_.rank == 0) saved = join(hidden, step, config);
   if (saved && place_.rank == 0) saved = publish(place_.folder, hidden, step, place_.token);
-  if (saved && place_.rank == 0) saved = remove_older(place_.folder, step, place_.keep, place_.token);
+  if (saved && place_.rank == 0) {
+    if (const Status removed = remove_older(place_.folder, step, place_.keep, place_.token); !removed) saved_.left = removed.error();
+  }
   if (saved) return saved;
   // What was written of it may be what fills the disk
   for (const char* ending : {".data", ".part", ".part.new"}) ::unlink(path_in(hidden, place_.rank, ending).c_str());
@@ -179,6 +181,9 @@ Status Saver::join(const std::string& hidden, std::int64_t step, const std::stri
   all.value().config = config;
   // Nothing gets a name that could not be read again: so boxes that do not cover a tensor are found now
   const std::string content = to_text(all.value());
+  if (static_cast<base::Bytes>(content.size()) > place_.most_manifest) {
+    return Error{text("its manifest has ", content.size(), " bytes, and at most ", place_.most_manifest, " would be read again; with fewer ranks, or --set fsdp.sharding=flat, it names fewer pieces")};
+  }
   if (const base::Result<Manifest> again = read(content, "of this run"); !again) return again.as_error();
   if (Status written = write_file((fs::path(hidden) / manifest_name).string(), content); !written) return written;
   for (base::Rank rank = 0; rank < place_.ranks; ++rank) ::unlink(path_in(hidden, rank, ".part").c_str());

@@ -33,12 +33,14 @@ struct SaverPlace {
   base::Rank rank = 0;
   int ranks = 1;
   int keep = 0;           // checkpoints that stay; 0: all
+  base::Bytes most_manifest = most_manifest_bytes;   // more is not saved
 };
 
 // What a save came to.
 struct Saved {
   base::Bytes bytes = 0;        // what this rank wrote; on rank 0 of the whole checkpoint
   base::Nanoseconds took = 0;   // from its begin until this rank was done with it
+  std::string left;             // why older ones that should have gone are there still; "": they are not
 };
 
 class Saver {

@@ -315,8 +315,11 @@ int check_part(const Line& line, Console& console) {
   if (!place.part->predict.empty() && !state.predicted) {
     return refuse(console, text(place.part->id, " begins with a prediction, sealed before you look: ./shardbook next", named.empty() ? "" : " " + place.part->id));
   }
-  base::Result<std::string> file = workbook::provide_own_file(course.root, place);
+  bool made = false;
+  base::Result<std::string> file = workbook::provide_own_file(course.root, place, &made);
   if (!file) return refuse(console, file.error());
+  const bool judges_nothing = made && state.begun && words.empty() && place.part->kind != workbook::Kind::notes;
+  if (judges_nothing) return refuse(console, text(workbook::own_file_of(place), " was not there; what ", place.part->id, " begins with stands there now, and was not judged"));
   const base::SignalGuard signals;
   if (!words.empty()) {
     const base::Result<workbook::Lock> lock = alone(course, place, console);

@@ -86,7 +86,7 @@ std::string overview(const std::vector<Command>& commands) {
     }
   }
   out << "\nEvery command explains itself: ./shardbook COMMAND --help. Commands that print figures take --json.\n"
-         "Exit codes: 0 done, 1 a run failed, 2 what was asked for cannot be.\n";
+         "Exit codes: 0 done, 1 a run failed, 2 what was asked for cannot be, 3 a run was asked to stop.\n";
   return out.str();
 }
 

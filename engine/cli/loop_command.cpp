@@ -97,7 +97,7 @@ base::Status take_words(const Part& part, const std::vector<std::string>& words,
       if (keys.empty()) return Error{text("'", base::printable(word), "': ", part.id, " asks for no prediction")};
       return Error{text("'", base::printable(word), "' is no prediction of ", part.id, ": write ", base::nearest(key, keys), "=VALUE")};
     }
-    base::Result<std::string> value = workbook::prediction_of(*found, word.substr(equals + 1));
+    base::Result<std::string> value = workbook::prediction_of(part, *found, word.substr(equals + 1));
     if (!value) return value.as_error();
     given[key] = value.value();
   }
@@ -117,7 +117,7 @@ void ask(const Part& part, std::istream& in, std::map<std::string, std::string>&
       }
       if (!answers_are_typed()) console.out << base::printable(answer) << "\n";
       if (answer.compare(0, one->key.size() + 1, one->key + "=") == 0) answer.erase(0, one->key.size() + 1);
-      base::Result<std::string> value = workbook::prediction_of(*one, answer);
+      base::Result<std::string> value = workbook::prediction_of(part, *one, answer);
       if (value) {
         given[one->key] = value.value();
         break;

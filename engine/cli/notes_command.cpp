@@ -72,7 +72,7 @@ std::string shown_folder(const Places& places, const std::string& folder) {
 }
 
 void speak(Console& console, const std::string& lead, const std::string& words) {
-  for (const std::string& part : wrap(lead + base::printable(words), std::min(plain_columns, console.text_columns()), std::string(lead.empty() ? 0 : 2, ' '))) console.out << part << "\n";
+  console.out << wrapped(lead, base::printable(words), std::min(plain_columns, console.text_columns()));
 }
 
 // ---- check -------------------------------------------------------------------------------------
@@ -112,7 +112,8 @@ int check(const Places& places, const Line& line, Console& console) {
                         " by the lab's table; ", report.figures, " figures by their runs. Whether a reason is right, no program can judge."));
   if (failed == 0) console.out << "Passed.\n";
   else console.out << "Not passed: " << count_text(failed, "finding") << ".\n";
-  if (failed == 0) console.out << "Next  ./shardbook notes compare    what did the reference see that you did not?\n";
+  if (failed == 0 && line.has("part")) console.out << "Next  ./shardbook next    what the lab asks then\n";
+  else if (failed == 0) console.out << "Next  ./shardbook notes compare    what did the reference see that you did not?\n";
   return failed == 0 ? exit_ok : exit_failed;
 }
 
@@ -250,6 +251,10 @@ base::Result<Report> notes_report(const std::string& root, const std::string& fo
                                   const std::string& sources_folder) {
   base::Result<Facts> facts = facts_under(root);
   if (!facts) return facts.as_error();
+  for (const std::string& clone : clones) {
+    std::error_code ignored;
+    if (!fs::is_directory(clone, ignored)) return base::Error{text("there is no folder ", clone, ": --clone names a clone of Megatron-LM or PyTorch")};
+  }
   reading::CheckOptions options;
   if (base::Status asked = reading::ask_for_part(part, options); !asked) return asked.as_error();
   base::Result<std::vector<book::Excerpt>> spans = book::all_excerpts(root);

@@ -98,7 +98,7 @@ std::string figures(const config::RunConfig& config, const launch::Outcome& outc
   } else if (measured) {
     out += field("tracing", text("costs ", fixed(100 * speed.tracing_cost, 1), " % of a traced step", on_stream,
                                  "; steps that are not traced pay nothing"));
-  } else if (speed.traced_step_ns > 0) {
+  } else if (speed.traced_step_ns > 0 && duration(speed.traced_step_ns) != duration(speed.step_ns)) {
     out += field("tracing", text("writing the timeline costs time: its steps, and the table's, take ", duration(speed.traced_step_ns), speed.as_graph ? "; launched by one call, and without tracing, a step takes " : "; without tracing a step takes ", duration(speed.step_ns), ", as speed and sentence say"));
   }
   if (speed.peak_memory_bytes > 0) out += field("memory", text(memory_text(speed.peak_memory_bytes), config.device == config::DeviceKind::meta ? " that rank 0 of a GPU run would allocate; `plan --memory` derives it" : " allocated by rank 0"));
@@ -112,6 +112,7 @@ std::string saved_text(const config::RunConfig& config, const launch::Saves& sav
          lines_of("      ", text(count_text(saves.count, "checkpoint"), " of ", short_number(static_cast<double>(saves.bytes), " "), "B, each written in ",
                                  duration(static_cast<double>(saves.writing) / saves.count), " by the wall's clock, beside the steps, which waited ",
                                  duration(static_cast<double>(saves.waited)), " in all.")) +
+         (saves.left.empty() ? "" : lines_of("      ", text("Older ones are there still: ", saves.left, "."))) +
          text("      ./shardbook train --resume ", shell_word(config.checkpoint), "\n");
 }
 
@@ -138,9 +139,9 @@ std::string steps_phrase(const timeline::Timeline& timeline) {
 }
 
 // "./shardbook show x" and what it is good for, in two columns; a long command stands alone.
-std::string next_steps(const launch::Outcome& outcome, const std::optional<book::Lab>& lab) {
+std::string next_steps(const launch::Outcome& outcome, bool has_timeline, const std::optional<book::Lab>& lab) {
   std::vector<std::pair<std::string, std::string>> steps;
-  if (!outcome.folder.empty()) {
+  if (!outcome.folder.empty() && has_timeline) {
     steps.emplace_back("./shardbook view " + shell_word(outcome.folder), "see it beside the notes");
     steps.emplace_back("./shardbook show " + shell_word(outcome.folder), "the same in the terminal");
     steps.emplace_back("./shardbook why " + shell_word(outcome.folder), "all causes, with what each costs");
@@ -211,7 +212,9 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
     out += text("Where the time of each rank went ", steps_phrase(outcome.timeline), "; the four parts sum to the window\n");
     out += table_part(outcome.timeline) + "\n";
   } else {
-    out += "No step was traced, so there is no timeline: --trace-steps A:B names the steps to record.\n\n";
+    const bool too_early = outcome.stopped_early && !outcome.results.empty() && outcome.results.back().step < config.trace_steps.begin;
+    out += (too_early ? text("It was stopped before step ", config.trace_steps.begin, ", the first that is traced, so there is no timeline.")
+                      : std::string("No step was traced, so there is no timeline: --trace-steps A:B names the steps to record.")) + "\n\n";
   }
   if (outcome.speed.step_ns > 0) out += figures(config, outcome, has_timeline ? totals_of(outcome.timeline) : Totals{}) + "\n";
   if (has_timeline) {
@@ -224,7 +227,7 @@ std::string outcome_text(const config::RunConfig& config, const launch::Outcome&
   }
   if (!outcome.folder.empty()) out += text("Run   ", outcome.folder, "\n");
   out += saved_text(config, outcome.saves);
-  return out + next_steps(outcome, lab);
+  return out + next_steps(outcome, has_timeline, lab);
 }
 
 nlohmann::json outcome_json(const config::RunConfig& config, const launch::Outcome& outcome, const cause::Recorded& recorded) {

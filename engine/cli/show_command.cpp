@@ -85,13 +85,20 @@ bool speaks_utf8() {
   return true;
 }
 
-// The selected span's sentence, else the step's.
-std::string sentence_of(const Timeline& timeline, const ViewState& state, const std::vector<metrics::Exposure>& exposures) {
+// The sentence on the longest exposure of these ranks; of all, where none are named.
+std::string longest_of(const Timeline& timeline, Window window, const std::vector<base::Rank>& ranks) {
+  if (ranks.empty()) return metrics::exposure_sentence(timeline, window);
+  const std::vector<metrics::Exposure> exposures = metrics::exposures_of(timeline, window, ranks);
+  return exposures.empty() ? "of these ranks no communication was exposed" : metrics::sentence(timeline, exposures.front());
+}
+
+// The selected span's sentence, else `otherwise`.
+std::string sentence_of(const Timeline& timeline, const ViewState& state, const std::vector<metrics::Exposure>& exposures, const std::string& otherwise) {
   for (std::size_t i = 0; state.selected && i < exposures.size(); ++i) {
     if (exposures[i].span != *state.selected) continue;
     return text(i + 1, " of ", exposures.size(), " exposed: ", metrics::sentence(timeline, exposures[i]));
   }
-  return metrics::exposure_sentence(timeline, metrics::common_window(timeline));
+  return otherwise;
 }
 
 // The rows of ranks that fit on the screen, from `first` on, between the two lines of the head and the legend; `first`
@@ -111,9 +118,8 @@ std::vector<std::string> fitted(const std::vector<std::string>& drawn, std::size
   return lines;
 }
 
-void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions options, Console& console) {
-  const std::vector<metrics::Exposure> exposures =
-      metrics::exposures(timeline, metrics::critical_path(timeline, metrics::common_window(timeline)));
+void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions options, const std::string& sentence, Console& console) {
+  const std::vector<metrics::Exposure> exposures = metrics::exposures_of(timeline, metrics::common_window(timeline), options.ranks);
   RawTerminal terminal(console.out);
   bool gone = false;
   std::size_t first_row = 0;
@@ -121,7 +127,7 @@ void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions op
   while (!state.quit && !gone) {
     const Console now = own_console();
     options.width = now.columns;
-    std::vector<std::string> below = wrap(sentence_of(timeline, state, exposures), now.columns);
+    std::vector<std::string> below = wrap(sentence_of(timeline, state, exposures, sentence), now.columns);
     below.push_back(dim("←→ a d pan · ↑↓ w s zoom · n N next, previous exposed span · j k or page keys: more ranks · f all · q quit", true));
     const std::size_t room = now.rows > static_cast<int>(below.size()) ? static_cast<std::size_t>(now.rows) - below.size() : 0;
     console.out << "\x1b[H";
@@ -134,7 +140,7 @@ void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions op
     if (key == "j" || key == "\x1b[6~") first_row += 5;
     if (key == "k" || key == "\x1b[5~") first_row -= std::min<std::size_t>(first_row, 5);
     const metrics::ViewKey meant = metrics::key_of(key);
-    state = metrics::step(timeline, state, meant);
+    state = metrics::step(timeline, state, meant, options.ranks);
     const bool goes = meant == ViewKey::next_exposed || meant == ViewKey::previous_exposed;
     if (goes && state.selected) wanted = text("r", timeline.rank(*state.selected), " exposed");
   }
@@ -172,15 +178,6 @@ nlohmann::json exposures_json(const Timeline& timeline, Window window) {
   return list;
 }
 
-// The sentence on the longest exposure of these ranks; of all, where none are named.
-std::string longest_of(const Timeline& timeline, Window window, const std::vector<base::Rank>& ranks) {
-  if (ranks.empty()) return metrics::exposure_sentence(timeline, window);
-  for (const metrics::Exposure& exposure : metrics::exposures(timeline, metrics::critical_path(timeline, window))) {
-    if (std::find(ranks.begin(), ranks.end(), timeline.rank(exposure.span)) != ranks.end()) return metrics::sentence(timeline, exposure);
-  }
-  return "of these ranks no communication was exposed";
-}
-
 }  // namespace
 
 int show(const Line& line, Console& console) {
@@ -216,7 +213,7 @@ int show(const Line& line, Console& console) {
   ViewState state;
   if (window.value()) state.window = *window.value();
   if (console.in_is_terminal && console.out_is_terminal && !line.has("plain")) {
-    interact(timeline, state, options, console);
+    interact(timeline, state, options, longest_of(timeline, shown, options.ranks), console);
     return exit_ok;
   }
   for (const std::string& drawn : metrics::draw(timeline, state, options)) console.out << drawn << "\n";

@@ -1,5 +1,7 @@
 #include "engine/comm/comm.hpp"
 
+#include <numeric>
+
 #include "engine/device/copy.hpp"
 
 namespace shardbook::comm {
@@ -119,7 +121,13 @@ void Communicator::all_to_all(Lane lane, const Tensor& in, const Tensor& out,
                               const std::vector<std::int64_t>& receive_elements) {
   SHARDBOOK_CHECK_EQ(static_cast<int>(send_elements.size()), size(), "splits of all_to_all over ", group_.axis);
   SHARDBOOK_CHECK_EQ(send_elements.size(), receive_elements.size(), "splits of all_to_all over ", group_.axis);
-  if (size() == 1) return copy_alone(lane, in, out);
+  const auto sum = [](const std::vector<std::int64_t>& parts) { return std::accumulate(parts.begin(), parts.end(), std::int64_t{0}); };
+  SHARDBOOK_CHECK(sum(send_elements) <= in.elements() && sum(receive_elements) <= out.elements(), "all_to_all over ", group_.axis, " of ", sum(send_elements),
+                  " elements out of ", in.elements(), " and of ", sum(receive_elements), " into ", out.elements());
+  if (size() == 1) {
+    SHARDBOOK_CHECK_EQ(send_elements[0], receive_elements[0], "all_to_all over ", group_.axis, ", alone");
+    return copy_alone(lane, in.slice(0, {send_elements[0]}), out.slice(0, {send_elements[0]}));
+  }
   // The splits must outlive the call, which may run much later.
   const Splits& splits = splits_.emplace(tickets_, Splits{send_elements, receive_elements}).first->second;
   const auto desc = describe("all_to_all", program::OpKind::all_to_all, lane, in, out, in.nominal_bytes(), -1);

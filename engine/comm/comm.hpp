@@ -73,7 +73,8 @@ class Communicator {
   void reduce_scatter(Lane lane, const Tensor& full, const Tensor& shard, Beside beside = Beside::kernels);
   // out = in of the rank with index `root`.
   void broadcast(Lane lane, const Tensor& in, const Tensor& out, int root);
-  // Splits of rows by destination and source: send[i] elements go to rank i, receive[i] come from it.
+  // Splits by destination and source, front to back: send[i] elements of `in` go to rank i, receive[i] come from it to `out`.
+  // `in` and `out` hold that much, or more.
   void all_to_all(Lane lane, const Tensor& in, const Tensor& out, const std::vector<std::int64_t>& send_elements,
                   const std::vector<std::int64_t>& receive_elements);
   // A step round a ring: out = in of the rank `by` places before this one in the group, whose first comes behind its last;

@@ -2,7 +2,8 @@
 //
 // A ring of its last calls: what, how much, by which line, and whether it was issued and has ended. Beside it run hashes of
 // all collectives so far, and of what went from one rank to another (sends beside receives, and the parts of all-to-alls),
-// which ranks of a group compare every few steps (world::Claim), so that a difference is named though nothing hangs.
+// which ranks of a group compare every few steps (world::Claim), so that a difference is named though nothing hangs. Of a pair
+// between which a rank has called nothing yet it claims nothing: its partner's sends are missed when flights are compared at the end.
 //
 // Whoever knows says that a call has ended: on the host the call itself, on GPUs an event that a thread looks at.
 //

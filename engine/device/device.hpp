@@ -7,7 +7,8 @@
 //   meta  nothing runs; the program alone is of interest.
 //
 // Invariants
-//   - No call here blocks but host_wait, read_back and end_step. Collectives never block the issuing thread.
+//   - No call here blocks but host_wait, synchronize, end_step, begin_step of a traced step, and the end of a capture.
+//     Collectives never block the issuing thread.
 //   - Memory, streams and events are made before seal(); afterwards asking for one is a check failure,
 //     since an allocation can stall every peer that waits in a collective.
 //   - Everything that is issued within a step is recorded with its caller's line (see Lane).

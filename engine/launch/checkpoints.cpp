@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <utility>
@@ -95,6 +96,7 @@ void Checkpoints::await_saver() {
   ++saves_.count;
   saves_.bytes = saver_->saved().bytes;
   saves_.writing += saver_->saved().took;
+  saves_.left = saver_->saved().left;
 }
 
 void Checkpoints::take(std::int64_t steps) {
@@ -111,25 +113,34 @@ void Checkpoints::write_taken() {
   taken_ = -1;
 }
 
+// Loss and norm are sums over all ranks; what --check-finite finds one rank may know alone, and who saved without it would
+// wait for its part.
+bool Checkpoints::is_finite_everywhere(bool finite) {
+  if (!config_.check_finite) return finite;
+  const std::vector<std::string> all = world_.all_gather(finite ? "finite" : "not");
+  return std::count(all.begin(), all.end(), "finite") == static_cast<std::ptrdiff_t>(all.size());
+}
+
 //@ launch.checkpoints: Copy when it is due; write when the copy is there and the step's loss was finite.
-void Checkpoints::after_step(std::int64_t issued, std::int64_t settled) {
+void Checkpoints::after_step(std::int64_t issued, std::int64_t settled, bool finite) {
   if (saver_ == nullptr) return;
   expect_no_failure();
+  const bool due = config_.save_every != 0 && issued % config_.save_every == 0;
   // The next step's update awaited the copy, and has run
-  if (taken_ >= 0 && settled > taken_) write_taken();
-  if (config_.save_every == 0 || issued % config_.save_every != 0) return;
-  if (taken_ >= 0) {
-    trainer_.state()->await_taken();
-    write_taken();
+  if (taken_ >= 0 && (due || settled > taken_)) {
+    if (settled <= taken_) trainer_.state()->await_taken();
+    if (is_finite_everywhere(finite)) write_taken();
+    taken_ = -1;
   }
-  take(issued);
+  if (due) take(issued);
 }
 //@end
 
 void Checkpoints::end(std::int64_t issued, bool finite) {
   if (saver_ == nullptr) return;
-  if (finite && taken_ >= 0) write_taken();
-  if (finite && saved_ != issued && issued > begin_) {
+  const bool save = is_finite_everywhere(finite);
+  if (save && taken_ >= 0) write_taken();
+  if (save && saved_ != issued && issued > begin_) {
     take(issued);
     trainer_.state()->await_taken();
     write_taken();

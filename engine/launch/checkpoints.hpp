@@ -32,11 +32,11 @@ class Checkpoints {
 
   // So many steps had been done when the run began.
   std::int64_t begin() const { return begin_; }
-  // After each step: so many are issued, of so many the losses are known, all of them finite. Throws base::Failure where a
-  // save has failed.
-  void after_step(std::int64_t issued, std::int64_t settled);
-  // After the last step, once the device has been synchronized. `finite`: all losses were. Saves what was not saved; returns
-  // when this rank has written all.
+  // After each step, by all ranks: so many are issued, of so many the losses are known. `finite`: all that this rank has seen of
+  // them; only where all ranks say so is anything written. Throws base::Failure where a save has failed.
+  void after_step(std::int64_t issued, std::int64_t settled, bool finite);
+  // After the last step, once the device has been synchronized, by all ranks. `finite`: as above. Saves what was not saved;
+  // returns when this rank has written all.
   void end(std::int64_t issued, bool finite);
   const Saves& saves() const { return saves_; }
 
@@ -44,6 +44,7 @@ class Checkpoints {
   void restore();
   void take(std::int64_t steps);
   void write_taken();
+  bool is_finite_everywhere(bool finite);
   void await_saver();
   void expect_no_failure() const;
 

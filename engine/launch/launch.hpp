@@ -66,6 +66,7 @@ struct Saves {
   base::Bytes bytes = 0;            // of the last checkpoint: what this rank wrote; of rank 0 all of it
   base::Nanoseconds writing = 0;    // in sum over the saves, beside the steps
   base::Nanoseconds waited = 0;     // steps waited for a save before theirs, or the run's end for the last
+  std::string left;                 // why checkpoints are there still that should have gone, of the last save; "": none are
 };
 
 // Who this process was in the run.

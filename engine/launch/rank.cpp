@@ -166,7 +166,7 @@ void train_rank(world::World& world, const config::RunConfig& config, device::De
     backend.flight().step_issued(issued);
     ++issued;
     settle_until(timed ? issued : issued - 1);
-    if (outcome.not_finite.empty()) checkpoints.after_step(issued, settled);
+    checkpoints.after_step(issued, settled, outcome.not_finite.empty());
     if (world.step_ended(issued - 1) && issued < config.steps) {
       outcome.stopped_early = true;
       break;

@@ -9,7 +9,7 @@ std::string to_bytes(const RankOutcome& outcome) {
   writer.string(outcome.device);
   for (const world::ClockOffset& clock : {outcome.clock, outcome.clock_at_end}) writer.integer(clock.offset).integer(clock.error).integer(clock.at);
   writer.integer(outcome.device_clock_error).integer(outcome.stopped_early);
-  writer.integer(outcome.saves.count).integer(outcome.saves.bytes).integer(outcome.saves.writing).integer(outcome.saves.waited);
+  writer.integer(outcome.saves.count).integer(outcome.saves.bytes).integer(outcome.saves.writing).integer(outcome.saves.waited).string(outcome.saves.left);
   writer.number(outcome.allocated_bytes).number(outcome.tracing_pair_ns).string(outcome.not_finite);
   writer.integer(static_cast<std::int64_t>(outcome.results.size()));
   for (const train::StepResult& result : outcome.results) {
@@ -42,6 +42,7 @@ RankOutcome from_bytes(std::string_view bytes) {
   outcome.saves.bytes = reader.integer();
   outcome.saves.writing = reader.integer();
   outcome.saves.waited = reader.integer();
+  outcome.saves.left = reader.string();
   outcome.allocated_bytes = reader.number();
   outcome.tracing_pair_ns = reader.number();
   outcome.not_finite = reader.string();

@@ -170,10 +170,9 @@ std::string sentence(const Timeline& timeline, const Exposure& exposure) {
   if (detail.phase != 0) who += ", " + std::string(timeline.strings[detail.phase]);
   const auto percent = static_cast<int>(std::floor(100 * exposure.exposed_share() + 0.5));
   const std::string effect = exposure.blocking_ns > 0
-                                 ? "blocked the step for " + duration_text(exposure.blocking_ns)
-                                 : "did not block the step (" + duration_text(exposure.exposed_ns) + " exposed)";
-  return base::text(who, ": ", noun(timeline, exposure.span), " was ", percent, " % exposed and ", effect, ", because ",
-                    reason(timeline, exposure));
+                                 ? " and blocked the step for " + duration_text(exposure.blocking_ns)
+                                 : " (" + duration_text(exposure.exposed_ns) + "), without blocking the step";
+  return base::text(who, ": ", noun(timeline, exposure.span), " was ", percent, " % exposed", effect, ", because ", reason(timeline, exposure));
 }
 
 std::string exposure_sentence(const Timeline& timeline, Window window) {

@@ -41,12 +41,20 @@ const Look& look_of(Class cls, bool ascii) {
   if (cls == Class::communication) return ascii ? plain_communication : communication;
   return ascii ? plain_compute : compute;
 }
-// What a stream's row shows: the work of the device by class, and the CPU's own.
-constexpr std::size_t shown = 4;
-constexpr std::size_t number_of(Class cls) { return cls <= Class::memory ? static_cast<std::size_t>(cls) : cls == Class::host ? shown - 1 : shown; }
+// What a stream's row shows: the work of the device by class, the CPU's own, and collectives that queue before a full device.
+constexpr std::size_t shown = 5, queued = 4;
+constexpr std::size_t number_of(Class cls) { return cls <= Class::memory ? static_cast<std::size_t>(cls) : cls == Class::host ? 3 : shown; }
+const Look& look_of_queued(bool ascii) {
+  static const Look utf8{{"╌"}, "\x1b[33m"}, plain{{"_"}, "\x1b[33m"};
+  return ascii ? plain : utf8;
+}
 constexpr const char* exposed_color = "\x1b[31m";
 constexpr const char* idle_color = "\x1b[2m";
 constexpr const char* no_color = "\x1b[0m";
+const Look& look_of_idle(bool ascii) {
+  static const Look utf8{{"·", "∙", "•"}, idle_color}, plain{{".", ":", "o"}, idle_color};
+  return ascii ? plain : utf8;
+}
 
 // Text cut or filled to so many columns, a code point a column.
 std::string fitted(const std::string& text, int columns) {
@@ -126,9 +134,10 @@ class Drawing {
       steps += base::text(steps.empty() ? " · step " : ", ", step.number);
     }
     const timeline::Provenance& first = timeline_.ranks.front();
-    lines_.push_back(cut(base::text(clock_text(first), " · ", timeline_.ranks.size(), " of ", first.world_size, " ranks · ",
+    const std::size_t ranks = options_.ranks.empty() ? timeline_.ranks.size() : options_.ranks.size();
+    lines_.push_back(cut(base::text(clock_text(first), " · ", ranks, " of ", first.world_size, " ranks · ",
                                     duration_text(window_.length()), " shown from ",
-                                    window_.start < origin_ ? "-" : "", duration_text(std::abs(window_.start - origin_)), steps), width_));
+                                    window_.start < origin_ ? "-" : "", tick_text(std::abs(window_.start - origin_), std::max<Nanoseconds>(1, window_.length() / 4)), steps), width_));
     ruler();
   }
 
@@ -178,15 +187,23 @@ class Drawing {
       if (track.rank != provenance.rank || track.kind != TrackKind::stream) continue;
       names[track.id] = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
       auto& stream = streams[track.id];
-      for (std::size_t i = 0; i < track.size(); ++i) {
+      const auto track_number = static_cast<std::uint32_t>(&track - timeline_.tracks.data());
+      for (std::uint32_t i = 0; i < track.size(); ++i) {
         const std::size_t number = number_of(track.cls[i]);
-        if (number < shown) stream[number].push_back({track.start[i], track.end[i]});
+        if (number >= shown) continue;
+        const Interval waits = queued_of({track_number, i});
+        if (waits.length() > 0) {
+          stream[number].push_back({track.start[i], waits.start});
+          stream[queued].push_back(waits);
+        }
+        stream[number].push_back({waits.length() > 0 ? waits.end : track.start[i], track.end[i]});
       }
     }
     for (auto& [id, classes] : streams) {
       std::array<Intervals, shown> busy;
       for (std::size_t c = 0; c < shown; ++c) busy[c] = clip(union_of(std::move(classes[c])), window_);
       cpu_works_ = cpu_works_ || !busy[number_of(Class::host)].empty();
+      queues_ = queues_ || !busy[queued].empty();
       row(prefix + names[id], busy, nullptr);
     }
     std::array<Intervals, shown> exposed;
@@ -204,27 +221,24 @@ class Drawing {
     for (const Intervals& intervals : busy) sum += length(intervals);
     for (int i = 0; i < bars_; ++i) {
       const Window part = slice(i);
-      Nanoseconds most = 0;
-      auto cls = Class::compute;
+      Nanoseconds most = length_within(busy[queued], part);
+      const Look* look = &look_of_queued(options_.ascii);
       for (Class c : {Class::compute, Class::communication, Class::memory, Class::host}) {
         const Nanoseconds here = length_within(busy[number_of(c)], part);
-        if (here > most) {
-          most = here;
-          cls = c;
-        }
+        if (here <= most && most > 0) continue;
+        most = here;
+        look = &look_of(c, options_.ascii);
       }
-      line += cell(look_of(cls, options_.ascii), color, most, part.length());
+      line += cell(*look, color, most, part.length());
     }
     lines_.push_back(line + share(sum));
   }
 
   void idle_row(const std::string& label, const Intervals& intervals) {
     std::string line = fitted(label, label_columns - 1) + " ";
-    static const Look utf8{{"·", "∙", "•"}, idle_color};
-    static const Look plain{{".", ":", "o"}, idle_color};
     for (int i = 0; i < bars_; ++i) {
       const Window part = slice(i);
-      line += cell(options_.ascii ? plain : utf8, nullptr, length_within(intervals, part), part.length());
+      line += cell(look_of_idle(options_.ascii), nullptr, length_within(intervals, part), part.length());
     }
     lines_.push_back(line + share(length(intervals)));
   }
@@ -254,20 +268,41 @@ class Drawing {
     lines_.push_back(cut(line, width_));
   }
 
+  // The more of a character is filled, the larger its part of that slice.
   void foot() {
-    const auto sample = [&](Class cls) {
-      const Look& look = look_of(cls, options_.ascii);
-      const std::string text = std::string(look.levels.front()) + look.levels.back();
+    const auto sample = [&](const Look& look) {
+      const std::string text = look.levels.size() == 1 ? look.levels.front() : std::string(look.levels.front()) + look.levels.back();
       return options_.color ? look.color + text + no_color : text;
     };
-    lines_.push_back(sample(Class::compute) + " compute  " + sample(Class::communication) + " comm  " +
-                     sample(Class::memory) + " copy" + (cpu_works_ ? "  " + sample(Class::host) + " CPU" : ""));
+    const auto of = [&](Class cls) { return sample(look_of(cls, options_.ascii)); };
+    std::vector<std::string> parts{of(Class::compute) + " compute", of(Class::communication) + " comm", of(Class::memory) + " copy", sample(look_of_idle(options_.ascii)) + " idle"};
+    if (queues_) parts.insert(parts.begin() + 2, sample(look_of_queued(options_.ascii)) + " queued");
+    if (cpu_works_) parts.push_back(of(Class::host) + " CPU");
+    std::string line;
+    int used = 0;
+    for (const std::string& part : parts) {
+      const int wide = static_cast<int>(part.size() - part.rfind(' ')) + 2 + (used > 0 ? 2 : 0);   // two characters, and a word
+      if (used + wide > width_) break;
+      line += (used > 0 ? "  " : "") + part;
+      used += wide;
+    }
+    lines_.push_back(line);
+  }
+
+  // While it stood before a full device, all its ranks there; empty where it did not.
+  Interval queued_of(SpanRef span) const {
+    const MatchedCollective* match = find(by_span_, span);
+    if (match == nullptr || match->queued_until <= match->last_start) return {};
+    const Nanoseconds start = std::max(timeline_.start(span), match->last_start), end = std::min(timeline_.end(span), match->queued_until);
+    return start < end ? Interval{start, end} : Interval{};
   }
 
   const Timeline& timeline_;
   const ViewState& state_;
   const DrawOptions& options_;
-  bool cpu_works_ = false;
+  std::vector<MatchedCollective> matched_ = match_collectives(timeline_);
+  CollectiveBySpan by_span_ = by_span(matched_);
+  bool cpu_works_ = false, queues_ = false;
   Window all_;
   Nanoseconds origin_;
   Window window_;
@@ -282,8 +317,8 @@ Window clamped(Window window, Window all) {
 }
 
 // The next or previous of the exposed spans, longest blocking first, with the view around it.
-ViewState go_to_exposed(const Timeline& timeline, ViewState state, Window all, int direction) {
-  const std::vector<Exposure> list = exposures(timeline, critical_path(timeline, common_window(timeline)));
+ViewState go_to_exposed(const Timeline& timeline, ViewState state, Window all, const std::vector<Rank>& ranks, int direction) {
+  const std::vector<Exposure> list = exposures_of(timeline, common_window(timeline), ranks);
   if (list.empty()) return state;
   const auto count = static_cast<std::ptrdiff_t>(list.size());
   std::ptrdiff_t at = direction > 0 ? 0 : count - 1;
@@ -317,7 +352,13 @@ ViewKey key_of(const std::string& bytes) {
   return found == keys.end() ? ViewKey::none : found->second;
 }
 
-ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key) {
+std::vector<Exposure> exposures_of(const Timeline& timeline, Window window, const std::vector<Rank>& ranks) {
+  std::vector<Exposure> list = exposures(timeline, critical_path(timeline, window));
+  std::erase_if(list, [&](const Exposure& one) { return !ranks.empty() && std::count(ranks.begin(), ranks.end(), timeline.rank(one.span)) == 0; });
+  return list;
+}
+
+ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key, const std::vector<Rank>& ranks) {
   const Window all = extent(timeline);
   ViewState next = state;
   if (key == ViewKey::quit) next.quit = true;
@@ -336,8 +377,8 @@ ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key) {
     case ViewKey::zoom_out:
       next.window = length >= all.length() / 2 ? all : clamped({middle - length, middle + length}, all);
       break;
-    case ViewKey::next_exposed: return go_to_exposed(timeline, next, all, 1);
-    case ViewKey::previous_exposed: return go_to_exposed(timeline, next, all, -1);
+    case ViewKey::next_exposed: return go_to_exposed(timeline, next, all, ranks, 1);
+    case ViewKey::previous_exposed: return go_to_exposed(timeline, next, all, ranks, -1);
     case ViewKey::fit: next.window = all; break;
     default: break;
   }

@@ -2,8 +2,8 @@
 //
 // A row a stream, a row of exposed communication, a row of idle time. One character is one slice of
 // time and says how much of it was busy: compute fills upward with blocks (▁▂▃▄▅▆▇█), communication
-// by density of hatching (░▒▓), so that shape tells them apart without colour; where both run in
-// one slice of a row the larger part wins. Pure: no terminal is asked, nothing is printed.
+// by density of hatching (░▒▓), so that shape tells them apart without colour, and what queues before a
+// full device by a broken line; where both run in one slice of a row the larger part wins. Pure: no terminal is asked, nothing is printed.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/metrics/critical_path.hpp"
+#include "engine/metrics/exposure.hpp"
 
 namespace shardbook::metrics {
 
@@ -36,7 +37,10 @@ enum class ViewKey { pan_left, pan_right, zoom_in, zoom_out, next_exposed, previ
 // first), f fit, q quit; arrows likewise ("\x1b[D" ...).
 ViewKey key_of(const std::string& bytes);
 
-// The next state. Never zooms below 100 ns nor pans out of the timeline.
-ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key);
+// Of these ranks (empty: of all), longest blocking first.
+std::vector<Exposure> exposures_of(const Timeline& timeline, Window window, const std::vector<Rank>& ranks);
+
+// The next state; exposed spans are those of these ranks (empty: of all). Never zooms below 100 ns nor pans out of the timeline.
+ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key, const std::vector<Rank>& ranks = {});
 
 }  // namespace shardbook::metrics

@@ -143,7 +143,11 @@ std::uint64_t structure_hash(const Program& program, const Catalogue& catalogue)
 std::uint64_t collective_order_hash(const Program& program, const Catalogue& catalogue) {
   Hash sum;
   for (const Op& op : program.ops) {
-    if (op.desc.collective.group != no_group) add_collective(sum, op.desc, catalogue);
+    if (op.desc.collective.group == no_group || is_pair(op.desc.kind)) continue;
+    OpDesc desc = op.desc;
+    desc.collective.sequence = 0;   // counts pairs as well
+    if (desc.kind == OpKind::all_to_all) desc.collective.bytes = 0;
+    add_collective(sum, desc, catalogue);
   }
   return sum.value();
 }

@@ -217,7 +217,8 @@ std::uint64_t hash(const Program& program, const Catalogue& catalogue);
 // files and stayed what it was.
 std::uint64_t structure_hash(const Program& program, const Catalogue& catalogue);
 
-// Equal for ranks that give this axis' communicator the same collectives in the same order.
+// Equal for ranks that give their communicators the same collectives in the same order. What two ranks alone call (send, recv)
+// is left out, and how much a rank brings to an all_to_all: of these ranks may differ.
 std::uint64_t collective_order_hash(const Program& program, const Catalogue& catalogue);
 
 // Why op `to` could not start before op `from` had ended (or, for host, before it was issued).

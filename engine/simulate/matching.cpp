@@ -84,7 +84,7 @@ base::Result<Matching> match(const std::vector<RankSteps>& ranks, const std::vec
         }
         // Does this rank call the same as the first one did?
         Instance& instance = matching.instances[found->second];
-        const bool same = instance.desc->collective.bytes == desc.collective.bytes &&
+        const bool same = (instance.desc->collective.bytes == desc.collective.bytes || desc.kind == OpKind::all_to_all) &&
                           (instance.desc->kind == desc.kind || (is_pair(desc.kind) && is_pair(instance.desc->kind)));
         if (!same) {
           return base::Error{base::text("step ", step, ": rank ", ranks[instance.first_rank].rank, " calls ", name_of(instance),

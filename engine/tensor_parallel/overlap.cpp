@@ -1,19 +1,9 @@
 #include "engine/tensor_parallel/overlap.hpp"
 
-#include "engine/device/copy.hpp"
+#include "engine/kernels/initialize.hpp"
 #include "engine/kernels/residual.hpp"
 
 namespace shardbook::tensor_parallel {
-
-namespace {
-
-void copy_rows(device::Lane lane, const Tensor& from, const Tensor& to) {
-  program::OpDesc desc("copy", program::OpKind::copy, from.nominal);
-  desc.reads(from.use()).writes(to.use());
-  lane.device().launch(lane, desc, device::CopyArgs{from.data, to.data, from.storage_bytes()}, &device::host::copy, &device::cuda::copy);
-}
-
-}  // namespace
 
 RowsInTurns::RowsInTurns(device::Device& device, TensorParallelGroup group, const std::string& name)
     : group_(group), produced_(device.create_event(name + ".produced")), head_start_(device, group, name, Moment::of_a_kernel),
@@ -53,7 +43,7 @@ void RowsInTurns::multiply_as_they_come(Context& ctx, const Tensor& mine_RD, con
 
 void RowsInTurns::start_gather_of_all(Call ctx, const Tensor& mine_RD, const Tensor& all_ND) {
   start_gather(ctx, mine_RD, all_ND);
-  copy_rows(group_.stream, mine_RD, rows(all_ND, me()));
+  kernels::copy(group_.stream, mine_RD, rows(all_ND, me()));
   ctx.device.record(group_.stream, in_place_);
 }
 

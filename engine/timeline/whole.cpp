@@ -51,9 +51,14 @@ void note_interrupted(Timeline& timeline, const std::string& folder) {
   if (!fs::is_regular_file(path, ignored)) return;
   const base::Result<RunInfo> info = read_run_info(path);
   if (!info) return;
-  const nlohmann::json failure = info.value().results.is_object() ? info.value().results.value("failure", nlohmann::json()) : nlohmann::json();
-  if (!failure.is_string() || failure.get<std::string>().empty()) return;
-  timeline.banners.push_back(base::text(folder, " is of a run that did not end as it should: ", failure.get<std::string>()));
+  const auto result = [&](const char* name) { return info.value().results.is_object() ? info.value().results.value(name, nlohmann::json()) : nlohmann::json(); };
+  const nlohmann::json failure = result("failure"), stopped = result("stopped_early"), losses = result("losses");
+  if (failure.is_string() && !failure.get<std::string>().empty()) {
+    timeline.banners.push_back(base::text(folder, " is of a run that did not end as it should: ", failure.get<std::string>()));
+  } else if (stopped.is_boolean() && stopped.get<bool>()) {
+    const nlohmann::json asked = info.value().config.is_object() ? info.value().config.value("steps", nlohmann::json()) : nlohmann::json();
+    timeline.banners.push_back(base::text(folder, " is of a run that was stopped after ", losses.size(), asked.is_number_integer() ? base::text(" of ", asked.get<std::int64_t>()) : "", " steps"));
+  }
 }
 
 }  // namespace shardbook::timeline

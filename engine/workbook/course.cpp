@@ -37,13 +37,18 @@ base::Result<Course> open_course(const std::string& root) {
   return Course{root, std::move(labs).value(), std::move(progress).value()};
 }
 
-base::Result<std::string> prediction_of(const Prediction& prediction, const std::string& given) {
+base::Result<std::string> prediction_of(const Part& part, const Prediction& prediction, const std::string& given) {
   const std::size_t begin = given.find_first_not_of(" \t\r"), end = given.find_last_not_of(" \t\r");
   if (begin == std::string::npos) return Error{text(prediction.key, " has no value")};
   const std::string word = given.substr(begin, end - begin + 1);
-  if (prediction.unit.empty()) return plain_word(word);
+  const bool is_word = std::any_of(part.answers.begin(), part.answers.end(), [&](const Answer& one) {
+    return !one.choices.empty() && (one.key == prediction.found || one.fact == prediction.found);
+  });
+  if (is_word) return plain_word(word);
   const std::optional<double> number = number_in(word, prediction.unit);
-  if (!number) return Error{text("'", word, "' is no number of ", prediction.unit, ": a guess will do, such as ", prediction.key, "=10")};
+  if (!number || *number < 0) {
+    return Error{text("'", word, "' is no number", prediction.unit.empty() ? "" : " of " + prediction.unit, ": a guess will do, such as ", prediction.key, "=10")};
+  }
   return shown({true, *number, ""});
 }
 

@@ -57,8 +57,9 @@ struct Score {
 };
 Score score_of(const Course& course);
 
-// Whether a prediction can be sealed as this text: a number where a unit asks for one. Its error says what is expected.
-base::Result<std::string> prediction_of(const Prediction& prediction, const std::string& given);
+// Whether a prediction of this part can be sealed as this text: a number from 0 up, but for what an answer of the part has words
+// for. Its error says what is expected.
+base::Result<std::string> prediction_of(const Part& part, const Prediction& prediction, const std::string& given);
 
 // A card of a part that was passed, the one that was shown least recently. Those of `not_of` are left out.
 struct DueCard {

@@ -31,13 +31,19 @@ std::vector<Frame> next_frames(Channel& channel, Clock::time_point deadline) {
   return {};
 }
 
+// Why the search goes on.
+struct Reasons {
+  std::string last, of_a_server;   // what a control server said tells more than who did not answer at the next port, or later
+  const std::string& best() const { return of_a_server.empty() ? last : of_a_server; }
+};
+
 // One knock at one port. Nothing: go on looking. Errors end the search; only a server that has proved to know the
 // run's secret can bring one about.
 base::Result<std::optional<Welcome>> knock(const std::string& address, int port, Hello hello, const std::string& secret,
-                                           std::string& last_reason) {
+                                           Reasons& reasons) {
   auto fd = connect_to(address, port, static_cast<int>(std::chrono::milliseconds(knock_timeout).count()));
   if (!fd.ok()) {
-    last_reason = fd.error();
+    reasons.last = fd.error();
     return std::optional<Welcome>{};
   }
   Welcome welcome;
@@ -51,17 +57,17 @@ base::Result<std::optional<Welcome>> knock(const std::string& address, int port,
   channel.send(Kind::hello, said);
   std::vector<Frame> frames = next_frames(channel, deadline);
   if (frames.empty() || (frames[0].kind != Kind::challenge && frames[0].kind != Kind::refusal)) {
-    last_reason = base::text("what listens at port ", port, " is no control server");
+    reasons.last = base::text("what listens at port ", port, " is no control server");
     return std::optional<Welcome>{};
   }
   Reader reader(frames[0].payload);
   if (frames[0].kind == Kind::refusal) {
-    last_reason = reader.string();
+    reasons.of_a_server = base::text("at port ", port, ": ", reader.string());
     return std::optional<Welcome>{};
   }
   const std::string server_random = reader.string(), proof = reader.string();
   if (!reader.ended() || frames.size() > 1 || !equal_secretly(proof, proof_of_server(secret, said, server_random))) {
-    last_reason = base::text("what listens at port ", port, " does not know this run's secret; set SHARDBOOK_SECRET alike on all "
+    reasons.of_a_server = base::text("what listens at port ", port, " does not know this run's secret; set SHARDBOOK_SECRET alike on all "
                              "ranks, where they do not share a home folder");
     return std::optional<Welcome>{};
   }
@@ -92,10 +98,10 @@ base::Result<Welcome> find_server(const Launch& launch, const ProcessOptions& op
                     place.node, getpid(), host_name(), "", clock_id(), pid_space()};
   // Rank 0, if it serves, names those who are missing; its sentence should come first.
   const auto deadline = Clock::now() + options.connect_timeout + 2s;
-  std::string last_reason;
+  Reasons reasons;
   do {
     for (int port = launch.port; port < launch.port + launch.port_candidates; ++port) {
-      auto found = knock(launch.address, port, hello, launch.secret, last_reason);
+      auto found = knock(launch.address, port, hello, launch.secret, reasons);
       if (!found.ok()) return found.as_error();
       if (found.value()) return std::move(*found.value());
     }
@@ -108,7 +114,7 @@ base::Result<Welcome> find_server(const Launch& launch, const ProcessOptions& op
                                 ? base::text(":", launch.port)
                                 : base::text(", ports ", launch.port, " to ", launch.port + launch.port_candidates - 1);
   return base::Error{base::text("rank ", place.rank, " found no control server of this run at ", launch.address,
-                                ports, " (last: ", last_reason, "): was rank 0 started, and does its host answer?")};
+                                ports, " (", reasons.best(), "): was rank 0 started, and does its host answer?")};
 }
 
 base::Result<Listener> open_server(const Launch& launch) {

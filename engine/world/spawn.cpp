@@ -16,6 +16,7 @@
 #include <numeric>
 #include <optional>
 
+#include "engine/world/output.hpp"
 #include "engine/world/process_state.hpp"
 #include "engine/world/processes.hpp"
 #include "engine/world/secret.hpp"
@@ -59,16 +60,6 @@ std::string how_it_ended(int rank, const Child& child) {
   if (child.stopped_too_long) return who + "was stopped, and killed when it did not go on";
   if (!WIFSIGNALED(child.status)) return who + base::text("ended with exit code ", WEXITSTATUS(child.status));
   return who + base::text("was killed by signal ", WTERMSIG(child.status), " (", strsignal(WTERMSIG(child.status)), ")");
-}
-
-void write_all(int fd, const char* data, std::size_t size) {
-  while (size > 0) {
-    const ssize_t count = write(fd, data, size);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return;
-    data += count;
-    size -= static_cast<std::size_t>(count);
-  }
 }
 
 // --- Signals -------------------------------------------------------------------------------------
@@ -169,7 +160,7 @@ pid_t start_child(const Plan& plan, int output, int error, std::initializer_list
 // The children, and what runs between them and us.
 class Family {
  public:
-  Family(const SpawnOptions& options) : options_(options), report_(make_pipe()) {}
+  Family(const SpawnOptions& options) : options_(options), report_(make_pipe()), output_(options.output_fd), error_(options.error_fd) {}
   ~Family() {
     for (Child& child : children_) {
       if (child.running) kill(child.pid, SIGKILL);
@@ -188,7 +179,9 @@ class Family {
 
  private:
   void forward();
-  void pass_on_signals();
+  void drain();
+  // Whether one had come.
+  bool pass_on_signals();
   void reap();
   void kill_stragglers();
   bool any_running() const;
@@ -196,6 +189,7 @@ class Family {
 
   const SpawnOptions& options_;
   Pipe report_;
+  Output output_, error_;
   SignalPipe signals_;
   std::vector<Child> children_;
   std::string report_text_;
@@ -259,13 +253,19 @@ bool read_some(int& fd, std::string& into) {
 }
 
 void Family::forward() {
-  // Whatever has come, and signals; short, so that ends of children are seen soon.
+  // Whatever has come, and signals; short, so that ends of children are seen soon. Who has much to say waits for who reads it,
+  // but not with its end.
+  const bool ends = interrupted_ || first_bad_end_;
+  const auto unless = [](bool out, int fd) { return out ? -1 : fd; };
   std::vector<pollfd> waits{{signals_.fd(), POLLIN, 0}, {report_.read_end, POLLIN, 0}};
   for (const Child& child : children_) {
-    waits.push_back({child.output, POLLIN, 0});
-    waits.push_back({child.error, POLLIN, 0});
+    waits.push_back({unless(output_.is_full() && !ends, child.output), POLLIN, 0});
+    waits.push_back({unless(error_.is_full() && !ends, child.error), POLLIN, 0});
   }
+  for (const Output* out : {&output_, &error_}) waits.push_back({unless(!out->waits(), out->fd()), POLLOUT, 0});
   poll(waits.data(), waits.size(), 50);
+  output_.write_what_fits();
+  error_.write_what_fits();
   if (waits[1].revents != 0) read_some(report_.read_end, report_text_);
   if (const std::size_t at = report_text_.find(hold_line); at != std::string::npos) {
     held_ = true;
@@ -276,7 +276,7 @@ void Family::forward() {
     if (waits[2 + 2 * rank].revents != 0) {
       std::string text;
       read_some(child.output, text);
-      write_all(options_.output_fd, text.data(), text.size());
+      output_.add(text);
     }
     if (waits[3 + 2 * rank].revents == 0) continue;
     const bool open = read_some(child.error, child.line);
@@ -290,13 +290,15 @@ void Family::forward() {
       at = end;
     }
     child.line.erase(0, whole);
-    write_all(options_.error_fd, text.data(), text.size());
+    error_.add(text);
   }
 }
 
-void Family::pass_on_signals() {
+bool Family::pass_on_signals() {
   unsigned char signal = 0;
+  bool came = false;
   while (read(signals_.fd(), &signal, 1) == 1) {
+    came = true;
     // The first of each kind is a request; a later one, a second after, is the end of patience.
     bool& passed = passed_on_[static_cast<std::size_t>(std::find(watched_signals.begin(), watched_signals.end(), signal) - watched_signals.begin())];
     // Every line that nobody reads is another SIGPIPE: it asks once.
@@ -310,6 +312,7 @@ void Family::pass_on_signals() {
       kill(child.pid, impatient ? SIGKILL : signal == SIGPIPE ? SIGTERM : signal);
     }
   }
+  return came;
 }
 
 void Family::reap() {
@@ -361,17 +364,24 @@ SpawnOutcome Family::wait() {
     reap();
     kill_stragglers();
   }
-  // What the pipes still hold (a grandchild may keep one open: not waited for).
-  const auto drain_until = Clock::now() + std::chrono::milliseconds(200);
-  const auto any_open = [this] {
-    for (const Child& child : children_) {
-      if (child.output >= 0 || child.error >= 0) return true;
-    }
-    return false;
-  };
-  while (any_open() && Clock::now() < drain_until) forward();
-  if (report_.read_end >= 0) forward();
+  drain();
   return outcome();
+}
+
+// What the pipes still hold (a grandchild may keep one open: not waited for), and what its reader has not taken: that is given
+// time for ever, but of a run that was asked to stop a few seconds, or until it is asked once more.
+void Family::drain() {
+  const auto any_open = [this] { return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.output >= 0 || child.error >= 0; }); };
+  const auto begun = Clock::now();
+  auto until = begun + std::chrono::milliseconds(200);
+  while (true) {
+    const auto now = Clock::now();
+    const bool waits = output_.waits() || error_.waits();
+    if (waits) until = now + std::chrono::milliseconds(200);
+    if (waits ? pass_on_signals() || (interrupted_ && now - begun > std::chrono::seconds(3)) : !any_open() || now >= until) break;
+    forward();
+  }
+  if (report_.read_end >= 0) forward();
 }
 
 SpawnOutcome Family::outcome() {

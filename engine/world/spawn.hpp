@@ -42,7 +42,7 @@ struct SpawnOutcome {
 
 // Runs `program args...` as `size` ranks and waits for all. Rank 0's stdout and stderr pass
 // through; of the others stdout is dropped and stderr comes line by line behind "[rank N] ". SIGINT, SIGTERM and SIGHUP
-// are passed on to every child, once each; an output that nobody reads any more stops them like SIGTERM. An error means that nothing ran (program not
+// are passed on to every child, once each, also while nobody takes what is written; an output that nobody reads any more stops them like SIGTERM. An error means that nothing ran (program not
 // found, sizes that do not add up, no port).
 base::Result<SpawnOutcome> spawn_processes(const std::string& program,
                                            const std::vector<std::string>& args, int size,

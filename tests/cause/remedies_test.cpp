@@ -101,6 +101,17 @@ TEST(Remedies, NameMatmulsInPiecesWhereRowsAreCutAndOnlyThere) {
   }
 }
 
+// Two ranks of tp issue as many calls as four: only without a cut there are fewer.
+TEST(Remedies, AgainstCallsOfTpAdviseNoCutAtAll) {
+  for (const char* tp : {"2", "4"}) {
+    const PlantedRun run = run_of({{"tp", tp}, {"fsdp", "1"}});
+    EXPECT_EQ(Remedies(run.recorded).fewer_calls_of("tp"), "--tp 1 --fsdp 1");
+  }
+  const auto calls = [](const char* tp) { return run_of({{"tp", tp}, {"fsdp", "1"}}).recorded.records.front().programs.back()->commands.size(); };
+  EXPECT_EQ(calls("2"), calls("4"));
+  EXPECT_LT(calls("1"), calls("2"));
+}
+
 TEST(Remedies, AdviseAGraphOverSeveralGpusToo) {
   for (const char* cut : {"tp", "fsdp", "dp"}) {
     const PlantedRun run = run_of({{cut, "2"}});

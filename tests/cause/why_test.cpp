@@ -277,6 +277,35 @@ TEST(Diff, SaysWhatWasChangedAndWhatItCost) {
   EXPECT_EQ(back.value().newly_hidden, diff.newly_exposed);
 }
 
+// The tutor's step is its host's: what lies open of its sums is not what it loses by them.
+TEST(Diff, OfStepsThatTheirHostBindsNamesItsCalls) {
+  const PlantedRun one = run_of({{"tp", "1"}, {"fsdp", "1"}}), two = run_of({{"tp", "2"}, {"fsdp", "1"}});
+  const base::Result<Diff> diff = diff_of({one.timeline, one.recorded}, {two.timeline, two.recorded});
+  ASSERT_TRUE(diff.ok()) << diff.error();
+  const auto calls = [](const PlantedRun& run) { return run.recorded.records.front().programs.back()->commands.size(); };
+  EXPECT_GT(calls(two), calls(one));
+  EXPECT_NE(headline(diff.value()).find(base::text("; both steps are bound by their host, which issues ", calls(two), " calls for ", calls(one))), std::string::npos) << headline(diff.value());
+  const PlantedRun large = run_of({{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "16"}});
+  const PlantedRun larger = run_of({{"model", "gpt-1.3b"}, {"fsdp", "4"}, {"sequences", "32"}});
+  const base::Result<Diff> busy = diff_of({large.timeline, large.recorded}, {larger.timeline, larger.recorded});
+  ASSERT_TRUE(busy.ok()) << busy.error();
+  EXPECT_EQ(headline(busy.value()).find("bound by their host"), std::string::npos) << headline(busy.value());
+}
+
+// Gathers of forward and of backward are two rows, and one kind: less than half of a difference is not most of it.
+TEST(Diff, SumsCollectivesOfAKindAndSaysMostOnlyOfMoreThanHalf) {
+  Diff diff;
+  diff.before_ns = 100'000'000, diff.after_ns = 120'000'000;
+  diff.newly_exposed = 2, diff.newly = "2 all-gathers";
+  const auto row = [](const char* name, const char* line, double ns) { return DiffRow{timeline::Class::communication, name, line, "", 0, ns}; };
+  diff.rows = {row("reduce-scatter in backward", "b.cpp:2", 8e6), row("all-gather in forward", "a.cpp:1", 5e6), row("all-gather in backward", "a.cpp:1", 4e6)};
+  EXPECT_NE(headline(diff).find("; the largest part is all-gather, +9 ms exposed (a.cpp:1)"), std::string::npos) << headline(diff);
+  diff.rows[1].after_ns = 8e6;
+  EXPECT_NE(headline(diff).find("; most of it is all-gather, +12 ms exposed (a.cpp:1)"), std::string::npos) << headline(diff);
+  diff.rows.resize(1);
+  EXPECT_NE(headline(diff).find("; the largest part is reduce-scatter in backward, +8 ms exposed (b.cpp:2)"), std::string::npos) << headline(diff);
+}
+
 // Kernels whose time moves while what runs beside them does not, as another clock of the GPU would have it, are not laid on
 // collectives; and parts that do not move make no sum.
 TEST(Diff, SaysNothingOfCollectivesThatRunBesideNoMoreThanBefore) {

@@ -199,6 +199,49 @@ TEST(FullDisks, AreTheCauseThatIsNamedWhenOthersTakeTheFolderAway) {
   }
 }
 
+// A rank that saves alone, and how that went.
+base::Status saved_alone(checkpoint::Saver& saver, std::int64_t step) {
+  static std::vector<float> numbers(64);
+  saver.begin(step, "{}", {{"weight", base::DType::f32, {64}, shard::whole({64}), reinterpret_cast<std::byte*>(numbers.data())}});
+  saver.wait([] {});
+  return saver.status();
+}
+
+TEST(Saver, NamesNoCheckpointWhoseManifestWouldNotBeReadAgain) {
+  const Folder folder;
+  checkpoint::SaverPlace place{folder.path().string(), "large", 0, 1, 1};
+  checkpoint::Saver before(place);
+  ASSERT_TRUE(saved_alone(before, 1));
+  place.most_manifest = 100;
+  checkpoint::Saver saver(place);
+  const base::Status saved = saved_alone(saver, 2);
+  ASSERT_FALSE(saved);
+  EXPECT_NE(saved.error().find("the checkpoint of step 2 was not saved: its manifest has "), std::string::npos) << saved.error();
+  EXPECT_NE(saved.error().find(" bytes, and at most 100 would be read again"), std::string::npos) << saved.error();
+  EXPECT_EQ(checkpoint::steps_in(folder.path().string()), std::vector<std::int64_t>{1}) << "the one before is there still";
+}
+
+TEST(Saver, HasSavedThoughAnOlderOneCannotBeRemoved) {
+  const Folder folder;
+  const std::string place = folder.path().string();
+  checkpoint::Saver saver({place, "stays", 0, 1, 1});
+  ASSERT_TRUE(saved_alone(saver, 1));
+  EXPECT_EQ(saver.saved().left, "");
+  // Where the older one is to go, something lies already that no rename replaces
+  const std::string in_the_way = checkpoint::hidden_path_of_step(place, 1, "stays.removed");
+  fs::create_directories(fs::path(in_the_way) / "held");
+  const base::Status saved = saved_alone(saver, 2);
+  EXPECT_TRUE(saved) << saved.error();
+  EXPECT_NE(saver.saved().left.find("cannot rename " + checkpoint::path_of_step(place, 1)), std::string::npos) << saver.saved().left;
+  EXPECT_EQ(checkpoint::steps_in(place), (std::vector<std::int64_t>{2, 1}));
+  EXPECT_EQ(checkpoint::find(place).value().manifest.step, 2);
+  // Once it can go it goes, with the next
+  fs::remove_all(in_the_way);
+  ASSERT_TRUE(saved_alone(saver, 3));
+  EXPECT_EQ(saver.saved().left, "");
+  EXPECT_EQ(checkpoint::steps_in(place), std::vector<std::int64_t>{3});
+}
+
 TEST(FullDisks, OfAFileForOtherProgramsLeaveNone) {
   const Folder folder;
   ASSERT_EQ(numbers_of(small({{"steps", "1"}, {"warmup-steps", "0"}, {"checkpoint", folder / "saved"}})).error, "");

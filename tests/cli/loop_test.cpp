@@ -88,6 +88,16 @@ TEST_F(Loop, APassComparesPredictionsSaysWhyAndAChangeOpensItAgain) {
   EXPECT_TRUE(has(type({"next", "00b"}).out, "Open again: it was passed on"));
 }
 
+TEST_F(Loop, AFileThatIsGoneIsNotJudgedAsWhatItBegins) {
+  type({"next", "00a", "shorter=20", "fault=3"});
+  std::filesystem::remove(folder / "experiments/00_timeline/00a.txt");
+  const Spoken checked = type({"check", "00a"});
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_TRUE(has(checked.err, "experiments/00_timeline/00a.txt was not there; what 00a begins with stands there now, and was not judged")) << checked.err;
+  EXPECT_EQ(progress().find(" 00a failed"), std::string::npos);
+  EXPECT_EQ(type({"check", "00a"}).code, 1) << "then as ever";
+}
+
 TEST_F(Loop, AnswersMayStandOnTheLine) {
   type({"next", "shorter=20", "fault=3"});
   const Spoken wrong = type({"check", "00a", "late_rank=3"});

@@ -24,6 +24,17 @@ TEST(NotesCommand, PassesTheReferenceAndRunsItsFiguresAgain) {
   EXPECT_EQ(json["judged_by_table"], json["citations"]);
 }
 
+TEST(NotesCommand, OfAPartLeadsOnAndAMissingCloneIsNoClone) {
+  const std::string reference = root + "/solutions/03_reading";
+  const Spoken of_part = shardbook({"notes", "check", reference, "--part", "03a", "--sources", "nowhere"});
+  EXPECT_EQ(of_part.code, 0) << of_part.out << of_part.err;
+  EXPECT_NE(of_part.out.find("Next  ./shardbook next "), std::string::npos) << of_part.out;
+  EXPECT_NE(shardbook({"notes", "check", reference, "--sources", "nowhere"}).out.find("Next  ./shardbook notes compare "), std::string::npos);
+  const Spoken missing = shardbook({"notes", "check", reference, "--clone", "/tmp/no such clone"});
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_NE(missing.err.find("there is no folder /tmp/no such clone: --clone names a clone of Megatron-LM or PyTorch"), std::string::npos) << missing.err;
+}
+
 TEST(NotesCommand, OfTheReferenceHaveNoWarning) {
   const nlohmann::json json = base::parse_json(shardbook({"notes", "check", root + "/solutions/03_reading", "--json"}).out);
   EXPECT_EQ(json["findings"], nlohmann::json::array()) << base::json_text(json, 1);

@@ -43,6 +43,25 @@ TEST(Why, IsOneSentenceEverywhere) {
   EXPECT_EQ(json_of({"why", folder / "run.tar"})["sentence"], sentence);
 }
 
+TEST(Why, WithoutRunJsonSaysThatItIsMissing) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(shardbook({"train", "--device", "meta", "--tp", "2", "--out", run}).code, 0);
+  EXPECT_EQ(shardbook({"why", run}).err.find("run.json"), std::string::npos);
+  std::filesystem::remove(run + "/run.json");
+  const Spoken why = shardbook({"why", run});
+  EXPECT_EQ(why.code, 0) << why.err;
+  EXPECT_NE(why.err.find("note: run.json is missing beside what the run recorded"), std::string::npos) << why.err;
+}
+
+TEST(WhatIf, SaysWhyComputeMovesByMoreThanItsFactor) {
+  const Folder folder;
+  const std::string run = folder / "run";
+  ASSERT_EQ(shardbook({"train", "--device", "meta", "--tp", "2", "--out", run}).code, 0);
+  EXPECT_NE(unbroken(shardbook({"whatif", run, "--scale", "compute=0.5"}).out).find("and the gap stays as it is"), std::string::npos);
+  EXPECT_EQ(unbroken(shardbook({"whatif", run, "--scale", "host=0.5"}).out).find("and the gap stays as it is"), std::string::npos);
+}
+
 // What the step would take without the cause is never said as what the change gives; the viewer has the same words, which
 // first_look.script looks for.
 TEST(Why, SaysWhatTheCauseCostsApartFromWhatActsOnIt) {

@@ -119,6 +119,24 @@ TEST_P(Collectives, AllToAllBringsUnequalPartsToTheirPlaces) {
   });
 }
 
+TEST_P(Collectives, AllToAllTakesWhatItsSplitsSayAndNoMoreThanThereIs) {
+  run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
+    const std::vector<std::int64_t> each(static_cast<std::size_t>(ranks()), 10);
+    const tensor::Tensor in = make(rank, 64 * ranks(), "in"), out = make(rank, 10 * ranks(), "out"), behind = make(rank, 64 * ranks(), "behind");
+    for (std::int64_t at = 0; at < in.elements(); ++at) set(in, at, given(rank.world.rank(), at)), set(behind, at, -1);
+    std::vector<std::int64_t> more = each;
+    more.back() += 1;
+    EXPECT_THROW(group.all_to_all(stream, in, out, each, more), base::Failure) << "more than `out` holds";
+    EXPECT_THROW(group.all_to_all(stream, out, in, more, each), base::Failure) << "more than `in` holds";
+    group.all_to_all(stream, in, out, each, each);
+    rank.device.synchronize();
+    for (int other = 0; other < ranks(); ++other) {
+      for (int at = 0; at < 10; ++at) ASSERT_EQ(get(out, 10 * other + at), given(other, 10 * rank.world.rank() + at));
+    }
+    for (std::int64_t at = 0; at < behind.elements(); ++at) ASSERT_EQ(get(behind, at), -1) << "memory behind `out` is as it was";
+  });
+}
+
 // Of one rank it is a copy. Each rank sends and receives at once on one stream, so no order of theirs can make it hang.
 TEST_P(Collectives, AShiftBringsEachRankWhatTheOneSoManyPlacesBeforeItSends) {
   run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {

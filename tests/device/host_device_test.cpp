@@ -111,25 +111,33 @@ TEST(HostDevice, ShowsAMissingWaitUnderSomeSeed) {
   EXPECT_EQ(seen.size(), 2u) << "both orders are legal, and both must be drawn";
 }
 
+// 1 awaits an event that nobody had recorded, 4 its first record and not the second: so under some seed 1 runs before 2, and 4
+// before 3, and 2 always before 4.
 TEST(HostDevice, BindsAWaitToTheLastRecordIssuedBeforeIt) {
-  HostDevice device(plain, 0, 3);
-  Stream& first = device.create_stream("first");
-  Stream& second = device.create_stream("second");
-  const Event event = device.create_event("again and again");
-  std::vector<int> order;
-  device.wait(second, event);  // never recorded so far: holds nobody
-  issue(second, order, 1);
-  device.host_wait(event);
-  issue(first, order, 2);
-  device.record(first, event);
-  device.wait(second, event);
-  issue(first, order, 3);
-  device.record(first, event);
-  issue(second, order, 4);
-  device.host_wait(event);
-  device.synchronize();
-  ASSERT_EQ(order.size(), 4u);
-  EXPECT_LT(std::find(order.begin(), order.end(), 2), std::find(order.begin(), order.end(), 4));
+  bool one_before_two = false, four_before_three = false;
+  for (std::uint64_t seed = 1; seed < 60; ++seed) {
+    HostDevice device(plain, 0, seed);
+    Stream& first = device.create_stream("first");
+    Stream& second = device.create_stream("second");
+    const Event event = device.create_event("again and again");
+    std::vector<int> order;
+    device.wait(second, event);
+    issue(second, order, 1);
+    issue(first, order, 2);
+    device.record(first, event);
+    device.wait(second, event);
+    issue(first, order, 3);
+    device.record(first, event);
+    issue(second, order, 4);
+    device.synchronize();
+    ASSERT_EQ(order.size(), 4u);
+    const auto place = [&](int what) { return std::find(order.begin(), order.end(), what) - order.begin(); };
+    EXPECT_LT(place(2), place(4));
+    one_before_two = one_before_two || place(1) < place(2);
+    four_before_three = four_before_three || place(4) < place(3);
+  }
+  EXPECT_TRUE(one_before_two) << "a wait for what was never recorded holds nobody";
+  EXPECT_TRUE(four_before_three) << "a wait is for the record before it";
 }
 
 TEST(HostDevice, RefusesToAllocateOnceSealed) {

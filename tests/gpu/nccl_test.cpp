@@ -3,9 +3,13 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -208,8 +212,20 @@ TEST_P(Nccl, WhatComesAfterACollectiveOnItsStreamSeesItsResult) {
   });
 }
 
+// Leaves a file where a scope is left, which who is ended in the middle of it does not.
+struct Mark {
+  std::string path;
+  ~Mark() {
+    if (!path.empty()) std::ofstream(path) << "left\n";
+  }
+};
+
 TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
   if (!gpu_test::has_gpus_for(2)) GTEST_SKIP() << gpu_test::lacks_gpus(2);
+  constexpr const char* variable = "SHARDBOOK_TEST_MARK";
+  const bool is_parent = std::getenv(variable) == nullptr;
+  const std::string path = is_parent ? base::text("nccl-test-", ::getpid(), ".mark") : std::getenv(variable);
+  if (is_parent) ::setenv(variable, path.c_str(), 1);
   const base::Nanoseconds begin = world::now();
   const base::Status ran = gpu_test::on_gpus(2, [&](world::World& world) {
     RankSetup rank(world, options());
@@ -218,12 +234,15 @@ TEST_P(Nccl, APeerThatFailsEndsACollectiveThatWaitsForIt) {
     const Tensor a = rank.tensor(1 << 20);
     rank.device->seal();
     if (world.rank() == 1) throw base::Failure("out of coffee");
+    const Mark mark{path};
     all->all_reduce(*rank.compute, a, a);
     rank.device->synchronize();
   });
+  ::unsetenv(variable);
   ASSERT_FALSE(ran.ok());
   EXPECT_NE(ran.error().find("out of coffee"), std::string::npos) << ran.error();
   EXPECT_LT(world::now() - begin, 60'000'000'000);
+  EXPECT_TRUE(std::filesystem::remove(path)) << "rank 0 came back from its collective: nobody had to end it";
 }
 
 // The same pieces of memory, used again and again by two communicators on two streams, in place and not.

@@ -89,6 +89,7 @@ bool is_there(const std::string& where, Phase phase, const program::OpDesc& desc
   if (program::class_of(desc.kind) != OpClass::compute) return false;
   if (where == "forward") return phase == Phase::forward;
   if (where == "backward") return phase == Phase::backward;
+  if (where == "adam_w") return where == desc.name;
   return phase == Phase::update;
 }
 

@@ -17,7 +17,7 @@ struct Fault {
 void plant(device::Device& device, const Fault& fault);
 
 // Set in a test's process and so in its ranks': "RANK STEP WHERE WHAT", such as "3 3 backward killed". WHERE is forward,
-// backward, reduction or optimizer: the fault comes when the rank's device runs the first op of that kind in that
+// backward, reduction, optimizer or adam_w (behind the norm): the fault comes when the rank's device runs the first op of that kind in that
 // step; setup: before the rank meets the others; or saving: while a checkpoint is written (STEP is not looked at). WHAT is killed, stopped, throws, exits, memory (more of it than there is), slow (a second, and it
 // goes on), day_later or day_earlier (its clock is set), full_disk (for all that it writes from then on), or spoils: what the op
 // reads is no number any more.

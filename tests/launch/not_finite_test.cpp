@@ -1,7 +1,9 @@
 // A number that is not finite is named by its rank and by the op that made it, wherever in a step it came.
 #include <gtest/gtest.h>
 
+#include <cmath>
 
+#include "engine/checkpoint/folder.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/timeline/reader.hpp"
 #include "tests/launch/faulty_rank.hpp"
@@ -61,6 +63,24 @@ TEST(NotFinite, IsNothingThatARunOfAnyFormWrites) {
     ASSERT_EQ(with.value().results.size(), 6u);
     for (std::size_t step = 0; step < 6; ++step) EXPECT_EQ(with.value().results[step].loss, without.value().results[step].loss) << "the look at it changes no number";
   }
+}
+
+// What AdamW writes of step 3 one rank alone has seen when all others still save: the checkpoint of four steps is nobody's.
+TEST(NotFinite, WhatOneRankAloneHasSeenNoRankSaves) {
+  const Folder folder;
+  const std::string saved = (folder.path() / "saved").string();
+  LaunchOptions options;
+  options.write_run = false;
+  options.with_device = [&](device::Device& device) { test::plant(device, {3, 3, "adam_w", "spoils"}); };
+  const base::Result<Outcome> outcome = run(small_and_checked({{"tp", "2"}, {"fsdp", "2"}, {"steps", "12"}, {"trace-steps", "0:1"}, {"checkpoint", saved}, {"save-every", "1"}}), options);
+  ASSERT_TRUE(outcome) << outcome.error();
+  EXPECT_EQ(outcome.value().failure.find("rank 3: the first number that is not finite was written by adam_w, op "), 0u) << outcome.value().failure;
+  EXPECT_NE(outcome.value().failure.find(" of step 3 ("), std::string::npos) << outcome.value().failure;
+  ASSERT_GT(outcome.value().results.size(), 3u);
+  EXPECT_TRUE(std::isfinite(outcome.value().results[3].loss) && std::isfinite(outcome.value().results[3].gradient_norm)) << "which tell the other ranks nothing";
+  const base::Result<checkpoint::Found> found = checkpoint::find(saved);
+  ASSERT_TRUE(found) << found.error();
+  EXPECT_EQ(found.value().manifest.step, 3);
 }
 
 TEST(NotFinite, WithoutTheOptionIsNamedByStepAndSaysHowToFindTheOp) {

@@ -219,6 +219,8 @@ TEST(Run, EndsAtTheSameStepEverywhereWhenInterruptedAndOpens) {
   const base::Result<timeline::Timeline> read = timeline::read(folder.run());
   ASSERT_TRUE(read.ok()) << read.error();
   EXPECT_EQ(read.value().ranks.size(), 4u);
+  ASSERT_EQ(read.value().banners.size(), 1u) << "who opens it is told that it was stopped";
+  EXPECT_EQ(read.value().banners[0], base::text(folder.run(), " is of a run that was stopped after ", outcome.results.size(), " of 100000 steps"));
 }
 
 TEST(Run, RefusesAFolderThatCannotBeWrittenBeforeItTrains) {

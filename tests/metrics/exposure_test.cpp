@@ -173,8 +173,8 @@ TEST(Sentence, TellsTheOtherCauses) {
     scene.builder.add_edge(0, 1, EdgeKind::limiter);
     scene.compute(0, 300, 400);
     scene.launched_at(0, 290, 295);
-    EXPECT_EQ(said(scene, 400), "rank 0, layer 2, forward: the all-gather was 100 % exposed and did not block the step (50 ns "
-                                "exposed), because the limiter made it wait for gemm");
+    EXPECT_EQ(said(scene, 400), "rank 0, layer 2, forward: the all-gather was 100 % exposed (50 ns), without blocking the "
+                                "step, because the limiter made it wait for gemm");
   }
   {
     Scene scene;

@@ -96,13 +96,34 @@ TEST(Drawing, ShowsARowAStreamAndTheExposedAndIdleRows) {
   options.ranks = {0};
   const auto lines = draw(two_ranks(), {}, options);
   ASSERT_EQ(lines.size(), 7u);
-  EXPECT_EQ(lines[0], "MODELLED h200x8 · 2 of 2 ranks · 1 µs shown from");
+  EXPECT_EQ(lines[0], "MODELLED h200x8 · 1 of 2 ranks · 1 µs shown from");
   EXPECT_EQ(lines[1], "                    |0 ns     |500 ns");
   EXPECT_EQ(lines[2], "r0 7                ██████████        ==  60.0 %");
   EXPECT_EQ(lines[3], "r0 20                       ▓▓▓▓▓▓▓▓      40.0 %");
   EXPECT_EQ(lines[4], "r0 exposed                    ▓▓▓▓▓▓      30.0 %");
   EXPECT_EQ(lines[5], "r0 idle                             ••    10.0 %");
-  EXPECT_EQ(lines[6], "▁█ compute  ░▓ comm  -= copy");
+  EXPECT_EQ(lines[6], "▁█ compute  ░▓ comm  -= copy  ·• idle");
+}
+
+// Two ranks; three sums alone, 100 us each, and a fourth that is ready when a matmul has begun and has no room before its end.
+TEST(Drawing, TellsWhatQueuesBeforeAFullDeviceFromWhatCrosses) {
+  Scene scene(2, 0, timeline::Clock::measured);
+  for (Rank rank : {0, 1}) {
+    auto gemm = scene.detail("gemm", 3);
+    gemm.bytes = 1000;
+    gemm.flops = 500'000;
+    for (int i = 0; i < 3; ++i) scene.collective(rank, 200'000 * i, 200'000 * i + 100'000, i, {}, CollectiveOp::all_reduce, 1 << 20);
+    scene.compute(rank, 600'000, 700'000, gemm);
+    scene.collective(rank, 600'000, 800'000, 3, {}, CollectiveOp::all_reduce, 1 << 20);
+  }
+  const Timeline timeline = scene.done();
+  const ViewState state{.window = {600'000, 800'000}};
+  const auto lines = draw(timeline, state, {.width = 48, .ranks = {0}});
+  EXPECT_EQ(lines[3], "r0 20               ╌╌╌╌╌╌╌╌╌╌▓▓▓▓▓▓▓▓▓▓ 100.0 %");
+  EXPECT_EQ(lines.back(), "▁█ compute  ░▓ comm  ╌ queued  -= copy  ·• idle");
+  const auto plain = draw(timeline, state, {.width = 60, .ascii = true, .ranks = {0}});
+  EXPECT_EQ(plain[3].substr(20, 32), std::string(16, '_') + std::string(16, '%'));
+  EXPECT_EQ(plain.back(), ".# compute  '% comm  _ queued  -= copy  .o idle");
 }
 
 TEST(Drawing, CountsTimesFromTheFirstDeviceWorkThoughAStepBeginsBeforeIt) {
@@ -175,6 +196,18 @@ TEST(Keys, GoThroughTheExposedSpansInTheOrderOfExposures) {
   EXPECT_EQ(state.selected, list[1].span);
   const auto lines = draw(timeline, state, {.width = 48, .ranks = {timeline.rank(*state.selected)}});
   EXPECT_EQ(lines[6], "                            ^^^^^^^^");
+}
+
+TEST(Keys, GoThroughTheExposedSpansOfTheRanksThatAreDrawn) {
+  const Timeline timeline = two_ranks();
+  for (const Rank drawn : {0, 1}) {
+    const auto list = exposures_of(timeline, common_window(timeline), {drawn});
+    ASSERT_EQ(list.size(), 1u);
+    EXPECT_EQ(timeline.rank(list[0].span), drawn);
+    ViewState state = step(timeline, {}, key_of("n"), {drawn});
+    for (int turn = 0; turn < 3; ++turn, state = step(timeline, state, key_of("n"), {drawn})) EXPECT_EQ(state.selected, list[0].span);
+  }
+  EXPECT_EQ(exposures_of(timeline, common_window(timeline), {}).size(), 2u);
 }
 
 TEST(Predicates, CountAndAddWhatAFilterNames) {

@@ -155,6 +155,28 @@ TEST(Hash, OfTheCollectiveOrderSeesNothingElse) {
   EXPECT_EQ(collective_order_hash(waits, left.catalogue()), collective_order_hash(does_not, right.catalogue()));
 }
 
+TEST(Hash, OfTheCollectiveOrderLeavesOutWhatRanksMayCallDifferently) {
+  const auto hash_with = [](OpKind kind, base::Bytes bytes) {
+    Recorder recorder(0);
+    const StreamId stream = recorder.add_stream("comm");
+    const GroupId group = recorder.add_group({"tp", {0, 1, 2}});
+    recorder.begin_step(0);
+    const auto call = [&](OpKind of, base::Bytes size) {
+      recorder.op(stream, OpDesc("call", of, base::DType::f32).collective_of({group, recorder.next_sequence(group), size, -1}), {"test.cpp", 1});
+      recorder.issued();
+    };
+    if (bytes > 0) call(kind, bytes);
+    call(OpKind::all_reduce, 64);
+    return collective_order_hash(*recorder.programs()[recorder.end_step().program], recorder.catalogue());
+  };
+  const std::uint64_t alone = hash_with(OpKind::all_gather, 0);
+  EXPECT_EQ(hash_with(OpKind::send, 32), alone) << "the third rank calls none";
+  EXPECT_EQ(hash_with(OpKind::recv, 32), alone);
+  EXPECT_EQ(hash_with(OpKind::all_to_all, 32), hash_with(OpKind::all_to_all, 48));
+  EXPECT_NE(hash_with(OpKind::all_to_all, 32), alone);
+  EXPECT_NE(hash_with(OpKind::all_gather, 32), hash_with(OpKind::all_gather, 48));
+}
+
 // --- The edges --------------------------------------------------------------------------------------
 
 bool has_edge(const std::vector<Edge>& edges, OpIndex from, OpIndex to, EdgeKind kind) {

@@ -314,6 +314,15 @@ TEST(Mismatch, OfKindsOrSizesIsToldWithBothRanks) {
       << said;
 }
 
+TEST(Mismatch, IsNoneWhereRanksBringUnequalPartsToAnAllToAll) {
+  TestRank left(0), right(1);
+  for (TestRank* rank : {&left, &right}) rank->group("ep", {0, 1});
+  left.collective(0, 0, 10, 0, OpKind::all_to_all, 512);
+  right.collective(0, 0, 10, 0, OpKind::all_to_all, 1024);
+  const Resolved out = resolved({left.steps(), right.steps()});
+  expect_span(out.ranks[0].steps[0].ran[0], 0, 10);
+}
+
 TEST(Mismatch, OfRanksGivenIsTold) {
   TestRank alone(0);
   alone.group("tp", {0, 1});

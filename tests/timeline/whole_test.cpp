@@ -69,6 +69,19 @@ TEST(Whole, ARunThatWasInterruptedSaysByWhat) {
   EXPECT_EQ(banners[0], folder.path() + " is of a run that did not end as it should: rank 1 was killed");
 }
 
+TEST(Whole, ARunThatWasStoppedSaysAfterWhichStep) {
+  const TemporaryFolder folder;
+  RunInfo info;
+  info.config = {{"steps", 40}};
+  info.results = {{"failure", ""}, {"stopped_early", true}, {"losses", {5.5, 5.4, 5.3}}};
+  ASSERT_TRUE(write_run(run_of(2), info, folder.path()));
+  EXPECT_EQ(banners_of(folder.path()), std::vector<std::string>{folder.path() + " is of a run that was stopped after 3 of 40 steps"});
+  info.results["stopped_early"] = false;
+  const TemporaryFolder whole;
+  ASSERT_TRUE(write_run(run_of(2), info, whole.path()));
+  EXPECT_TRUE(banners_of(whole.path()).empty());
+}
+
 TEST(Whole, ARunUnderWayIsNotTakenForWhole) {
   const TemporaryFolder folder;
   ASSERT_TRUE(write_run(run_of(2), RunInfo{}, folder.path()));

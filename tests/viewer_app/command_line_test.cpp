@@ -49,6 +49,7 @@ TEST(CommandLine, bad_options_are_one_sentence_and_exit_code_2) {
   expect_refused({"view", "--size", "12"}, "--size is WxH");
   expect_refused({"view", "--size", "100x99999"}, "--size is WxH");
   expect_refused({"view", "--theme", "blue"}, "--theme is light or dark");
+  expect_refused({"view", "--panel", "nope"}, "--panel is span, source, area, find, compare or marks");
   expect_refused({"view", "--layout", "wide"}, "--layout is read, split or trace");
   expect_refused({"view", "--scale", "many"}, "--scale");
   expect_refused({"view", "--screnshot", "x.png"}, "the nearest is --screenshot");

@@ -121,8 +121,20 @@ TEST_F(Lab00, PredictionsAreComparedWithWhatWasFound) {
   EXPECT_EQ(sentence(both[1]), "you rank 3, found rank 2");
   state.predicted->at("fault") = "2";
   EXPECT_EQ(sentence(compared(facts, *place.part, state, {}).value()[1]), "you rank 2, found rank 2: right");
-  EXPECT_FALSE(prediction_of(place.part->predict[0], "a lot").ok());
-  EXPECT_EQ(prediction_of(place.part->predict[0], " 0.02 s").value(), "20");
+  EXPECT_FALSE(prediction_of(*place.part, place.part->predict[0], "a lot").ok());
+  EXPECT_FALSE(prediction_of(*place.part, place.part->predict[0], "-7").ok());
+  EXPECT_EQ(prediction_of(*place.part, place.part->predict[0], " 0.02 s").value(), "20");
+  // A count has no unit, and is a number all the same; words are for what an answer has words for.
+  Part part;
+  const Prediction count{"sums", "How many?", "", "sums_a_block"}, word{"cause", "Which?", "", "cause"};
+  EXPECT_EQ(prediction_of(part, count, "four").error(), "'four' is no number: a guess will do, such as sums=10");
+  EXPECT_FALSE(prediction_of(part, count, "about500").ok());
+  EXPECT_EQ(prediction_of(part, count, "4").value(), "4");
+  Answer answer;
+  answer.key = "cause";
+  answer.choices = {"host", "network"};
+  part.answers = {answer};
+  EXPECT_EQ(prediction_of(part, word, "Host").value(), "host");
 }
 
 TEST(LabJson, WhatIsMissingIsNamedWithItsFile) {

@@ -77,6 +77,19 @@ void chatter_until_stopped(World& world) {
   }
 }
 
+// More than pipes hold, again and again.
+void flood_until_stopped(World& world) {
+  base::SignalGuard guard;
+  world.barrier();
+  const std::string line(1 << 16, '.');
+  std::int64_t step = 0;
+  while (!world.step_ended(step)) {
+    if (world.rank() == 0) std::printf("%s\n", line.c_str()), std::fflush(stdout);
+    std::this_thread::sleep_for(1ms);
+    SHARDBOOK_CHECK(++step < 1000000, "nobody stopped the run");
+  }
+}
+
 // The last rank is killed while rank 0 writes for longer than the parent's patience.
 void hold_while_another_dies(World& world) {
   world.barrier();
@@ -96,6 +109,7 @@ const std::map<std::string, RankMain>& roles() {
       {"stuck", throw_while_others_are_stuck},
       {"steps", step_until_stopped},
       {"chatter", chatter_until_stopped},
+      {"flood", flood_until_stopped},
       {"hold", hold_while_another_dies},
   };
   return all;
@@ -115,7 +129,7 @@ int run_role(const std::string& role) {
     const auto found = roles().find(role == "absent" ? "gather" : role);
     const auto status = run_process(launch.value(), found->second, options.value());
     // Not before the ranks have taken leave of each other: rank 0 serves the others' connections.
-    if (status.ok()) return role == "chatter" ? 3 : 0;
+    if (status.ok()) return role == "chatter" || role == "flood" ? 3 : 0;
     problem = status.error();
   }
   std::fprintf(stderr, "%s\n", problem.c_str());

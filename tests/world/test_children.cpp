@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -273,6 +274,34 @@ TEST(Spawn, AnOutputThatNobodyReadsStopsTheRunAsCtrlCDoes) {
   EXPECT_EQ(read(ends[0], &byte, 1), 1);
   close(ends[0]);
   EXPECT_EQ(exit_code(parent), 3) << error.text();
+}
+
+TEST(Spawn, ARunWhoseOutputIsNotTakenStopsWhenItIsAskedTo) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  Capture error;
+  const pid_t parent = fork();
+  if (parent == 0) {
+    close(ends[0]);
+    SpawnOptions options;
+    options.output_fd = ends[1];
+    options.error_fd = error.fd();
+    options.stopped_code = 3;
+    const auto outcome = spawn_processes(own_program(), {"rank", "flood"}, 2, options);
+    _exit(outcome.ok() ? outcome.value().exit_code : 99);
+  }
+  close(ends[1]);
+  // Nobody reads, as `less` does not whose page is full: soon no pipe takes more.
+  int held = -1;
+  for (int before = -2; held != before || held < 65536; std::this_thread::sleep_for(200ms)) {
+    before = held;
+    ASSERT_EQ(ioctl(ends[0], FIONREAD, &held), 0);
+  }
+  Stopwatch watch;
+  kill(parent, SIGTERM);
+  EXPECT_EQ(exit_code(parent), 3) << error.text();
+  EXPECT_LT(watch.seconds(), 30) << "its ranks stop, and their last words wait three seconds for a reader";
+  close(ends[0]);
 }
 
 TEST(Spawn, RankZeroThatHoldsAllIsNotKilledForAnothersEnd) {

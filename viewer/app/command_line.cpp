@@ -96,7 +96,7 @@ int main_with(const std::vector<std::string>& arguments, std::ostream& out, std:
   view_command->add_option("--theme", view_request.theme, "light or dark.")->check(word_of({"light", "dark"}, "light or dark"));
   view_command->add_option("--layout", view_request.layout, "read, split or trace.")->check(word_of({"read", "split", "trace"}, "read, split or trace"));
   view_command->add_option("--view", view_request.view, "A link to begin with: trace:RUN?t=1.2ms..1.9ms, note:03, lab:02.");
-  view_command->add_option("--panel", view_request.panel, "The panel to show: span, source, area, find, compare, marks.");
+  view_command->add_option("--panel", view_request.panel, "The panel to show: span, source, area, find, compare, marks.")->check(word_of({"span", "source", "area", "find", "compare", "marks"}, "span, source, area, find, compare or marks"));
 
   DiagramRequest diagram_request;
   CLI::App* diagram_command = app.add_subcommand("diagram", diagram_help);

@@ -56,6 +56,7 @@ std::future<StepCause> find_cause(const OpenRun& one, int step) {
     const std::size_t begin = std::string("this step").size();
     found.sentence = !sentence.starts_with("this step") ? "T" + sentence.substr(1)
                                                         : (why.value().step ? text("Step ", *why.value().step) : "This step") + sentence.substr(begin);
+    if (const std::string shown = cause::what_is_shown(why.value()); !shown.empty()) found.sentence += " " + shown;
     return found;
   });
 }

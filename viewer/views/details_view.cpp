@@ -101,7 +101,7 @@ Intents draw_details(const Scene& scene, const PlotState& plot) {
 
   // Facts and edges side by side where there is room, else below each other.
   const bool wide = ImGui::GetContentRegionAvail().x > px(560);
-  if (wide) ImGui::BeginChild("facts", {ImGui::GetContentRegionAvail().x * 0.52f, whole_facts(ImGui::GetContentRegionAvail().y)});
+  if (wide) ImGui::BeginChild("facts", {ImGui::GetContentRegionAvail().x * 0.46f, whole_facts(ImGui::GetContentRegionAvail().y)});
   for (const scene::Fact& fact : scene::facts_of(scene, span)) ui::fact(fact.name, fact.value, px(118));
   if (wide) {
     ImGui::EndChild();

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/base/check.hpp"
+#include "engine/device/host/memory_left.hpp"
 
 namespace shardbook::device {
 
@@ -27,14 +28,6 @@ constexpr std::size_t mark_bytes = 32;
 
 Address length_of(int chunk) { return first_chunk << chunk; }
 Address begin_of(int chunk) { return length_of(chunk) - first_chunk; }
-// What the system could give without taking it from anybody; without a word from it, everything.
-Address memory_available() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string name, rest; file >> name && name != "MemAvailable:";) std::getline(file, rest);
-  Address kib = 0;
-  return file >> kib ? kib << 10 : ~Address{0};
-}
-
 int chunk_of(Address address) { return static_cast<int>(std::bit_width(address / first_chunk + 1)) - 1; }
 
 }  // namespace
@@ -91,8 +84,8 @@ void* SharedMemory::take(base::Bytes bytes, bool at_once) {
   SHARDBOOK_CHECK(own_, "memory of another process is not given out here");
   const Address length = (std::max<Address>(static_cast<Address>(bytes), 1) + alignment - 1) / alignment * alignment;
   // The kernel promises more of such memory than there is, and kills somebody when it cannot keep that.
-  if (at_once && length >= first_chunk && length > memory_available()) {
-    throw base::Failure(base::text("the system has ", memory_available() >> 20, " MiB"));
+  if (at_once && length >= first_chunk) {
+    if (const Address left = memory_left(); length > left) throw base::Failure(base::text("the system has ", left >> 20, " MiB"));
   }
   // The first chunk, from here on, that holds it whole.
   Address address = next_;
