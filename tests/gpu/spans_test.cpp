@@ -12,7 +12,9 @@
 namespace shardbook::gpu_test {
 namespace {
 
-TEST_F(CudaDevice, SpansLieInTheStepInOrderAndAreAsLongAsTheWork) {
+using Spans = CudaDevice;   // tests whose times only an idle GPU keeps, and which so run alone
+
+TEST_F(Spans, LieInTheStepInOrderAndAreAsLongAsTheWork) {
   auto device = make();
   Stream& first = device->create_stream("first");
   Stream& second = device->create_stream("second");
@@ -84,7 +86,7 @@ void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t
   EXPECT_LE(off[off.size() / 2], 2'000) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
 }
 
-TEST_F(CudaDevice, SpansAreAsLongAsTheirKernelsSay) {
+TEST_F(Spans, AreAsLongAsTheirKernelsSay) {
   auto device = make();
   Stream& stream = device->create_stream("compute");
   Stream& first = device->create_stream("first", device::Priority::high);
@@ -114,7 +116,7 @@ TEST_F(CudaDevice, SpansAreAsLongAsTheirKernelsSay) {
 }
 
 // Streams that wait for each other in turns, as those of collectives do, and for what was over long before.
-TEST_F(CudaDevice, SpansBehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHasEnded) {
+TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHasEnded) {
   auto device = make();
   Stream& compute = device->create_stream("compute");
   Stream& comm = device->create_stream("comm", device::Priority::high);
@@ -163,7 +165,7 @@ TEST_F(CudaDevice, SpansBehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatThe
 }
 
 // The host waits in the midst of issuing such steps, for the device queues no more, and is ahead all the same.
-TEST_F(CudaDevice, AStepOfMoreOpsThanAreQueuedIsMarkedByKernelsToo) {
+TEST_F(Spans, OfAStepOfMoreOpsThanAreQueuedAreMarkedByKernelsToo) {
   auto device = make();
   Stream& stream = device->create_stream("compute");
   constexpr std::size_t ops = 3000;
@@ -180,7 +182,7 @@ TEST_F(CudaDevice, AStepOfMoreOpsThanAreQueuedIsMarkedByKernelsToo) {
   }
 }
 
-TEST_F(CudaDevice, AnOpLaunchedLateStartsAtItsLaunch) {
+TEST_F(Spans, OfAnOpLaunchedLateStartAtItsLaunch) {
   auto device = make();
   Stream& stream = device->create_stream("compute");
   const Memory memory = device->allocate(1024, DType::f32, MemoryKind::activation, "memory");
