@@ -255,10 +255,11 @@ TEST(Spawn, CtrlCIsPassedOnAndAllStopAfterTheSameStep) {
   }
 }
 
-TEST(Spawn, AnOutputThatNobodyReadsStopsTheRunAsCtrlCDoes) {
+// A process that starts two ranks of this role and ends as they do, with 3 where they were asked to stop. What they write comes
+// out of `reader`. Negative: there is no pipe or no process.
+pid_t start_into_pipe(const std::string& role, const Capture& error, int* reader) {
   int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
-  Capture error;
+  if (pipe(ends) != 0) return -1;
   const pid_t parent = fork();
   if (parent == 0) {
     close(ends[0]);
@@ -266,42 +267,41 @@ TEST(Spawn, AnOutputThatNobodyReadsStopsTheRunAsCtrlCDoes) {
     options.output_fd = ends[1];
     options.error_fd = error.fd();
     options.stopped_code = 3;
-    const auto outcome = spawn_processes(own_program(), {"rank", "chatter"}, 2, options);
+    const auto outcome = spawn_processes(own_program(), {"rank", role}, 2, options);
     _exit(outcome.ok() ? outcome.value().exit_code : 99);
   }
   close(ends[1]);
+  *reader = ends[0];
+  return parent;
+}
+
+TEST(Spawn, AnOutputThatNobodyReadsStopsTheRunAsCtrlCDoes) {
+  Capture error;
+  int reader = -1;
+  const pid_t parent = start_into_pipe("chatter", error, &reader);
+  ASSERT_GE(parent, 0);
   char byte;
-  EXPECT_EQ(read(ends[0], &byte, 1), 1);
-  close(ends[0]);
+  EXPECT_EQ(read(reader, &byte, 1), 1);
+  close(reader);
   EXPECT_EQ(exit_code(parent), 3) << error.text();
 }
 
 TEST(Spawn, ARunWhoseOutputIsNotTakenStopsWhenItIsAskedTo) {
-  int ends[2];
-  ASSERT_EQ(pipe(ends), 0);
   Capture error;
-  const pid_t parent = fork();
-  if (parent == 0) {
-    close(ends[0]);
-    SpawnOptions options;
-    options.output_fd = ends[1];
-    options.error_fd = error.fd();
-    options.stopped_code = 3;
-    const auto outcome = spawn_processes(own_program(), {"rank", "flood"}, 2, options);
-    _exit(outcome.ok() ? outcome.value().exit_code : 99);
-  }
-  close(ends[1]);
+  int reader = -1;
+  const pid_t parent = start_into_pipe("flood", error, &reader);
+  ASSERT_GE(parent, 0);
   // Nobody reads, as `less` does not whose page is full: soon no pipe takes more.
   int held = -1;
   for (int before = -2; held != before || held < 65536; std::this_thread::sleep_for(200ms)) {
     before = held;
-    ASSERT_EQ(ioctl(ends[0], FIONREAD, &held), 0);
+    ASSERT_EQ(ioctl(reader, FIONREAD, &held), 0);
   }
   Stopwatch watch;
   kill(parent, SIGTERM);
   EXPECT_EQ(exit_code(parent), 3) << error.text();
   EXPECT_LT(watch.seconds(), 30) << "its ranks stop, and their last words wait three seconds for a reader";
-  close(ends[0]);
+  close(reader);
 }
 
 TEST(Spawn, RankZeroThatHoldsAllIsNotKilledForAnothersEnd) {

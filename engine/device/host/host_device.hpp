@@ -1,10 +1,10 @@
 // device/host: the CPU as a device, with real queues.
 //
-// What is issued waits in its stream's FIFO queue. When the host has to wait (host_wait,
-// synchronize), it runs queue heads itself: an op runs, an event completes, a wait holds its
-// stream until the event it names has been recorded *that often*. A collective whose peers have not come
-// holds its stream and nothing else. So every legal order of a GPU's streams is a legal order here,
-// and a seed picks one at random: a missing wait then gives wrong numbers instead of luck.
+// What is issued waits in its stream's FIFO queue. When the host has to wait (host_wait, synchronize),
+// it runs queue heads itself: an op runs, an event completes, a wait holds its stream until the event
+// it names has been recorded *that often*. A collective whose peers have not come holds its stream and
+// nothing else. So every legal order of a GPU's streams is a legal order here, and a seed picks one at
+// random: a missing wait then gives wrong numbers instead of luck.
 //
 // One thread: the rank's own. Ops are timed on the host's clock as they run.
 //
