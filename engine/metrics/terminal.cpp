@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "engine/base/check.hpp"
 #include "engine/metrics/exposure.hpp"
@@ -182,10 +183,9 @@ class Drawing {
     const std::string prefix = base::text("r", provenance.rank, " ");
     // A row a stream, its lanes joined.
     std::map<std::int64_t, std::array<std::vector<Interval>, shown>> streams;
-    std::map<std::int64_t, std::string> names;
+    std::map<std::int64_t, std::string> names = names_of_streams(provenance.rank);
     for (const Track& track : timeline_.tracks) {
       if (track.rank != provenance.rank || track.kind != TrackKind::stream) continue;
-      names[track.id] = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
       auto& stream = streams[track.id];
       const auto track_number = static_cast<std::uint32_t>(&track - timeline_.tracks.data());
       for (std::uint32_t i = 0; i < track.size(); ++i) {
@@ -213,6 +213,23 @@ class Drawing {
     nothing[0] = idle(sets, window_);
     idle_row(prefix + "idle", nothing[0]);
     if (state_.selected && timeline_.rank(*state_.selected) == provenance.rank) marker(*state_.selected);
+  }
+
+  // "compute" of "stream 7 compute"; where two have the same word, or it has none, its number stays.
+  std::map<std::int64_t, std::string> names_of_streams(Rank rank) const {
+    std::map<std::int64_t, std::string> names;
+    std::map<std::string, std::set<std::int64_t>> words;
+    const auto word_of = [](const std::string& name) { return name.substr(std::min(name.size(), name.find_first_not_of("0123456789 "))); };
+    for (const Track& track : timeline_.tracks) {
+      if (track.rank != rank || track.kind != TrackKind::stream) continue;
+      names[track.id] = track.name.starts_with("stream ") ? track.name.substr(7) : track.name;
+      words[word_of(names[track.id])].insert(track.id);
+    }
+    for (auto& [id, name] : names) {
+      const std::string word = word_of(name);
+      if (!word.empty() && words[word].size() == 1) name = word;
+    }
+    return names;
   }
 
   void row(const std::string& label, const std::array<Intervals, shown>& busy, const char* color) {

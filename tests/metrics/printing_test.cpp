@@ -126,6 +126,26 @@ TEST(Drawing, TellsWhatQueuesBeforeAFullDeviceFromWhatCrosses) {
   EXPECT_EQ(plain.back(), ".# compute  '% comm  _ queued  -= copy  .o idle");
 }
 
+TEST(Drawing, NamesAStreamByItsWordWhereNoOtherHasIt) {
+  const auto labels = [](const std::vector<std::string>& names) {
+    Scene scene;
+    std::int64_t id = 7;
+    for (const std::string& name : names) {
+      const auto track = scene.builder.track(0, timeline::TrackKind::stream, id, name);
+      scene.builder.add(track, {.start = 0, .end = 100, .cls = Class::compute});
+      id += 13;
+    }
+    const Timeline timeline = scene.done();
+    std::string all;
+    const auto lines = draw(timeline, {}, {.width = 48});
+    for (std::size_t row = 2; row < 2 + names.size(); ++row) all += lines[row].substr(0, lines[row].find("  ")) + ";";
+    return all;
+  };
+  EXPECT_EQ(labels({"stream 7 compute", "stream 20 tp"}), "r0 compute;r0 tp;");
+  EXPECT_EQ(labels({"stream 7 nccl", "stream 20 nccl"}), "r0 7 nccl;r0 20 nccl;");
+  EXPECT_EQ(labels({"stream 7", "stream 20 fsdp"}), "r0 7;r0 fsdp;");
+}
+
 TEST(Drawing, CountsTimesFromTheFirstDeviceWorkThoughAStepBeginsBeforeIt) {
   Scene scene;
   scene.compute(0, 1'000, 2'000);

@@ -153,10 +153,14 @@ void Desk::Impl::apply(const Link& link, OpenRun& one) {
   for (const std::string& row : link.open) plot.choices.open.insert(row);
   if (!link.selected.empty()) act({"select", link.selected});
   if (link.start && link.end && *link.end > *link.start) {
-    keep_view();
     // Times of a link count from the start of the run's device work, as the ruler does.
-    const base::Nanoseconds zero = one.scene->whole().start;
-    lanes::show(plot.view, {zero + *link.start, zero + *link.end}, one.scene->whole(), 0);
+    const metrics::Window whole = one.scene->whole();
+    if (*link.start >= whole.length() || *link.end <= 0) {
+      fail(text("the link shows ", metrics::duration_text(*link.start), " to ", metrics::duration_text(*link.end), ", and the run has ", metrics::duration_text(whole.length())));
+      return;
+    }
+    keep_view();
+    lanes::show(plot.view, {whole.start + *link.start, whole.start + *link.end}, whole, 0);
   }
   if (layout == "read") layout = "split";
 }
