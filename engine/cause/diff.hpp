@@ -56,7 +56,9 @@ struct DiffSide {
 base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::optional<int> step = {});
 
 // "prefetch was 1 and is 0: the step takes 11.7 ms more (+8.1 %), 47 all-gathers wait that were hidden; most of it is
-// all-gather in forward, +7.06 ms exposed (engine/fsdp/schedule.cpp:64)"; no full stop. Command line, JSON and viewer say it.
+// all-gather in forward, +7.06 ms exposed (engine/fsdp/schedule.cpp:64)"; no full stop. Collectives of a kind count as one; "most"
+// is more than half of the step's difference, less is "the largest part". Where the host binds both steps: "...; both steps are
+// bound by their host, which issues 284 calls for 179". Command line, JSON and viewer say it.
 std::string headline(const Diff& diff);
 // "+11.7 ms = compute -16 ms, exposed communication +27.4 ms, idle +292 µs: ...", and why the two need not be alike; no full
 // stop. "" of equal runs, and where nothing moved.

@@ -122,7 +122,7 @@ TEST_P(Collectives, AllToAllBringsUnequalPartsToTheirPlaces) {
 TEST_P(Collectives, AllToAllTakesWhatItsSplitsSayAndNoMoreThanThereIs) {
   run([&](HostRank& rank, comm::Communicator& group, device::Stream& stream) {
     const std::vector<std::int64_t> each(static_cast<std::size_t>(ranks()), 10);
-    const tensor::Tensor in = make(rank, 64 * ranks(), "in"), out = make(rank, 10 * ranks(), "out"), behind = make(rank, 64 * ranks(), "behind");
+    const tensor::Tensor in = make(rank, 640 * ranks(), "in"), out = make(rank, 10 * ranks(), "out"), behind = make(rank, 640 * ranks(), "behind");
     for (std::int64_t at = 0; at < in.elements(); ++at) set(in, at, given(rank.world.rank(), at)), set(behind, at, -1);
     std::vector<std::int64_t> more = each;
     more.back() += 1;
