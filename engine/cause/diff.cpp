@@ -137,7 +137,7 @@ void add_rows(const Shown& shown, double DiffRow::*column, std::map<RowKey, Diff
     row.*column += static_cast<double>(ns) / ranks;
   };
   for (const metrics::ExposedKind& kind : metrics::exposed_kinds(timeline, shown.window)) {
-    add(Class::communication, kind.name, "", line_text(timeline, kind.line), kind.exposed_ns);
+    add(Class::communication, kind.name, kind.op, line_text(timeline, kind.line), kind.exposed_ns);
   }
   for (const timeline::Provenance& rank : timeline.ranks) {
     timeline::for_each_device_span(timeline, rank.rank, [&](SpanRef span) {
@@ -256,42 +256,20 @@ base::Result<Diff> diff_of(const DiffSide& before, const DiffSide& after, std::o
 
 namespace {
 
-// Rows of the same part of a layer as one; one of no part stays as it is.
-std::vector<DiffRow> by_part(const std::vector<DiffRow>& rows) {
-  std::map<std::string, DiffRow> sums;
-  for (const DiffRow& row : rows) {
-    const bool is_part = row.cls != Class::communication && !row.part.empty();
-    DiffRow& sum = sums[is_part ? row.part : row.name];
-    sum.cls = row.cls;
-    sum.name = is_part ? row.part : row.name;
-    sum.line = is_part ? "" : row.line;
-    sum.before_ns += row.before_ns;
-    sum.after_ns += row.after_ns;
-  }
+// Rows that differ of the same part as one: collectives of a kind, wherever in a step, and with `of_layers` also what computes in
+// the same part of a layer. A collective that has one such row keeps its name and line.
+std::vector<DiffRow> by_part(const std::vector<DiffRow>& rows, bool of_layers) {
   std::vector<DiffRow> out;
-  for (auto& [name, sum] : sums) out.push_back(std::move(sum));
-  return out;
-}
-
-// Collectives of the same kind as one, wherever in a step: "all-gather in forward" and "... in backward". A kind that has one row
-// that differs keeps its name and line.
-std::vector<DiffRow> by_kind(const std::vector<DiffRow>& rows) {
-  std::vector<DiffRow> out;
-  std::map<std::string, std::size_t> places;
+  std::map<std::pair<bool, std::string>, std::size_t> places;
   for (const DiffRow& row : rows) {
-    if (row.cls != Class::communication || row.difference() == 0) {
-      out.push_back(row);
-      continue;
-    }
-    const std::string kind = row.name.substr(0, row.name.find(" in "));
-    const auto [found, is_new] = places.try_emplace(kind, out.size());
-    if (is_new) {
-      out.push_back(row);
-      continue;
-    }
+    const bool crosses = row.cls == Class::communication, sums = !row.part.empty() && row.difference() != 0 && (crosses || of_layers);
+    const auto [found, is_new] = sums ? places.try_emplace({crosses, row.part}, out.size()) : std::pair(places.end(), true);
+    if (is_new) out.push_back(row);
+    if (!sums || (is_new && crosses)) continue;
     DiffRow& sum = out[found->second];
-    sum.name = kind;
-    if (sum.line != row.line) sum.line = "";
+    sum.name = row.part;
+    if (!crosses || sum.line != row.line) sum.line = "";
+    if (is_new) continue;
     sum.before_ns += row.before_ns;
     sum.after_ns += row.after_ns;
   }
@@ -328,7 +306,7 @@ std::string headline(const Diff& diff) {
   // Where: of those that changed sides the kind that lost or gained most, else the largest row of all; where ops came and went,
   // all of a part: what went of attention says nothing without what came.
   const DiffRow* most = nullptr;
-  const std::vector<DiffRow> rows = by_kind(count == 0 && diff.only_before + diff.only_after > 0 ? by_part(diff.rows) : diff.rows);
+  const std::vector<DiffRow> rows = by_part(diff.rows, count == 0 && diff.only_before + diff.only_after > 0);
   for (const DiffRow& row : rows) {
     const bool counts = count == 0 || row.cls == Class::communication;
     if (counts && (most == nullptr || (by > 0 ? row.difference() > most->difference() : row.difference() <= most->difference()))) most = &row;

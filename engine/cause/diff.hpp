@@ -26,7 +26,7 @@ struct Changed {
 struct DiffRow {
   timeline::Class cls{};
   std::string name, line;                     // "all-gather in forward", of the line that issued it in the later run
-  std::string part;                           // of a layer: "attention"; of communication ""
+  std::string part;                           // of a layer: "attention"; of communication its kind: "all-gather"
   double before_ns = 0, after_ns = 0;
   double difference() const { return after_ns - before_ns; }
 };

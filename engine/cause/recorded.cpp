@@ -18,10 +18,7 @@ base::Result<Recorded> read_folder(const fs::path& folder) {
   Recorded recorded;
   std::error_code ignored;
   const fs::path info = folder / "run.json";
-  if (!fs::exists(info, ignored)) {
-    recorded.lacks_info = fs::exists(folder / "rank0.program", ignored);
-    return recorded;
-  }
+  if (!fs::exists(info, ignored)) return recorded;
   base::Result<timeline::RunInfo> read = timeline::read_run_info(info.string());
   if (!read) return read.as_error();
   recorded.info = std::move(read).value();

@@ -17,7 +17,6 @@ namespace shardbook::cause {
 struct Recorded {
   std::vector<program::Record> records;         // ascending by rank; empty: none
   std::optional<timeline::RunInfo> info;
-  bool lacks_info = false;                      // there are records, and no run.json: without it they are not read
 
   bool has_record() const { return !records.empty() && info.has_value(); }
   // An option of the run's configuration as text, "" where it is not known: option("prefetch") is "1".

@@ -120,6 +120,8 @@ std::vector<std::string> fitted(const std::vector<std::string>& drawn, std::size
 
 void interact(const Timeline& timeline, ViewState state, metrics::DrawOptions options, const std::string& sentence, Console& console) {
   const std::vector<metrics::Exposure> exposures = metrics::exposures_of(timeline, metrics::common_window(timeline), options.ranks);
+  const metrics::QueuedSpans queued = metrics::queued_spans(timeline);
+  options.queued = &queued;
   RawTerminal terminal(console.out);
   bool gone = false;
   std::size_t first_row = 0;

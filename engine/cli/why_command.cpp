@@ -161,7 +161,6 @@ int why(const Line& line, Console& console) {
   const base::Result<cause::Why> why = cause::why_of(read.value(), recorded.value(), {step.value(), rank.value()});
   if (!why) return refuse(console, why.error());
   for (const std::string& banner : read.value().banners) console.err << "note: " << banner << "\n";
-  if (recorded.value().lacks_info) console.err << "note: run.json is missing beside what the run recorded, so this is judged by its spans alone, as a trace of another program\n";
   const auto most = static_cast<std::size_t>(top.value().value_or(most_causes));
   if (line.has("json")) print(console, cause::to_json(why.value(), most));
   else console.out << cause::to_text(why.value(), most);

@@ -70,6 +70,7 @@ class Dealing {
   std::vector<ExposedKind> all() {
     std::vector<ExposedKind> kinds;
     for (auto& [key, kind] : kinds_) {
+      kind.op = key.name;
       kind.name = key.name + (key.phase != 0 ? " in " + std::string(timeline_.strings[key.phase]) : "");
       kind.line = key.line;
       kinds.push_back(std::move(kind));

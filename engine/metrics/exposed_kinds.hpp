@@ -18,6 +18,7 @@ namespace shardbook::metrics {
 
 struct ExposedKind {
   std::string name;               // "all-gather in backward"; of what is no collective, its label
+  std::string op;                 // the same without the phase: "all-gather"
   timeline::Line line;            // that issued it; may be unknown
   std::int64_t spans = 0;         // that have a part of it, over all ranks
   Nanoseconds exposed_ns = 0;     // over all ranks

@@ -158,6 +158,12 @@ std::string kind_name(const Timeline& timeline, SpanRef span) {
   return short_name(timeline.label(span));
 }
 
+std::vector<Exposure> exposures_of(const Timeline& timeline, Window window, const std::vector<Rank>& ranks) {
+  std::vector<Exposure> list = exposures(timeline, critical_path(timeline, window));
+  std::erase_if(list, [&](const Exposure& one) { return !ranks.empty() && std::count(ranks.begin(), ranks.end(), timeline.rank(one.span)) == 0; });
+  return list;
+}
+
 std::optional<Exposure> longest_blocking_exposure(const Timeline& timeline, Window window) {
   const std::vector<Exposure> all = exposures(timeline, critical_path(timeline, window));
   return all.empty() ? std::nullopt : std::optional<Exposure>(all.front());

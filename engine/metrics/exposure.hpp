@@ -43,6 +43,9 @@ std::vector<Exposure> exposures(const Timeline& timeline, const CriticalPath& pa
 // What a reader calls spans like this one: "all-gather", "gemm qkv", "copy".
 std::string kind_name(const Timeline& timeline, SpanRef span);
 
+// Those of a window, of these ranks (empty: of all), in the same order.
+std::vector<Exposure> exposures_of(const Timeline& timeline, Window window, const std::vector<Rank>& ranks);
+
 // The first of exposures(); none if no communication is exposed.
 std::optional<Exposure> longest_blocking_exposure(const Timeline& timeline, Window window);
 

@@ -105,7 +105,9 @@ class Drawing {
   Drawing(const Timeline& timeline, const ViewState& state, const DrawOptions& options)
       : timeline_(timeline), state_(state), options_(options), all_(extent(timeline)), origin_(origin_of(timeline)),
         window_(state.window.length() > 0 ? state.window : all_),
-        width_(std::max(options.width, narrowest)), bars_(width_ - label_columns - share_columns) {}
+        width_(std::max(options.width, narrowest)), bars_(width_ - label_columns - share_columns) {
+    if (options.queued == nullptr) queued_ = queued_spans(timeline);
+  }
 
   std::vector<std::string> lines() {
     if (all_.length() <= 0) return {cut("nothing ran on a device in this timeline", width_)};
@@ -184,6 +186,7 @@ class Drawing {
     // A row a stream, its lanes joined.
     std::map<std::int64_t, std::array<std::vector<Interval>, shown>> streams;
     std::map<std::int64_t, std::string> names = names_of_streams(provenance.rank);
+    const QueuedSpans& spans = options_.queued != nullptr ? *options_.queued : queued_;
     for (const Track& track : timeline_.tracks) {
       if (track.rank != provenance.rank || track.kind != TrackKind::stream) continue;
       auto& stream = streams[track.id];
@@ -191,12 +194,12 @@ class Drawing {
       for (std::uint32_t i = 0; i < track.size(); ++i) {
         const std::size_t number = number_of(track.cls[i]);
         if (number >= shown) continue;
-        const Interval waits = queued_of({track_number, i});
-        if (waits.length() > 0) {
-          stream[number].push_back({track.start[i], waits.start});
-          stream[queued].push_back(waits);
+        const auto waits = spans.find({track_number, i});
+        if (waits != spans.end()) {
+          stream[number].push_back({track.start[i], waits->second.start});
+          stream[queued].push_back(waits->second);
         }
-        stream[number].push_back({waits.length() > 0 ? waits.end : track.start[i], track.end[i]});
+        stream[number].push_back({waits != spans.end() ? waits->second.end : track.start[i], track.end[i]});
       }
     }
     for (auto& [id, classes] : streams) {
@@ -306,19 +309,10 @@ class Drawing {
     lines_.push_back(line);
   }
 
-  // While it stood before a full device, all its ranks there; empty where it did not.
-  Interval queued_of(SpanRef span) const {
-    const MatchedCollective* match = find(by_span_, span);
-    if (match == nullptr || match->queued_until <= match->last_start) return {};
-    const Nanoseconds start = std::max(timeline_.start(span), match->last_start), end = std::min(timeline_.end(span), match->queued_until);
-    return start < end ? Interval{start, end} : Interval{};
-  }
-
   const Timeline& timeline_;
   const ViewState& state_;
   const DrawOptions& options_;
-  std::vector<MatchedCollective> matched_ = match_collectives(timeline_);
-  CollectiveBySpan by_span_ = by_span(matched_);
+  QueuedSpans queued_;   // where they were not handed in
   bool cpu_works_ = false, queues_ = false;
   Window all_;
   Nanoseconds origin_;
@@ -352,6 +346,18 @@ ViewState go_to_exposed(const Timeline& timeline, ViewState state, Window all, c
 
 }  // namespace
 
+QueuedSpans queued_spans(const Timeline& timeline) {
+  QueuedSpans queued;
+  for (const MatchedCollective& match : match_collectives(timeline)) {
+    for (const SpanRef span : match.spans) {
+      const WaitSplit parts = split(timeline, match, span);
+      const Nanoseconds begin = timeline.start(span) + parts.wait_ns;
+      if (parts.queued_ns > 0) queued[span] = {begin, begin + parts.queued_ns};
+    }
+  }
+  return queued;
+}
+
 std::vector<std::string> draw(const Timeline& timeline, const ViewState& state, const DrawOptions& options) {
   return Drawing(timeline, state, options).lines();
 }
@@ -367,12 +373,6 @@ ViewKey key_of(const std::string& bytes) {
   };
   const auto found = keys.find(bytes);
   return found == keys.end() ? ViewKey::none : found->second;
-}
-
-std::vector<Exposure> exposures_of(const Timeline& timeline, Window window, const std::vector<Rank>& ranks) {
-  std::vector<Exposure> list = exposures(timeline, critical_path(timeline, window));
-  std::erase_if(list, [&](const Exposure& one) { return !ranks.empty() && std::count(ranks.begin(), ranks.end(), timeline.rank(one.span)) == 0; });
-  return list;
 }
 
 ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key, const std::vector<Rank>& ranks) {

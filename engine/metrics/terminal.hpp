@@ -8,10 +8,11 @@
 
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "engine/metrics/collectives.hpp"
 #include "engine/metrics/critical_path.hpp"
-#include "engine/metrics/exposure.hpp"
 
 namespace shardbook::metrics {
 
@@ -21,11 +22,16 @@ struct ViewState {
   bool quit = false;
 };
 
+// When collectives stood before a full device (queued.hpp): most spans did not, and are not here.
+using QueuedSpans = std::unordered_map<SpanRef, Interval, SpanHash>;
+QueuedSpans queued_spans(const Timeline& timeline);
+
 struct DrawOptions {
   int width = 100;                        // columns, at least 40
   bool color = false;                     // ANSI colours
   bool ascii = false;                     // for terminals without UTF-8
   std::vector<Rank> ranks;                // empty = all
+  const QueuedSpans* queued = nullptr;    // of the timeline, for who draws it often; else they are found
 };
 
 // Lines without line ends, each at most `width` columns. The first names clock and profile.
@@ -36,9 +42,6 @@ enum class ViewKey { pan_left, pan_right, zoom_in, zoom_out, next_exposed, previ
 // a d pan by a quarter, w s zoom by two, n N next and previous exposed span (longest blocking
 // first), f fit, q quit; arrows likewise ("\x1b[D" ...).
 ViewKey key_of(const std::string& bytes);
-
-// Of these ranks (empty: of all), longest blocking first.
-std::vector<Exposure> exposures_of(const Timeline& timeline, Window window, const std::vector<Rank>& ranks);
 
 // The next state; exposed spans are those of these ranks (empty: of all). Never zooms below 100 ns nor pans out of the timeline.
 ViewState step(const Timeline& timeline, const ViewState& state, ViewKey key, const std::vector<Rank>& ranks = {});

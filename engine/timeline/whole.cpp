@@ -48,7 +48,10 @@ void note_interrupted(Timeline& timeline, const std::string& folder) {
     return;
   }
   const std::string path = folder + "/run.json";
-  if (!fs::is_regular_file(path, ignored)) return;
+  if (!fs::is_regular_file(path, ignored)) {
+    if (fs::exists(fs::path(folder) / "rank0.program", ignored)) timeline.banners.push_back(folder + " has no run.json, without which what its ranks recorded is not read: it is judged by its spans alone, as a trace of another program");
+    return;
+  }
   const base::Result<RunInfo> info = read_run_info(path);
   if (!info) return;
   const auto result = [&](const char* name) { return info.value().results.is_object() ? info.value().results.value(name, nlohmann::json()) : nlohmann::json(); };

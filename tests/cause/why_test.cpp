@@ -297,8 +297,8 @@ TEST(Diff, SumsCollectivesOfAKindAndSaysMostOnlyOfMoreThanHalf) {
   Diff diff;
   diff.before_ns = 100'000'000, diff.after_ns = 120'000'000;
   diff.newly_exposed = 2, diff.newly = "2 all-gathers";
-  const auto row = [](const char* name, const char* line, double ns) { return DiffRow{timeline::Class::communication, name, line, "", 0, ns}; };
-  diff.rows = {row("reduce-scatter in backward", "b.cpp:2", 8e6), row("all-gather in forward", "a.cpp:1", 5e6), row("all-gather in backward", "a.cpp:1", 4e6)};
+  const auto row = [](const char* name, const char* op, const char* line, double ns) { return DiffRow{timeline::Class::communication, name, line, op, 0, ns}; };
+  diff.rows = {row("reduce-scatter in backward", "reduce-scatter", "b.cpp:2", 8e6), row("all-gather in forward", "all-gather", "a.cpp:1", 5e6), row("all-gather in backward", "all-gather", "a.cpp:1", 4e6)};
   EXPECT_NE(headline(diff).find("; the largest part is all-gather, +9 ms exposed (a.cpp:1)"), std::string::npos) << headline(diff);
   diff.rows[1].after_ns = 8e6;
   EXPECT_NE(headline(diff).find("; most of it is all-gather, +12 ms exposed (a.cpp:1)"), std::string::npos) << headline(diff);

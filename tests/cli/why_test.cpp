@@ -51,7 +51,7 @@ TEST(Why, WithoutRunJsonSaysThatItIsMissing) {
   std::filesystem::remove(run + "/run.json");
   const Spoken why = shardbook({"why", run});
   EXPECT_EQ(why.code, 0) << why.err;
-  EXPECT_NE(why.err.find("note: run.json is missing beside what the run recorded"), std::string::npos) << why.err;
+  EXPECT_NE(why.err.find(" has no run.json, without which what its ranks recorded is not read"), std::string::npos) << why.err;
 }
 
 TEST(WhatIf, SaysWhyComputeMovesByMoreThanItsFactor) {

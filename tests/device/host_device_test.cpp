@@ -21,6 +21,15 @@ void issue(Lane lane, std::vector<int>& to, int value) {
   lane.device().launch(lane, desc, AppendArgs{&to, value}, &append, static_cast<void (*)(const AppendArgs&, const CudaQueue&)>(nullptr));
 }
 
+// Two streams, an event, and in which order what is issued to them runs under a seed.
+struct TwoStreams {
+  explicit TwoStreams(std::uint64_t seed) : device(plain, 0, seed) {}
+  HostDevice device;
+  Stream &first = device.create_stream("first"), &second = device.create_stream("second");
+  const Event event = device.create_event("handed over");
+  std::vector<int> order;
+};
+
 TEST(HostDevice, RunsNothingUntilTheHostMustWait) {
   HostDevice device(plain, 0, 0);
   Stream& stream = device.create_stream("compute");
@@ -82,11 +91,8 @@ TEST(HostDevice, IsSlowerByWhatALabAsksFor) {
 
 TEST(HostDevice, HoldsAStreamUntilTheEventItAwaits) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
-    HostDevice device(plain, 0, seed);
-    Stream& first = device.create_stream("first");
-    Stream& second = device.create_stream("second");
-    const Event event = device.create_event("handed over");
-    std::vector<int> order;
+    TwoStreams streams(seed);
+    auto& [device, first, second, event, order] = streams;
     issue(first, order, 1);
     device.record(first, event);
     device.wait(second, event);
@@ -99,14 +105,11 @@ TEST(HostDevice, HoldsAStreamUntilTheEventItAwaits) {
 TEST(HostDevice, ShowsAMissingWaitUnderSomeSeed) {
   std::set<std::vector<int>> seen;
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
-    HostDevice device(plain, 0, seed);
-    Stream& first = device.create_stream("first");
-    Stream& second = device.create_stream("second");
-    std::vector<int> order;
-    issue(first, order, 1);
-    issue(second, order, 2);
-    device.synchronize();
-    seen.insert(order);
+    TwoStreams streams(seed);
+    issue(streams.first, streams.order, 1);
+    issue(streams.second, streams.order, 2);
+    streams.device.synchronize();
+    seen.insert(streams.order);
   }
   EXPECT_EQ(seen.size(), 2u) << "both orders are legal, and both must be drawn";
 }
@@ -116,11 +119,8 @@ TEST(HostDevice, ShowsAMissingWaitUnderSomeSeed) {
 TEST(HostDevice, BindsAWaitToTheLastRecordIssuedBeforeIt) {
   bool one_before_two = false, four_before_three = false;
   for (std::uint64_t seed = 1; seed < 60; ++seed) {
-    HostDevice device(plain, 0, seed);
-    Stream& first = device.create_stream("first");
-    Stream& second = device.create_stream("second");
-    const Event event = device.create_event("again and again");
-    std::vector<int> order;
+    TwoStreams streams(seed);
+    auto& [device, first, second, event, order] = streams;
     device.wait(second, event);
     issue(second, order, 1);
     issue(first, order, 2);
