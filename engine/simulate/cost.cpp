@@ -46,7 +46,7 @@ CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::mov
   for (const auto& [dtype, table] : profile_.gemm) {
     std::vector<Correction>& corrections = corrections_[dtype];
     for (const GemmPoint& point : table.points) {
-      corrections.push_back({point.size, std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device)),
+      corrections.push_back({sides_of(point.size), std::log(point.ns / gemm_model_ns(point.size, dtype, table, profile_.device)),
                              point.beside_ns > 0 ? std::log(point.beside_ns / point.ns) : 0});
     }
   }

@@ -26,6 +26,7 @@
 // of 24 blocks with 104 kB; a multiprocessor has 228 kB).
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <utility>
@@ -150,9 +151,12 @@ class CostModel {
   const Curve& kernel_curve(const program::OpDesc& desc) const;
   double bus_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;
 
+  // A matmul's place among others: the logarithms of its sides.
+  using Sides = std::array<double, 4>;
+  static Sides sides_of(program::GemmSize size);
   // The logarithm of measured over modelled time at a measured matmul.
   struct Correction {
-    program::GemmSize size;
+    Sides sides{};
     double log_factor = 0;
     double log_beside = 0;   // of its time beside a collective over that alone; 0: not measured
   };

@@ -29,13 +29,6 @@ constexpr double collective_blocks = 24;
 // Weight against slopes in the correction, in points at a distance of one octave.
 constexpr double slope_ridge = 0.1;
 
-// A matmul's place among others: the logarithms of its sides.
-using Sides = std::array<double, 4>;
-Sides sides_of(program::GemmSize size) {
-  return {std::log2(static_cast<double>(size.m)), std::log2(static_cast<double>(size.n)),
-          std::log2(static_cast<double>(size.k)), std::log2(static_cast<double>(size.batch))};
-}
-
 // Solves the symmetric system in place by Gaussian elimination; positive definite by its ridge.
 template <std::size_t N>
 std::array<double, N> solved(std::array<std::array<double, N>, N> matrix, std::array<double, N> right) {
@@ -120,6 +113,11 @@ double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const {
   return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true))) : 0;
 }
 
+CostModel::Sides CostModel::sides_of(program::GemmSize size) {
+  return {std::log2(static_cast<double>(size.m)), std::log2(static_cast<double>(size.n)),
+          std::log2(static_cast<double>(size.k)), std::log2(static_cast<double>(size.batch))};
+}
+
 // What measured matmuls say of one: a plane through their values over the logarithms of the sides, the near ones weighing
 // most (local regression, Cleveland and Devlin 1988). At a measured one it is that one's.
 double CostModel::near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value,
@@ -131,7 +129,7 @@ double CostModel::near(program::GemmSize size, const std::vector<Correction>& co
   double weights = 0;
   for (const Correction& correction : corrections) {
     if (measured_beside && correction.log_beside == 0) continue;
-    const Sides there = sides_of(correction.size);
+    const Sides& there = correction.sides;
     std::array<double, terms> term{1};
     double apart = 1e-3;
     for (std::size_t side = 0; side < here.size(); ++side) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -131,6 +132,24 @@ class TestTokens final : public data::TokenSource {
 
 using Parameters = std::map<std::string, std::vector<double>>;  // by global name, whole
 
+// Elements of a parameter as its rank holds them, row by row of their boxes: body(at, global, count) says that [at, at + count)
+// of them are [global, global + count) of the whole.
+template <class Body>
+void by_rows(const model::Parameter& parameter, shard::Interval elements, Body body) {
+  std::int64_t at = elements.begin, before = 0;   // of the boxes before
+  for (const shard::Box& box : parameter.boxes) {
+    const shard::TensorShard place{parameter.name, parameter.global_shape, box};
+    const std::int64_t end = std::min(elements.end, before + box.elements()), row = box.dims == 0 ? 1 : box[box.dims - 1].size();
+    while (at < end) {
+      const std::int64_t local = at - before, count = std::min(row - local % row, end - at);
+      body(at, place.global_element(local), count);
+      at += count;
+    }
+    before += box.elements();
+  }
+  if (at < elements.end) throw base::Failure("elements beyond a parameter's boxes: " + parameter.name);
+}
+
 // Adds what this rank holds of a flat tensor (masters, gradients) to the whole parameters.
 inline void collect(train::Trainer& trainer, tensor::Tensor optimizer::ShardState::*which, Parameters& whole) {
   std::map<std::string, model::Parameter*> by_name;
@@ -140,13 +159,10 @@ inline void collect(train::Trainer& trainer, tensor::Tensor optimizer::ShardStat
       const model::Parameter& parameter = *by_name.at(shard.layout->parameters()[static_cast<std::size_t>(piece.parameter)].name);
       std::vector<double>& values = whole[parameter.name];
       values.resize(static_cast<std::size_t>(parameter.global_shape.elements()));
-      for (std::int64_t at = 0; at < piece.elements.size(); ++at) {
-        std::int64_t local = piece.elements.begin + at;
-        const shard::Box* box = &parameter.boxes[0];
-        while (local >= box->elements()) local -= (box++)->elements();
-        const std::int64_t global = shard::TensorShard{parameter.name, parameter.global_shape, *box}.global_element(local);
-        values[static_cast<std::size_t>(global)] = get(shard.*which, piece.flat.begin - shard.flat.begin + at);
-      }
+      by_rows(parameter, piece.elements, [&](std::int64_t at, std::int64_t global, std::int64_t count) {
+        const std::int64_t flat = piece.flat.begin - shard.flat.begin + at - piece.elements.begin;
+        for (std::int64_t i = 0; i < count; ++i) values[static_cast<std::size_t>(global + i)] = get(shard.*which, flat + i);
+      });
     }
   }
 }

@@ -33,14 +33,13 @@ Held held_by_all(const config::RunConfig& config) {
         std::vector<int>&counted = held.counted[known.name], &kept = held.kept[known.name];
         counted.resize(static_cast<std::size_t>(parameter.global_shape.elements()));
         kept.resize(counted.size());
-        for (std::int64_t at = piece.elements.begin; at < piece.elements.end; ++at) {
-          std::int64_t local = at;
-          const shard::Box* box = &parameter.boxes[0];
-          while (local >= box->elements()) local -= (box++)->elements();
-          const auto global = static_cast<std::size_t>(shard::TensorShard{known.name, parameter.global_shape, *box}.global_element(local));
-          ++kept[global];
-          counted[global] += shard::counts(known.placement, place) ? 1 : 0;
-        }
+        const int counts_here = shard::counts(known.placement, place) ? 1 : 0;
+        by_rows(parameter, piece.elements, [&](std::int64_t, std::int64_t global, std::int64_t count) {
+          for (std::int64_t i = global; i < global + count; ++i) {
+            ++kept[static_cast<std::size_t>(i)];
+            counted[static_cast<std::size_t>(i)] += counts_here;
+          }
+        });
       }
     }
     // A unit's gradient is summed over the groups whose ranks see other tokens: over tp where it has norms, or positions
