@@ -178,12 +178,36 @@ base::Status provide_exercise(const std::string& root, const Place& place, const
   return base::Done{};
 }
 
+namespace {
+
+// What a line of ld's, gold's or lld's means, or nothing.
+std::string linker_error(const std::string& line) {
+  const auto behind = [&](const char* words) {
+    const std::size_t at = line.find(words);
+    return at == std::string::npos ? std::string() : base::printable(line.substr(at + std::string_view(words).size()));
+  };
+  for (const char* words : {"undefined reference to ", "undefined symbol: "}) {
+    if (const std::string name = behind(words); !name.empty()) return text("it lacks ", name, ", which the check calls");
+  }
+  for (const char* words : {"multiple definition of ", "duplicate symbol: "}) {
+    if (const std::string name = behind(words); !name.empty()) return text("it defines ", name, " a second time");
+  }
+  return {};
+}
+
+}  // namespace
+
 Finding first_error(const std::string& said, const std::string& root, const std::string& file, const std::string& header) {
   Finding finding;
   finding.rule = "compile";
   finding.file = file;
   std::istringstream lines(said);
   for (std::string line; std::getline(lines, line);) {
+    if (std::string message = linker_error(line); !message.empty()) {
+      finding.rule = "link";
+      finding.message = std::move(message);
+      break;
+    }
     const std::size_t plain = line.find(": error: "), fatal = line.find(": fatal error: ");
     const std::size_t at = std::min(plain, fatal);
     if (at != std::string::npos) {
@@ -196,16 +220,6 @@ Finding first_error(const std::string& said, const std::string& root, const std:
         finding.line = std::atoi(where.c_str() + number + 1);
       }
       finding.message = base::printable(line.substr(line.find("error: ", at) + 7));
-      break;
-    }
-    if (const std::size_t undefined = line.find("undefined reference to "); undefined != std::string::npos) {
-      finding.rule = "link";
-      finding.message = text("it lacks ", base::printable(line.substr(undefined + 23)), ", which the check calls");
-      break;
-    }
-    if (const std::size_t twice = line.find("multiple definition of "); twice != std::string::npos) {
-      finding.rule = "link";
-      finding.message = text("it defines ", base::printable(line.substr(twice + 23)), " a second time");
       break;
     }
   }

@@ -145,6 +145,23 @@ TEST(FirstError, IsTheFirstOfACompilersMany) {
   EXPECT_EQ(finding.page, "labs/x/lab.hpp");
 }
 
+TEST(FirstError, OfALinkerIsTheFunctionThatIsMissingOrThereTwice) {
+  const auto message = [](const std::string& said) {
+    const Finding finding = first_error(said, "/r", "a.cpp", "");
+    EXPECT_EQ(finding.rule, "link");
+    return finding.message;
+  };
+  const std::string advice = ", which the check calls; keep its name, namespace and arguments as the starter has them";
+  const std::string missing = "it lacks 'f(double)'" + advice, twice = "it defines 'f(double)' a second time";
+  // As ld, gold and lld say it
+  EXPECT_EQ(message("/usr/bin/ld: e.o: in function `main':\na.cpp:(.text+0x5): undefined reference to 'f(double)'\n"), missing);
+  EXPECT_EQ(message("e.o:a.cpp:function main: error: undefined reference to 'f(double)'\n"), missing);
+  EXPECT_EQ(message("ld.lld: error: undefined symbol: f(double)\n>>> referenced by a.cpp\n"), "it lacks f(double)" + advice);
+  EXPECT_EQ(message("/usr/bin/ld: b.o: in function `f(double)':\nb.cpp:(.text+0x0): multiple definition of 'f(double)'\n"), twice);
+  EXPECT_EQ(message("b.o: error: multiple definition of 'f(double)'\n"), twice);
+  EXPECT_EQ(message("ld.lld: error: duplicate symbol: f(double)\n"), "it defines f(double) a second time");
+}
+
 TEST(FromJson, FindingsThatCannotBeReadAreAnError) {
   EXPECT_FALSE(verdict_from_json("", "f").ok());
   EXPECT_FALSE(verdict_from_json("{\"passed\": false, \"findings\": []}", "f").ok());
