@@ -6,6 +6,7 @@
 #   numbers  one process for those of a suite, with the label `numbers`, which runs under sanitizers leave out
 #   returns  one process for those of a suite, in which the address sanitizer looks for what is used after its function has
 #            returned, even if it does not in the program's others (LONG)
+#   first    its suite's process begins before others, for it takes longest or waits
 # A report for each process goes to the folder REPORTS.
 cmake_minimum_required(VERSION 3.22)
 
@@ -17,8 +18,8 @@ set(rules "")
 if(EXISTS "${APART}")
   file(STRINGS ${APART} rules REGEX "^[^#]")
   foreach(rule IN LISTS rules)
-    if(NOT rule MATCHES "^(alone|numbers|returns) +[^ ]")
-      message(FATAL_ERROR "${APART} has a line that is neither a comment nor 'alone', 'numbers' or 'returns' with an expression: ${rule}")
+    if(NOT rule MATCHES "^(alone|numbers|returns|first) +[^ ]")
+      message(FATAL_ERROR "${APART} has a line that is neither a comment nor 'alone', 'numbers', 'returns' or 'first' with an expression: ${rule}")
     endif()
   endforeach()
 endif()
@@ -42,7 +43,7 @@ macro(add_process NAME FILTER LABELS COUNT)
   string(REPLACE "/" "_" report "${NAME}")
   string(APPEND written "add_test([=[${NAME}]=] [=[${PROGRAM}]=] [=[--gtest_filter=${FILTER}]=] [=[--gtest_output=xml:${REPORTS}/${report}.xml]=])\n"
     "set_tests_properties([=[${NAME}]=] PROPERTIES WORKING_DIRECTORY [=[${folder}]=] LABELS [=[${LABELS}]=] TIMEOUT ${timeout}\n"
-    "  ENVIRONMENT [=[ASAN_OPTIONS=${look}]=])\n")
+    "  COST ${cost} ENVIRONMENT [=[ASAN_OPTIONS=${look}]=])\n")
 endmacro()
 
 # The suite that was read last: how many tests share its process, and which do not.
@@ -51,6 +52,7 @@ set(together 0)
 set(apart "")
 set(numbers "")
 set(returns "")
+set(cost 1)
 macro(end_suite)
   set(look "${address}")
   if(together GREATER 0)
@@ -83,6 +85,7 @@ macro(end_suite)
   set(apart "")
   set(numbers "")
   set(returns "")
+  set(cost 1)
 endmacro()
 
 # A value of a parameter may hold anything: only names are kept of what is listed.
@@ -111,6 +114,9 @@ foreach(line IN LISTS lines)
       list(APPEND ${how} ${test})
     else()
       math(EXPR together "${together} + 1")
+      if(how STREQUAL "first")
+        set(cost 100)
+      endif()
     endif()
   elseif(NOT line MATCHES "^Running main")
     message(FATAL_ERROR "${PROGRAM} --gtest_list_tests printed a line that is neither a suite nor a test: ${line}")
