@@ -234,7 +234,7 @@ class Calibration {
   void tracing_costs() {
     say("what tracing costs");
     constexpr int ops = 100;
-    const Bytes longer = std::min(benches_.largest_buffer(), Bytes{1} << (device_.kind() == device::Kind::cuda ? 26 : 16));
+    const Bytes longer = std::min(benches_.largest_buffer(), Bytes{1} << 26);
     const auto repeated = [&](Bytes bytes) {
       return [this, bytes] {
         for (int op = 0; op < ops; ++op) benches_.pointwise(compute_, bytes);

@@ -13,7 +13,7 @@ using program::host_now;
 
 namespace {
 
-constexpr double wanted_ns = 12e6, wanted_of_host_ns = 3e6;   // of ops a run; who has no GPU measures to try the measuring
+constexpr double wanted_ns = 12e6;   // of ops a run
 constexpr int fewest = 3, most = 150;
 constexpr int queued = 900;   // a device queues 1024 ops; who waits for room in its queue is not ahead
 constexpr int tries = 5;
@@ -56,7 +56,7 @@ double Stopwatch::period_ns(const Issue& issue, Over over, int ops, double settl
   const double whole_ns = static_cast<double>(host_now() - begin) / 4;
 
   // Rank 0 decides how often, how long the stream is held up, and how many runs go before.
-  const int count = std::clamp(static_cast<int>((device_.kind() == device::Kind::host ? wanted_of_host_ns : wanted_ns) / 3 / whole_ns), fewest, std::max(fewest, std::min(most, queued / (3 * ops))));
+  const int count = std::clamp(static_cast<int>(wanted_ns / 3 / whole_ns), fewest, std::max(fewest, std::min(most, queued / (3 * ops))));
   const int fills = whole_ns > 4 * issue_ns ? 0 : 1 + static_cast<int>(std::ceil(1.5 * 3 * count * issue_ns / fill_ns_));
   const int before = static_cast<int>(std::ceil(settled_after_ns / (3 * count * whole_ns)));
   std::istringstream decided(world_.broadcast(base::text(count, " ", fills, " ", before), 0));
