@@ -353,7 +353,7 @@ int bench(const Line& line, Console& console) {
   std::vector<Row> rows;
   for (const BenchShape& shape : asked.shapes) {
     Row row{.shape = shape};
-    const std::vector<std::string> set = asked.on_meta ? asked.set : set_without_gpus(asked.set);
+    const std::vector<std::string> set = asked.on_meta ? asked.set : set_without_gpus(asked.set, profile.value());
     if (base::Status status = foretell(asked, profile.value(), words_of(shape, asked.gpus, set, asked.cudnn), row); !status) {
       return refuse(console, text(shape.name, ": ", status.error()));
     }

@@ -61,8 +61,11 @@ std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::
   return words;
 }
 
-std::vector<std::string> set_without_gpus(std::vector<std::string> set) {
-  std::erase_if(set, [](const std::string& one) { return is_only_measured(one.substr(0, one.find('='))); });
+std::vector<std::string> set_without_gpus(std::vector<std::string> set, const simulate::Profile& profile) {
+  std::erase_if(set, [&](const std::string& one) {
+    const bool known = one == "nccl.buffers=windows" && !profile.copied_gathers.empty();
+    return !known && is_only_measured(one.substr(0, one.find('=')));
+  });
   return set;
 }
 

@@ -40,9 +40,9 @@ base::Result<std::vector<BenchShape>> shapes_named(const std::vector<std::string
 // of what is fastest where they say the same. `cudnn`: attention by tiles is cuDNN's.
 std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::vector<std::string>& set, bool cudnn = false);
 
-// Of these choices those that a run without a device has, too: what needs a GPU (nccl.buffers) changes no program, and the model
-// does not know it.
-std::vector<std::string> set_without_gpus(std::vector<std::string> set);
+// Of these choices those that a run without a device has, too: what needs a GPU (nccl.max_ctas) changes no program, and the model
+// does not know it; nor copy engines, unless its profile has them.
+std::vector<std::string> set_without_gpus(std::vector<std::string> set, const simulate::Profile& profile);
 
 struct Floor {
   double matmul_ns = 0;   // flops of matmuls and fused attention

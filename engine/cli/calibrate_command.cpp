@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,9 @@
 #include <ostream>
 
 #include "engine/cli/calibrate.hpp"
+#include "engine/cli/calibrate_benches.hpp"
 #include "engine/cli/calibrate_graph.hpp"
+#include "engine/cli/calibrate_windows.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/launch/launch.hpp"
@@ -125,8 +128,19 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
   return exit_ok;
 }
 
-// Into the profile that is there already. Where calls are to be in graphs NCCL is told another order of launches for the whole
-// process (comm/nccl), so the processes are others than those that measured what calls cost.
+// Adds to the profile that is there already.
+int add_to(const std::string& out, const std::string& how, Console& console, const std::function<void(simulate::Profile&)>& add) {
+  base::Result<simulate::Profile> profile = written(out);
+  if (!profile) return refuse(console, profile.error());
+  add(profile.value());
+  std::vector<std::string>& origin = profile.value().origin;
+  if (std::find(origin.begin(), origin.end(), how) == origin.end()) origin.push_back(how);
+  if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
+  return exit_ok;
+}
+
+// Where calls are to be in graphs NCCL is told another order of launches for the whole process (comm/nccl), so the processes are others
+// than those that measured what calls cost.
 int measure_graphs_as_rank(const world::Launch& launch, const std::string& out, Console& console) {
   CollectivesInGraph found;
   const std::optional<int> failed = on_gpus(launch, {.in_graphs = true}, console, [&](world::World& world, device::Device& device, comm::Backend& backend, int) {
@@ -135,16 +149,35 @@ int measure_graphs_as_rank(const world::Launch& launch, const std::string& out, 
     found = collectives_in_graph(world, device, backend, base::Bytes{1} << 28);
   });
   if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
-  base::Result<simulate::Profile> profile = written(out);
-  if (!profile) return refuse(console, profile.error());
-  profile.value().device.graph_collective_gap_ns = found.gap_ns;
-  profile.value().device.graph_event_latency_ns = found.event_latency_ns;
   const std::string how = "How much nearer collectives of a graph are, and what awaits another stream there: by `shardbook calibrate --graphs`, from graphs of 100 and 300 sums.";
-  std::vector<std::string>& origin = profile.value().origin;
-  if (std::find(origin.begin(), origin.end(), how) == origin.end()) origin.push_back(how);
-  if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
-  return exit_ok;
+  return add_to(out, how, console, [&](simulate::Profile& profile) {
+    profile.device.graph_collective_gap_ns = found.gap_ns;
+    profile.device.graph_event_latency_ns = found.event_latency_ns;
+  });
 }
+
+// What memory is to NCCL it is to all of a backend's calls, so here, too, the processes are others.
+int measure_windows_as_rank(const world::Launch& launch, const std::string& out, Console& console) {
+  std::map<int, simulate::Curve> found;
+  const std::optional<int> failed = on_gpus(launch, {.buffers = comm::Buffers::windows}, console, [&](world::World& world, device::Device& device, comm::Backend& backend, int) {
+    Saying saying(console);
+    if (world.rank() == 0) saying("gathers by copy engines");
+    found = gathers_of_windows(world, device, backend, possible(simulate::plan(world.size()), world.size()), base::Bytes{1} << 28);
+  });
+  if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
+  return add_to(out, "Gathers by copy engines: by `shardbook calibrate --windows`, as periods, from windows to windows.", console,
+                [&](simulate::Profile& profile) { profile.copied_gathers = found; });
+}
+
+// What is measured by processes of its own, and added to the profile of the first ones.
+struct Addition {
+  const char* name;   // the switch
+  const char* what;
+  int (*measure)(const world::Launch&, const std::string& out, Console&);
+  std::string (*problem)();   // why it cannot be measured here; empty: it can
+};
+const std::array additions{Addition{"graphs", "collectives in graphs", measure_graphs_as_rank, [] { return std::string(); }},
+                           Addition{"windows", "gathers by copy engines", measure_windows_as_rank, comm::nccl_windows_problem}};
 
 // This process once for each GPU.
 int spawned(const std::vector<std::string>& arguments, int gpus, Console& console) {
@@ -177,6 +210,7 @@ std::vector<Switch> calibrate_switches() {
           {"out", "FILE", "Where it is written.", "NAME.json"},
           {"gpus", "N", "How many GPUs.", "all"},
           {"graphs", "", "Add to that file what a collective takes less in a graph, and measure nothing else. Done unasked, but where a launcher starts the ranks.", ""},
+          {"windows", "", "Add to that file what gathers by copy engines take (nccl.buffers), and measure nothing else. Done unasked, but where a launcher starts the ranks.", ""},
           {"json", "", "The profile on standard output too.", ""}};
 }
 
@@ -198,20 +232,27 @@ int calibrate(const Line& line, Console& console) {
   const std::string out = line.has("out") ? line.value("out") : name + ".json";
   if (base::Status status = check_out(out); !status) return refuse(console, status.error());
 
-  const bool json = line.has("json"), graphs = line.has("graphs"), by_launcher = launch.value().launcher != world::Launcher::none;
+  const bool json = line.has("json"), by_launcher = launch.value().launcher != world::Launcher::none;
   const int ranks = by_launcher ? launch.value().place.size : gpus;
-  if (graphs && ranks == 1) return refuse(console, "calibrate --graphs measures collectives, and one GPU has none: take several, or leave it out");
-  if (graphs) {
+  const auto more = std::find_if(additions.begin(), additions.end(), [&](const Addition& one) { return line.has(one.name); });
+  if (more != additions.end()) {
+    if (ranks == 1) return refuse(console, text("calibrate --", more->name, " measures collectives, and one GPU has none: take several, or leave it out"));
     if (const base::Result<simulate::Profile> known = written(out); !known) return refuse(console, known.error());
   }
   if (!by_launcher && ranks > 1) {
-    int code = graphs ? exit_ok : spawned({"calibrate", "--name", name, "--out", out}, gpus, console);
-    if (code != exit_ok) return code;
-    code = spawned({"calibrate", "--graphs", "--out", out}, gpus, console);
-    if (code != exit_ok) console.err << "the profile " << out << " is whole but for collectives in graphs: calibrate --graphs --out " << out << " tries those again\n";
+    int code = more != additions.end() ? exit_ok : spawned({"calibrate", "--name", name, "--out", out}, gpus, console);
+    for (auto one = additions.begin(); one != additions.end() && code == exit_ok; ++one) {
+      if (more != additions.end() && one != more) continue;
+      if (const std::string problem = one->problem(); !problem.empty()) {
+        console.err << "without " << one->what << ": " << problem << "\n";
+        continue;
+      }
+      code = spawned({"calibrate", text("--", one->name), "--out", out}, gpus, console);
+      if (code != exit_ok) console.err << "the profile " << out << " is whole but for " << one->what << ": calibrate --" << one->name << " --out " << out << " tries those again\n";
+    }
     return code == exit_ok ? tell(out, json, console) : code;
   }
-  const int code = graphs ? measure_graphs_as_rank(launch.value(), out, console) : measure_as_rank(launch.value(), name, out, console);
+  const int code = more != additions.end() ? more->measure(launch.value(), out, console) : measure_as_rank(launch.value(), name, out, console);
   // Those that this program started are told of by the one that did
   const bool tells = launch.value().place.rank == 0 && launch.value().launcher != world::Launcher::shardbook;
   return code == exit_ok && tells ? tell(out, json, console) : code;

@@ -13,6 +13,7 @@
 #include "engine/cli/train_config.hpp"
 #include "engine/launch/launch.hpp"
 #include "engine/launch/rank.hpp"
+#include "engine/launch/resolve.hpp"
 #include "engine/simulate/profile.hpp"
 #include "engine/timeline/output.hpp"
 #include "engine/world/launchers.hpp"
@@ -82,6 +83,7 @@ base::Status refuse_early(const config::RunConfig& config) {
   if (config.clock == config::Clock::modelled) {
     base::Result<simulate::Profile> profile = simulate::find_profile(config.profile);
     if (!profile) return profile.as_error();
+    if (std::string problem = simulate::problem_of(profile.value(), launch::conditions_of(config)); !problem.empty()) return base::Error{std::move(problem)};
   }
   const bool threads = config.device == config::DeviceKind::host && config.launch == config::Launch::threads;
   if (threads || config.device == config::DeviceKind::meta) return base::Done{};

@@ -337,7 +337,7 @@ std::vector<Switch> make_switches() {
 
   row({.key = "nccl.buffers", .values = {"plain", "registered", "windows"}, .default_value = "plain",
        .sentence = "What the memory of collectives is to NCCL: memory like any other, that it moves through buffers of its own; registered, so that peers read it themselves (of ours, gathers alone); or windows that all ranks have at one place, so that gathers are done by copy engines and take no multiprocessors.",
-       .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda", "ranks > 1"}, .excludes = {},
+       .promise = Promise::bounded, .seam = Seam::group, .needs = {"device = cuda or clock = modelled", "ranks > 1"}, .excludes = {"registered: device = meta", "registered: device = host"},
        .originals = {in_megatron("distributed/distributed_data_parallel_config.py", 121, 136, "nccl_ub: parameters and gradients in registered memory"),
                      in_megatron("distributed/distributed_data_parallel_config.py", 171, 175, "disable_symmetric_registration: registered instead of windows"),
                      in_megatron("nccl_allocator.py", 163, 182, "register_mem_pool: symm says whether as windows"),

@@ -128,7 +128,8 @@ simulate::Conditions conditions_of(const config::RunConfig& config) {
   const train::Choices choices = train::choices_of(config);
   const train::LabMachine& machine = choices.machine;
   constexpr double us = 1000;
-  return {machine.ideal_network, us * machine.call_us, machine.slow_rank, us * machine.kernel_us, choices.graph};
+  return {machine.ideal_network, us * machine.call_us, machine.slow_rank, us * machine.kernel_us, choices.graph,
+          machine.buffers == comm::Buffers::windows};
 }
 
 program::Beside::Rule room_rule(const config::RunConfig& config, const program::Catalogue& catalogue) {

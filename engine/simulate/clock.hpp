@@ -10,7 +10,8 @@
 // it does. The clock is the fastest with which the mean stays at the limit: of a
 // step's forward, of its backward, and of the rest, each by itself (clocked.hpp), since each lasts for milliseconds.
 // Speed 1 is that of large matmuls without a pause. Other kernels, which wait for memory as well, feel a part of it: their
-// time goes with the speed to the power of minus others_feel. Of a modelled step a collective counts where nothing computes (clocked.hpp).
+// time goes with the speed to the power of minus others_feel. Of a modelled step a collective counts for as long as its bytes take
+// alone (clocked.hpp).
 //
 // Sources: others_feel is what kernels beside nothing did where matmuls beside nothing took 2 to 9 % longer, in twelve pairs of
 // runs (experiments/contention). That the limit holds for a mean over milliseconds, and that its reason is told as "SW power cap": NVIDIA, NVML API

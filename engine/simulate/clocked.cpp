@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/base/intervals.hpp"
-
 namespace shardbook::simulate {
 
 using base::Nanoseconds;
@@ -32,12 +30,18 @@ Loads loads_of(const Costs& costs, const program::Program& program, const RankTi
   Loads loads;
   const std::vector<program::TimeSpan>& all = times.steps[looked_at.step].ran;
   std::vector<std::pair<Nanoseconds, std::size_t>> starts;
-  std::vector<base::Interval> computes;
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpDesc& desc = program.ops[at].desc;
-    if (program::class_of(desc.kind) == program::OpClass::communication) continue;
     const double alone_ns = static_cast<double>(costs.op_ns[at]);
     Load& load = loads[stretch_of(program.ops[at])];
+    if (program::class_of(desc.kind) == program::OpClass::communication) {
+      const Nanoseconds span_ns = all[at].end - all[at].start;
+      const auto wait_ns = static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns[looked_at.step][at], 0, span_ns));
+      const double moves_ns = is_copied(costs, at) ? static_cast<double>(costs.drawn_ns[at]) : alone_ns;
+      load.communication_ns += drawn == Drawn::its_span ? static_cast<double>(span_ns) : std::min(static_cast<double>(span_ns), wait_ns + moves_ns);
+      load.waiting_ns += wait_ns;
+      continue;
+    }
     starts.emplace_back(all[at].start, stretch_of(program.ops[at]));
     if (is_matmul(desc)) {
       load.matmul_ns += alone_ns;
@@ -45,19 +49,6 @@ Loads loads_of(const Costs& costs, const program::Program& program, const RankTi
     } else if (!crosses_to_host(desc)) {
       load.memory_ns += alone_ns;
     }
-    // It may be beside ops of another step, too
-    for (const program::StepTimes& step : times.steps) {
-      if (drawn == Drawn::where_nothing_computes && !crosses_to_host(desc)) computes.push_back({step.ran[at].start, step.ran[at].end});
-    }
-  }
-  const base::Intervals computing = union_of(std::move(computes));
-  for (std::size_t at = 0; at < program.ops.size(); ++at) {
-    if (program::class_of(program.ops[at].desc.kind) != program::OpClass::communication) continue;
-    const Nanoseconds span_ns = all[at].end - all[at].start;
-    const double counts = drawn == Drawn::beside_kernels_too || span_ns == 0 ? 1 : static_cast<double>(span_ns - length_within(computing, {all[at].start, all[at].end})) / static_cast<double>(span_ns);
-    Load& load = loads[stretch_of(program.ops[at])];
-    load.communication_ns += counts * static_cast<double>(span_ns);
-    load.waiting_ns += counts * static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns[looked_at.step][at], 0, span_ns));
   }
   std::sort(starts.begin(), starts.end());
   for (std::size_t at = 0; at < starts.size(); ++at) {
@@ -73,7 +64,7 @@ base::Result<AtItsClock> at_its_clock(const std::vector<RankSteps>& ranks, const
   // A shorter step has a slower clock, which makes it longer: halfway there each time, until it no longer moves.
   constexpr int rounds = 8;
   constexpr double settled = 1e-3;
-  const Drawn drawn = measured ? Drawn::beside_kernels_too : Drawn::where_nothing_computes;
+  const Drawn drawn = measured ? Drawn::its_span : Drawn::its_bytes;
   AtItsClock out{std::move(first), ranks, speeds};
   std::vector<Speeds> longer(ranks.size(), {1, 1, 1});
   for (int round = 0; round < rounds; ++round) {

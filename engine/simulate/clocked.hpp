@@ -17,10 +17,10 @@ inline constexpr std::size_t stretches = 3;
 using Speeds = std::array<double, stretches>;
 using Loads = std::array<Load, stretches>;
 
-// When do collectives draw what they draw? Beside kernels too; or only where nothing computes. Of modelled steps the latter: with what they
-// draw beside matmuls counted, too, modelled steps get up to a tenth too long (experiments/speed, "clock-taken"), so it is taken to be in what
-// matmuls were measured to lose there (GemmPoint::beside_ns).
-enum class Drawn : std::uint8_t { beside_kernels_too, where_nothing_computes };
+// How long does a collective draw what it draws? For its whole span, as measured steps are read; or for as long as its bytes take alone,
+// and while it waits for other ranks: one that matmuls slow down moves no more bytes for that. So modelled steps have it (experiments/speed,
+// "drawn").
+enum class Drawn : std::uint8_t { its_span, its_bytes };
 
 // The step that is looked at: of measured ones the last, from when the first host began it; of modelled ones in a row one that goes before
 // another, where there are so many, from the end of the one before it to its own.

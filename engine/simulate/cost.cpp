@@ -35,6 +35,19 @@ double pause_ns(const program::OpDesc& desc) {
   return pauses ? static_cast<double>(program::pause_ns) : 0;
 }
 
+// Of a number of ranks that was not measured: from the nearest one, its latency by the rounds of a tree, the rest by what its links carry.
+double by_ranks_ns(const std::map<int, Curve>& curves, OpKind kind, base::Bytes bytes, int ranks) {
+  if (auto curve = curves.find(ranks); curve != curves.end()) return at(curve->second, bytes);
+  auto nearest = curves.begin();
+  for (auto curve = curves.begin(); curve != curves.end(); ++curve) {
+    const auto apart = [&](int other) { return std::abs(std::log2(static_cast<double>(other) / ranks)); };
+    if (apart(curve->first) < apart(nearest->first)) nearest = curve;
+  }
+  const double latency_ns = nearest->second.front().ns;
+  return latency_ns * steps_of(ranks) / steps_of(nearest->first) +
+         (at(nearest->second, bytes) - latency_ns) * traffic(kind, ranks) / traffic(kind, nearest->first);
+}
+
 }  // namespace
 
 bool crosses_to_host(const program::OpDesc& desc) {
@@ -122,31 +135,23 @@ double CostModel::attention_ns(const program::OpDesc& desc) const {
   return curve != nullptr ? std::min(assumed_ns, curve->front().ns) : assumed_ns;
 }
 
-double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks) const {
+double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks, bool copied) const {
+  if (copied) return by_ranks_ns(profile_.copied_gathers, kind, bytes, ranks);
+  if (const auto measured = profile_.collectives.find(kind); measured != profile_.collectives.end()) return by_ranks_ns(measured->second, kind, bytes, ranks);
   // A kind that was not measured: as the one that moves the same bytes.
-  auto by_ranks = profile_.collectives.find(kind);
-  if (by_ranks == profile_.collectives.end()) {
-    if (kind == OpKind::send || kind == OpKind::recv || kind == OpKind::shift) return within_node_ns(OpKind::all_gather, 2 * bytes, 2);
-    if (kind != OpKind::all_gather) return within_node_ns(OpKind::all_gather, bytes, ranks);
-    SHARDBOOK_CHECK(false, "profile ", profile_.name, " has no collectives");
-  }
-  const std::map<int, Curve>& curves = by_ranks->second;
-  if (auto curve = curves.find(ranks); curve != curves.end()) return at(curve->second, bytes);
-  // A number of ranks that was not measured: from the nearest one, its latency by the rounds of a tree, the
-  // rest by what its links carry.
-  auto nearest = curves.begin();
-  for (auto curve = curves.begin(); curve != curves.end(); ++curve) {
-    const auto apart = [&](int other) { return std::abs(std::log2(static_cast<double>(other) / ranks)); };
-    if (apart(curve->first) < apart(nearest->first)) nearest = curve;
-  }
-  const double latency_ns = nearest->second.front().ns;
-  return latency_ns * steps_of(ranks) / steps_of(nearest->first) +
-         (at(nearest->second, bytes) - latency_ns) * traffic(kind, ranks) / traffic(kind, nearest->first);
+  const auto gathers = profile_.collectives.find(OpKind::all_gather);
+  SHARDBOOK_CHECK(gathers != profile_.collectives.end(), "profile ", profile_.name, " has no collectives");
+  const bool of_two = kind == OpKind::send || kind == OpKind::recv || kind == OpKind::shift;
+  return by_ranks_ns(gathers->second, OpKind::all_gather, of_two ? 2 * bytes : bytes, of_two ? 2 : ranks);
 }
 
 double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const {
+  return collective_ns(kind, bytes, ranks, kind == OpKind::all_gather && conditions_.copied_gathers && !profile_.copied_gathers.empty());
+}
+
+double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks, bool copied) const {
   const int size = static_cast<int>(ranks.size());
-  double ns = within_node_ns(kind, bytes, std::max(size, 2));
+  double ns = within_node_ns(kind, bytes, std::max(size, 2), copied);
   // How many nodes, and how many of the group's ranks share one: each brings its own adapter.
   std::map<int, int> ranks_of_node;
   for (base::Rank rank : ranks) ++ranks_of_node[rank / profile_.network.ranks_per_node];
@@ -201,9 +206,17 @@ double CostModel::issue_ns(const program::Command& command, const program::Progr
   return program::class_of(kind) == program::OpClass::communication ? host.collective_ns : host.kernel_ns;
 }
 
+std::string problem_of(const Profile& profile, const Conditions& conditions) {
+  if (!conditions.copied_gathers || !profile.copied_gathers.empty()) return "";
+  return base::text("profile ", profile.name, " has no gathers by copy engines, as nccl.buffers=windows has them: `shardbook calibrate` measures them, with NCCL 2.28 or newer");
+}
+
 void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, const SmallCosts& small) {
   if (conditions == Conditions{}) return;
   const double behind = conditions.kernel_ns > 0 ? 1 : -1;   // one kernel more, or one less
+  if (conditions.copied_gathers) {
+    for (const program::Op& op : program.ops) costs.copied.push_back(op.desc.kind == OpKind::all_gather);
+  }
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpClass op_class = program::class_of(program.ops[at].desc.kind);
     if (op_class == program::OpClass::communication && conditions.ideal_network) {
@@ -270,6 +283,12 @@ std::shared_ptr<const Costs> CostModel::made(const program::Program& program, co
   for (const program::Command& command : program.commands) {
     const double trace_ns = traced && command.kind == program::CommandKind::op ? profile_.host.trace_ns : 0;
     costs.issue_ns.push_back(std::llround(issue_ns(command, program) + trace_ns));
+  }
+  if (conditions_.copied_gathers) {
+    for (const program::Op& op : program.ops) {
+      const bool gathers = op.desc.kind == OpKind::all_gather;
+      costs.drawn_ns.push_back(gathers ? std::llround(collective_ns(op.desc.kind, op.desc.collective.bytes, catalogue.groups.at(op.desc.collective.group).ranks, false)) : 0);
+    }
   }
   costs.step_ns = std::llround(profile_.host.step_ns);
   if (at_speed_one) put_at_speed_one(costs, program, catalogue);

@@ -45,12 +45,16 @@ struct Costs {
   std::vector<float> beside;                // per op: how many times as long its shared part takes beside a collective; empty, 0: the machine's factor
   std::vector<float> power;                 // per op: the part of the power limit that it draws, a matmul at speed 1 (clock.hpp); empty: not known
   std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
+  std::vector<bool> copied;                 // per op: a collective by copy engines, which takes no multiprocessors; empty: none is
+  std::vector<base::Nanoseconds> drawn_ns;  // per op: for how long one of those draws what a collective draws: as long as a kernel would take for its bytes
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
   std::vector<base::Nanoseconds> fixed_ns;  // per op: of a collective, the part that no size changes (α); empty: not known
   base::Nanoseconds gap_ns = 0;             // with what op_ns is to be made a period again before it is scaled
   base::Nanoseconds event_latency_ns = -1;  // of the step's waits, where it is another than the machine's; −1: it is not
 };
+
+inline bool is_copied(const Costs& costs, program::OpIndex op) { return !costs.copied.empty() && costs.copied[op]; }
 
 // Factors on durations and host costs, to ask what would be: a link twice as fast is communication = 0.5.
 // What comes of it is a model, not a measurement, and must be labelled so. 0 means that it takes no time, except that
@@ -93,8 +97,12 @@ struct Conditions {
   base::Rank slow_rank = -1;      // on this rank
   double kernel_ns = 0;           // each kernel that computes takes so much longer: another kernel behind it, which the host launches, too
   bool as_graph = false;          // one call issues the step, unless it is traced
+  bool copied_gathers = false;    // copy engines gather, where buffers are windows (comm.hpp)
   bool operator==(const Conditions&) const = default;
 };
+
+// Why a profile does not say how long ops take under such conditions, in one sentence; empty where it does.
+std::string problem_of(const Profile& profile, const Conditions& conditions);
 
 // What recording an event and launching an own kernel cost the host, and from the end of a kernel to the start of the next.
 struct SmallCosts {
@@ -146,7 +154,8 @@ class CostModel {
                                     base::Rank rank, bool at_speed_one) const;
   void put_at_speed_one(Costs& costs, const program::Program& program, const program::Catalogue& catalogue) const;
   const Curve* attention_curve(const program::OpDesc& desc) const;
-  double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks) const;
+  double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks, bool copied) const;
+  double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks, bool copied) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;
   double bus_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;

@@ -13,6 +13,9 @@
 
 namespace shardbook::simulate {
 
+// A collective whose cost was taken away: its kernel is not there either.
+constexpr bool is_gone(base::Nanoseconds op_ns) { return op_ns <= 1; }
+
 // One collective over all its ranks.
 struct Instance {
   const program::OpDesc* desc = nullptr;         // as the first rank that has it calls it
@@ -22,6 +25,7 @@ struct Instance {
   std::uint32_t arrivals = 0;                    // of those, how many arrive in the simulation: fewer, where one does for all
   base::Nanoseconds op_ns = 0;                   // the longest that any rank says
   float shared_part = 0;
+  bool copied = false;                           // by copy engines
 };
 
 struct Matching {

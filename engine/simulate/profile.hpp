@@ -116,6 +116,8 @@ struct Profile {
   std::map<std::string, Curve> kernels;
   // By kind and number of ranks, within one node.
   std::map<program::OpKind, std::map<int, Curve>> collectives;
+  // All-gathers by copy engines, from and to windows (nccl.buffers), by number of ranks; a profile may leave them out: not measured.
+  std::map<int, Curve> copied_gathers;
   std::vector<Contention> contention;  // ascending in ranks
   PowerCosts power;
   Network network;

@@ -50,6 +50,12 @@ Json curve_to_json(const Curve& curve) {
   return json;
 }
 
+Json curves_to_json(const std::map<int, Curve>& by_ranks) {
+  Json json = Json::object();
+  for (const auto& [ranks, curve] : by_ranks) json[std::to_string(ranks)] = curve_to_json(curve);
+  return json;
+}
+
 // --- Reading -------------------------------------------------------------------------------------
 
 // Thrown within this file; profile_from_json makes the sentence.
@@ -296,10 +302,8 @@ std::string to_json(const Profile& profile) {
   json["kernels"] = Json::object();
   for (const auto& [name, curve] : profile.kernels) json["kernels"][name] = curve_to_json(curve);
   json["collectives"] = Json::object();
-  for (const auto& [kind, by_ranks] : profile.collectives) {
-    Json& curves = json["collectives"][program::name_of(kind)];
-    for (const auto& [ranks, curve] : by_ranks) curves[std::to_string(ranks)] = curve_to_json(curve);
-  }
+  for (const auto& [kind, by_ranks] : profile.collectives) json["collectives"][program::name_of(kind)] = curves_to_json(by_ranks);
+  if (!profile.copied_gathers.empty()) json["copied_gathers"] = curves_to_json(profile.copied_gathers);
   std::string out;
   print(json, "", out);
   return out + "\n";
@@ -329,6 +333,7 @@ base::Result<Profile> profile_from_json(std::string_view text, const std::string
     profile.network.latency_ns = network.number("latency_ns", 0);
     network.nothing_else();
     read_tables(profile, fields);
+    if (json.contains("copied_gathers")) profile.copied_gathers = curves_by_ranks(fields.any("copied_gathers"), "copied_gathers");
     fields.nothing_else();
     return profile;
   } catch (const Malformed& malformed) {

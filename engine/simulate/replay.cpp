@@ -207,6 +207,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       costs->shared_part = modelled->shared_part;
       costs->beside = modelled->beside;
       costs->fills = modelled->fills;
+      costs->copied = modelled->copied;
       costs->power = model->powers(*rank.program, *rank.catalogue);
       find_room_that_was_there(rank, *modelled, *costs);
     }
@@ -239,7 +240,7 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
   if (!unchanged) return unchanged.as_error();
   for (std::size_t at = 0; at < ranks.size(); ++at) {
     const Costs& costs = *replay.steps_[at].steps.back().costs;
-    const Loads loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], {unchanged.value().ranks[at].steps.size() - 1, unchanged.value().begin, unchanged.value().end}, Drawn::beside_kernels_too);
+    const Loads loads = loads_of(costs, *ranks[at].program, unchanged.value().ranks[at], {unchanged.value().ranks[at].steps.size() - 1, unchanged.value().begin, unchanged.value().end}, Drawn::its_span);
     for (std::size_t stretch = 0; stretch < stretches; ++stretch) replay.speed_[ranks[at].rank][stretch] = speed_of(replay.machine_.power, loads[stretch]);
   }
   return replay;

@@ -75,6 +75,7 @@ base::Result<Resolved> resolve(const std::vector<RankProgram>& ranks, const Cost
     const Step step{rank.program, model.costs_at_speed_one(*rank.program, *rank.catalogue, scale, options.traced, rank.rank)};
     all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step)});
   }
+  if (std::string problem = problem_of(model.profile(), model.conditions()); !problem.empty()) return base::Error{std::move(problem)};
   Machine machine = scaled(machine_of(model.profile()), scale);
   if (options.traced) machine.stream_gap_ns += std::llround(model.profile().device.trace_ns);
   base::Result<Resolved> resolved = resolve(all, machine, options);

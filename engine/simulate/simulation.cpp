@@ -224,7 +224,8 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
           return;
         }
         const bool in_line = stream.has_run && earliest == after_last;
-        const bool needs_room = collective != none && !in_line && !moves_nothing(ranks_[rank].steps[step].costs->op_ns[item.target]);
+        const Costs& costs = *ranks_[rank].steps[step].costs;
+        const bool needs_room = collective != none && !in_line && !is_gone(costs.op_ns[item.target]) && !is_copied(costs, item.target);
         if (needs_room && !finds_room(rank, stream.held_since >= 0)) {
           if (stream.held_since < 0) stream.held_since = now_;
           state.blocked_on_room |= 1u << at;

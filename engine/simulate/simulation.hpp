@@ -114,8 +114,6 @@ class Simulation {
   // Ops and collectives.
   bool may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t collective) const;
   bool finds_room(std::uint32_t rank, bool was_held) const;
-  // A collective whose cost was taken away: its kernel is not there either, needs no room and holds none.
-  static bool moves_nothing(Time op_ns) { return op_ns <= 1; }
   void start(std::uint32_t rank, std::uint32_t stream, std::uint32_t step, program::OpIndex op);
   void arrive(std::uint32_t rank, std::uint32_t stream, std::uint32_t step, std::uint32_t collective);
   void end_op(std::uint32_t rank, std::uint32_t stream, Time wait_ns);

@@ -42,15 +42,17 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     float& part = stream.is_gemm ? gemm_part : memory_part;
     part = std::max(part, stream.work.shared_part);
   }
-  // A collective that still waits for a rank holds its multiprocessors, but moves no bytes.
+  // A collective that still waits for a rank holds its multiprocessors, but moves no bytes. A copy engine moves bytes, and holds none.
   double gemm_factor = 1, memory_factor = 1;
   float held_part = 0;   // of the collectives that hold multiprocessors, the part that is not latency
   for (const Resident& resident : state.residents) {
     const Instance& instance = matching_.instances[resident.instance];
-    if (moves_nothing(instance.op_ns)) continue;
+    if (is_gone(instance.op_ns)) continue;
     const Contention& factors = contention_of(instance.participants);
-    gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
-    held_part = std::max(held_part, instance.shared_part);
+    if (!instance.copied) {
+      gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
+      held_part = std::max(held_part, instance.shared_part);
+    }
     if (!running_[resident.instance].transfers) continue;
     ++transfers;
     memory_factor = std::max(memory_factor, 1 + instance.shared_part * (factors.memory_by_collective - 1));
@@ -74,7 +76,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     if (!running.transfers) continue;
     const Instance& instance = matching_.instances[resident.instance];
     const Contention& factors = contention_of(instance.participants);
-    const double by_gemm = 1 + gemm_part * (factors.collective_by_gemm - 1);
+    const double by_gemm = instance.copied ? 1 : 1 + gemm_part * (factors.collective_by_gemm - 1);
     const double by_memory = 1 + memory_part * (factors.collective_by_memory - 1);
     const double slowdown = 1 + instance.shared_part * (transfers * std::max(by_gemm, by_memory) - 1);
     arrivals_[running.first_arrival + resident.arrival].slowdown = static_cast<float>(slowdown);

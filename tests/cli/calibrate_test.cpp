@@ -3,6 +3,7 @@
 
 #include "engine/cli/calibrate.hpp"
 #include "engine/cli/calibrate_graph.hpp"
+#include "engine/cli/calibrate_windows.hpp"
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
 #include "engine/kernels/initialize.hpp"
@@ -70,6 +71,28 @@ TEST(Calibrate, EveryMicroBenchmarkGetsATimeAndAProfileComesOfThem) {
 }
 
 // What is captured is issued once for each copy, of a graph and of one thrice as long, and runs as often as they are launched: twelve times.
+// As many gathers as the plan has for kernels, by ranks, each with a time that ranks agree on; a larger one takes longer.
+TEST(Calibrate, EveryGatherOfWindowsGetsATime) {
+  comm::LoopbackHub hub;
+  std::vector<std::map<int, simulate::Curve>> measured(2);
+  simulate::Benchmarks plan = small_plan();
+  plan.collectives.push_back({OpKind::all_gather, 2, 4 << 20, 0});
+  const base::Status ran = world::run_threads(2, [&](world::World& world) {
+    device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
+    const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
+    measured[static_cast<std::size_t>(world.rank())] = gathers_of_windows(world, device, *backend, plan, 1 << 16);
+  });
+  ASSERT_TRUE(ran.ok()) << ran.error();
+  EXPECT_EQ(measured[0], measured[1]);
+  ASSERT_EQ(measured[0].size(), 1u);
+  const simulate::Curve& of_two = measured[0].at(2);
+  ASSERT_EQ(of_two.size(), 2u);
+  EXPECT_EQ(of_two[0].bytes, 8192);
+  EXPECT_EQ(of_two[1].bytes, 4 << 20);
+  EXPECT_GT(of_two[0].ns, 0);
+  EXPECT_GT(of_two[1].ns, of_two[0].ns);
+}
+
 TEST(Calibrate, InAGraphEachCopyRunsWithEachLaunch) {
   int issued = 0;
   InGraph found;

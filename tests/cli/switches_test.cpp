@@ -209,7 +209,7 @@ TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {
   EXPECT_TRUE(std::ranges::any_of(switches(), [](const config::Switch& row) { return row.moves.measured; }));
   for (const config::Switch& row : switches()) {
     if (!row.of_gpus_alone()) continue;
-    EXPECT_EQ(std::ranges::count(row.needs, "device = cuda"), 1) << row.key;
+    EXPECT_TRUE(std::ranges::any_of(row.needs, [](const std::string& need) { return need.starts_with("device = cuda"); })) << row.key;
     for (const Trial* trial : {&row.moves, &row.still}) {
       if (!trial->measured) continue;
       EXPECT_NE(page.find("`" + row.key + "=" + trial->value + "`"), std::string::npos) << row.key << "=" << trial->value;
@@ -217,7 +217,9 @@ TEST(Switches, ThatOnlyAGpuShowsStandInTheTableOfWhatWasMeasured) {
     EXPECT_NE(shardbook({"switches", row.key}).out.find("changes the measured step (on 2 H200s) by at least"), std::string::npos) << row.key;
     const Spoken refused = shardbook({"train", "--device", "meta", "--fsdp", "2", "--set", row.key + "=" + row.moves.value});
     EXPECT_EQ(refused.code, 2);
-    EXPECT_NE(refused.err.find("does nothing here: it needs device = cuda"), std::string::npos) << refused.err;
+    // What a profile may have, the one that ships has not
+    const bool of_profiles = row.key == "nccl.buffers";
+    EXPECT_NE(refused.err.find(of_profiles ? "profile h200x8 has no gathers by copy engines" : "does nothing here: it needs device = cuda"), std::string::npos) << refused.err;
     const Spoken foretold = shardbook({"whatif", book::project_root() + "/experiments/captured/gpt-1.3b-fsdp4.tar.gz", "--set", row.key + "=" + row.moves.value});
     EXPECT_EQ(foretold.code, 2);
     EXPECT_NE(foretold.err.find("no model has it"), std::string::npos) << foretold.err;

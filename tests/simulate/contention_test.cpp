@@ -43,6 +43,29 @@ TEST(Contention, LeavesCopiesToAndFromHostMemoryAndTheCpusWorkAlone) {
   expect_span(out.ranks[0].steps[0].ran[4], 0, 600);
 }
 
+// They take no multiprocessors, so a matmul loses nothing and keeps nothing from them; what waits for memory shares it with them
+TEST(Contention, LeavesMatmulsAndGathersByCopyEnginesAlone) {
+  for (const OpKind kind : {OpKind::gemm, OpKind::pointwise}) {
+    TestRank ranks[2] = {TestRank(0), TestRank(1)};
+    std::vector<RankSteps> steps;
+    for (TestRank& rank : ranks) {
+      rank.op(0, 1000, 0, kind);
+      rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
+      RankSteps& own = steps.emplace_back(rank.steps());
+      auto costs = std::make_shared<Costs>(*own.steps[0].costs);
+      costs->copied = {false, true};
+      own.steps[0].costs = costs;
+    }
+    Machine machine;
+    machine.shares = true;
+    machine.contention = {{2, 1.25, 2, 1.25, 1.5}};
+    const Resolved out = resolved(steps, machine);
+    const bool memory = kind == OpKind::pointwise;
+    expect_span(out.ranks[0].steps[0].ran[1], 0, memory ? 150 : 100);
+    expect_span(out.ranks[0].steps[0].ran[0], 0, memory ? 1030 : 1000);   // of the first 150 ns 120 were done
+  }
+}
+
 TEST(Contention, DoesNotStretchWhatIsLatency) {
   TestRank rank(0);
   rank.op(0, 100, 0, OpKind::pointwise, 0);
@@ -218,6 +241,19 @@ TEST(Room, IsGivenBetweenMatmulsThatFollowAtOnce) {
 TEST(Room, IsNotNeededByACollectiveThatMovesNothing) {
   const Resolved out = BackwardOfALinear(true, 1).resolved_on(with_gap(2));
   expect_span(out.ranks[0].steps[0].ran[1], 103, 104);
+}
+
+TEST(Room, IsNotNeededByAGatherOfCopyEngines) {
+  BackwardOfALinear linear(true);
+  std::vector<RankSteps> steps{linear.ranks[0].steps(), linear.ranks[1].steps()};
+  for (RankSteps& rank : steps) {
+    auto costs = std::make_shared<Costs>(*rank.steps[0].costs);
+    costs->copied = {false, true, false, false};
+    rank.steps[0].costs = costs;
+  }
+  const Resolved out = resolved(steps, with_gap(2));
+  expect_span(out.ranks[0].steps[0].ran[1], 103, 143);
+  expect_span(out.ranks[0].steps[0].ran[2], 102, 402);
 }
 
 TEST(Room, IsThereBesideAMatmulThatDoesNotFillTheDevice) {

@@ -317,6 +317,35 @@ TEST(CostModel, TimesAShiftAsAGatherOfTwoWhateverTheGroupAndByOneAdapterBetweenN
   EXPECT_DOUBLE_EQ(between, static_cast<double>(100 * bytes) / network.bytes_per_ns + 3 * network.latency_ns);
 }
 
+// Where memory is windows a gather is copy engines', as long as its profile has it, and draws for as long as NCCL's kernel would. Sums and
+// shifts are kernels as before.
+TEST(CostModel, TakesGathersByCopyEnginesFromTheirOwnCurve) {
+  Profile profile = model().profile();
+  const Conditions windows{.copied_gathers = true};
+  EXPECT_NE(problem_of(profile, windows).find("calibrate"), std::string::npos);
+  EXPECT_EQ(problem_of(profile, {}), "");
+  const CostModel plain(profile);
+  const CostModel lacks(profile, windows);
+  profile.copied_gathers[2] = {{4096, 20'000}, {1 << 30, 5'000'000}};
+  EXPECT_EQ(problem_of(profile, windows), "");
+  const CostModel copies(profile, windows);
+  const base::Bytes bytes = 1 << 30;
+  EXPECT_EQ(copies.collective_ns(OpKind::all_gather, bytes, ranks(2)), 5'000'000);
+  EXPECT_EQ(lacks.collective_ns(OpKind::all_gather, bytes, ranks(2)), plain.collective_ns(OpKind::all_gather, bytes, ranks(2)));
+  for (const OpKind kind : {OpKind::reduce_scatter, OpKind::shift}) EXPECT_EQ(copies.collective_ns(kind, bytes, ranks(2)), plain.collective_ns(kind, bytes, ranks(2)));
+
+  TestRank rank(0);
+  const program::GroupId group = rank.group("dp_shard", {0, 1});
+  rank.collective(0, group, 0, 0, OpKind::all_gather, bytes);
+  rank.collective(0, group, 0, 0, OpKind::reduce_scatter, bytes);
+  const program::Catalogue& catalogue = *rank.steps().catalogue;
+  const std::shared_ptr<const Costs> of_copies = copies.costs(rank.program(), catalogue), of_plain = plain.costs(rank.program(), catalogue);
+  EXPECT_TRUE(is_copied(*of_copies, 0));
+  EXPECT_FALSE(is_copied(*of_copies, 1));
+  EXPECT_FALSE(is_copied(*of_plain, 0));
+  EXPECT_EQ(of_copies->drawn_ns[0], std::llround(plain.collective_ns(OpKind::all_gather, bytes, ranks(2))));
+}
+
 TEST(CostModel, TakesTheGapOffEachOpAndScalesByClass) {
   const CostModel costs = model();
   TestRank rank(0);

@@ -270,6 +270,11 @@ void NcclBackend::abort_all() {
   (void)ncclGroupEnd();
 }
 
+std::string nccl_windows_problem() {
+  const char* problem = windows_problem(version_number(), false);
+  return problem == nullptr ? "" : problem;
+}
+
 std::unique_ptr<Backend> make_nccl_backend(world::World& world, device::Device& device, NcclOptions options) {
   return std::make_unique<NcclBackend>(world, device, options);
 }

@@ -67,4 +67,7 @@ std::unique_ptr<Backend> make_nccl_backend(world::World& world, device::Device& 
 // "2.28.9"; empty where this build has no NCCL.
 std::string nccl_version();
 
+// Why memory cannot be windows to this NCCL, in one sentence; empty where it can.
+std::string nccl_windows_problem();
+
 }  // namespace shardbook::comm

@@ -9,5 +9,6 @@ std::unique_ptr<Backend> make_nccl_backend(world::World&, device::Device&, NcclO
 }
 
 std::string nccl_version() { return ""; }
+std::string nccl_windows_problem() { return "this build has no NCCL"; }
 
 }  // namespace shardbook::comm
