@@ -69,7 +69,7 @@ simulate::Conditions conditions_of(const timeline::RunInfo& info) {
   simulate::Conditions conditions;
   conditions.ideal_network = value("network") == "ideal";
   conditions.as_graph = info.clock == timeline::name_of(timeline::Clock::modelled) && value("host.graph") == "on";
-  conditions.copied_gathers = value("nccl.buffers") == "windows";
+  conditions.windows = value("nccl.buffers") == "windows";
   conditions.call_ns = us * std::atof(value("host.delay").c_str());
   const std::string slow = value("rank.slow");
   if (const std::size_t colon = slow.find(':'); colon != std::string::npos) {

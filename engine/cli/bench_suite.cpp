@@ -63,7 +63,7 @@ std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::
 
 std::vector<std::string> set_without_gpus(std::vector<std::string> set, const simulate::Profile& profile) {
   std::erase_if(set, [&](const std::string& one) {
-    const bool known = one == "nccl.buffers=windows" && !profile.copied_gathers.empty();
+    const bool known = one == "nccl.buffers=windows" && !profile.windows.collectives.empty();
     return !known && is_only_measured(one.substr(0, one.find('=')));
   });
   return set;

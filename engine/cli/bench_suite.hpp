@@ -41,7 +41,7 @@ base::Result<std::vector<BenchShape>> shapes_named(const std::vector<std::string
 std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::vector<std::string>& set, bool cudnn = false);
 
 // Of these choices those that a run without a device has, too: what needs a GPU (nccl.max_ctas) changes no program, and the model
-// does not know it; nor copy engines, unless its profile has them.
+// does not know it; nor windows, unless its profile has them.
 std::vector<std::string> set_without_gpus(std::vector<std::string> set, const simulate::Profile& profile);
 
 struct Floor {

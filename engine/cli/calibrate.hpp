@@ -23,4 +23,8 @@ namespace shardbook::cli {
 simulate::Benchmarks measure(world::World& world, device::Device& device, comm::Backend& backend, simulate::Benchmarks plan,
                              const std::function<void(const std::string&)>& say);
 
+// The same of a plan's collectives and overlaps alone.
+simulate::Benchmarks measure_collectives(world::World& world, device::Device& device, comm::Backend& backend, simulate::Benchmarks plan,
+                                         const std::function<void(const std::string&)>& say);
+
 }  // namespace shardbook::cli

@@ -14,9 +14,7 @@
 #include <ostream>
 
 #include "engine/cli/calibrate.hpp"
-#include "engine/cli/calibrate_benches.hpp"
 #include "engine/cli/calibrate_graph.hpp"
-#include "engine/cli/calibrate_windows.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/launch/launch.hpp"
@@ -158,15 +156,16 @@ int measure_graphs_as_rank(const world::Launch& launch, const std::string& out, 
 
 // What memory is to NCCL it is to all of a backend's calls, so here, too, the processes are others.
 int measure_windows_as_rank(const world::Launch& launch, const std::string& out, Console& console) {
-  std::map<int, simulate::Curve> found;
+  simulate::Benchmarks measured;
   const std::optional<int> failed = on_gpus(launch, {.buffers = comm::Buffers::windows}, console, [&](world::World& world, device::Device& device, comm::Backend& backend, int) {
     Saying saying(console);
-    if (world.rank() == 0) saying("gathers by copy engines");
-    found = gathers_of_windows(world, device, backend, possible(simulate::plan(world.size()), world.size()), base::Bytes{1} << 28);
+    measured = measure_collectives(world, device, backend, simulate::plan_windows(world.size()), std::ref(saying));
   });
   if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
-  return add_to(out, "Gathers by copy engines: by `shardbook calibrate --windows`, as periods, from windows to windows.", console,
-                [&](simulate::Profile& profile) { profile.copied_gathers = found; });
+  const base::Result<simulate::Windows> windows = simulate::fit_windows(measured);
+  if (!windows) return refuse(console, windows.error());
+  return add_to(out, "Collectives of windows: by `shardbook calibrate --windows`, as the others, and matmuls beside reduce-scatters.", console,
+                [&](simulate::Profile& profile) { profile.windows = windows.value(); });
 }
 
 // What is measured by processes of its own, and added to the profile of the first ones.
@@ -177,7 +176,7 @@ struct Addition {
   std::string (*problem)();   // why it cannot be measured here; empty: it can
 };
 const std::array additions{Addition{"graphs", "collectives in graphs", measure_graphs_as_rank, [] { return std::string(); }},
-                           Addition{"windows", "gathers by copy engines", measure_windows_as_rank, comm::nccl_windows_problem}};
+                           Addition{"windows", "collectives of windows", measure_windows_as_rank, comm::nccl_windows_problem}};
 
 // This process once for each GPU.
 int spawned(const std::vector<std::string>& arguments, int gpus, Console& console) {
@@ -210,7 +209,7 @@ std::vector<Switch> calibrate_switches() {
           {"out", "FILE", "Where it is written.", "NAME.json"},
           {"gpus", "N", "How many GPUs.", "all"},
           {"graphs", "", "Add to that file what a collective takes less in a graph, and measure nothing else. Done unasked, but where a launcher starts the ranks.", ""},
-          {"windows", "", "Add to that file what gathers by copy engines take (nccl.buffers), and measure nothing else. Done unasked, but where a launcher starts the ranks.", ""},
+          {"windows", "", "Add to that file what collectives take where memory is windows (nccl.buffers), and measure nothing else. Done unasked, but where a launcher starts the ranks.", ""},
           {"json", "", "The profile on standard output too.", ""}};
 }
 

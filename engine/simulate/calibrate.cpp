@@ -156,7 +156,7 @@ Slowdowns slowdowns_of(double first_alone, double second_alone, double first_tog
   return {std::max(1.0, first_together / first_alone), std::max(1.0, second)};
 }
 
-void fit_contention(Profile& profile, const std::vector<OverlapBenchmark>& overlaps) {
+std::vector<Contention> fit_contention(const std::vector<OverlapBenchmark>& overlaps) {
   std::map<int, Contention> by_ranks;
   for (const OverlapBenchmark& overlap : overlaps) {
     Contention& factors = by_ranks[overlap.ranks];
@@ -167,7 +167,9 @@ void fit_contention(Profile& profile, const std::vector<OverlapBenchmark>& overl
     (of_gemm ? factors.gemm_by_collective : factors.memory_by_collective) = slowdowns.first;
     (of_gemm ? factors.collective_by_gemm : factors.collective_by_memory) = slowdowns.second;
   }
-  for (const auto& [ranks, factors] : by_ranks) profile.contention.push_back(factors);
+  std::vector<Contention> contention;
+  for (const auto& [ranks, factors] : by_ranks) contention.push_back(factors);
+  return contention;
 }
 
 // How much of the limit, times the mix's length, is left when matmuls and rest have drawn theirs.
@@ -233,10 +235,24 @@ void put(Curve& curve, Bytes bytes, double ns) {
   }
 }
 
+base::Error bad(const std::string& what, double ns) {
+  return base::Error{base::text("calibration: ", what, " was measured as ", ns, " ns; measure it again")};
+}
+
+base::Status check_collectives(const Benchmarks& measured) {
+  for (const CollectiveBenchmark& collective : measured.collectives) {
+    if (collective.ns > 0) continue;
+    return bad(base::text(program::name_of(collective.kind), " of ", collective.bytes, " bytes over ", collective.ranks), collective.ns);
+  }
+  for (const OverlapBenchmark& overlap : measured.overlaps) {
+    const double least = std::min({overlap.compute_alone_ns, overlap.collectives_alone_ns, overlap.compute_together_ns,
+                                   overlap.collectives_together_ns});
+    if (!(least > 0)) return bad(base::text("an overlap over ", overlap.ranks, " ranks"), least);
+  }
+  return base::Done{};
+}
+
 base::Status check(const Benchmarks& measured) {
-  const auto bad = [](const std::string& what, double ns) -> base::Status {
-    return base::Error{base::text("calibration: ", what, " was measured as ", ns, " ns; measure it again")};
-  };
   std::map<DType, int> gemms;
   for (const GemmBenchmark& gemm : measured.gemms) {
     ++gemms[gemm.dtype];
@@ -256,19 +272,10 @@ base::Status check(const Benchmarks& measured) {
     if (kernels[program::name_of(kind)] > 0) continue;
     return base::Error{base::text("calibration: no kernel of kind ", program::name_of(kind), " was measured")};
   }
-  for (const CollectiveBenchmark& collective : measured.collectives) {
-    if (collective.ns > 0) continue;
-    return bad(base::text(program::name_of(collective.kind), " of ", collective.bytes, " bytes over ", collective.ranks), collective.ns);
-  }
-  for (const OverlapBenchmark& overlap : measured.overlaps) {
-    const double least = std::min({overlap.compute_alone_ns, overlap.collectives_alone_ns, overlap.compute_together_ns,
-                                   overlap.collectives_together_ns});
-    if (!(least > 0)) return bad(base::text("an overlap over ", overlap.ranks, " ranks"), least);
-  }
   for (const PowerBenchmark& mix : measured.power) {
     if (!(mix.matmul_ns > 0 && mix.window_ns > 0)) return bad("a mix of matmuls and pauses", std::min(mix.matmul_ns, mix.window_ns));
   }
-  return base::Done{};
+  return check_collectives(measured);
 }
 
 }  // namespace
@@ -285,6 +292,24 @@ Benchmarks plan(int gpus) {
   plan_collectives(benchmarks, gpus);
   plan_power(benchmarks, gpus);
   return benchmarks;
+}
+
+Benchmarks plan_windows(int gpus) {
+  Benchmarks benchmarks;
+  plan_collectives(benchmarks, gpus);
+  std::erase_if(benchmarks.overlaps, [](const OverlapBenchmark& overlap) { return overlap.compute != OverlapBenchmark::Compute::gemm; });
+  for (OverlapBenchmark& overlap : benchmarks.overlaps) overlap.kind = OpKind::reduce_scatter;
+  return benchmarks;
+}
+
+base::Result<Windows> fit_windows(const Benchmarks& measured) {
+  if (base::Status status = check_collectives(measured); !status.ok()) return status.as_error();
+  Windows windows;
+  for (const CollectiveBenchmark& collective : measured.collectives) {
+    put(windows.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
+  }
+  for (const Contention& factors : fit_contention(measured.overlaps)) windows.gemm_by_collective[factors.ranks] = factors.gemm_by_collective;
+  return windows;
 }
 
 base::Result<Profile> fit(const Benchmarks& measured) {
@@ -313,7 +338,7 @@ base::Result<Profile> fit(const Benchmarks& measured) {
   for (const CollectiveBenchmark& collective : measured.collectives) {
     put(profile.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
   }
-  fit_contention(profile, measured.overlaps);
+  profile.contention = fit_contention(measured.overlaps);
   profile.power = fit_power(measured.power, measured.idle_power, measured.gemms);
   return profile;
 }

@@ -91,4 +91,9 @@ Benchmarks plan(int gpus);
 // Errors: a table without measurements, a time that is not positive.
 base::Result<Profile> fit(const Benchmarks& measured);
 
+// What to measure where memory is windows to NCCL: the same collectives, and what a reduce-scatter costs large matmuls. (A gather is copy
+// engines' there, and costs them nothing.) And what comes of it. Errors: as of fit().
+Benchmarks plan_windows(int gpus);
+base::Result<Windows> fit_windows(const Benchmarks& measured);
+
 }  // namespace shardbook::simulate

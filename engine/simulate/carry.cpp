@@ -137,7 +137,7 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
                                               const Conditions& conditions, Kept& kept) const {
   SHARDBOOK_CHECK(measured_, "what is modelled needs no carrying over");
   Conditions back = measured_under;   // what the measured times hold already
-  back.ideal_network = back.copied_gathers = false;
+  back.ideal_network = back.windows = false;
   back.call_ns = -back.call_ns;
   back.kernel_ns = -back.kernel_ns;
   Replay replay;

@@ -135,8 +135,9 @@ double CostModel::attention_ns(const program::OpDesc& desc) const {
   return curve != nullptr ? std::min(assumed_ns, curve->front().ns) : assumed_ns;
 }
 
-double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks, bool copied) const {
-  if (copied) return by_ranks_ns(profile_.copied_gathers, kind, bytes, ranks);
+double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks, bool windows) const {
+  const auto& of_windows = profile_.windows.collectives;
+  if (const auto measured = of_windows.find(kind); windows && measured != of_windows.end()) return by_ranks_ns(measured->second, kind, bytes, ranks);
   if (const auto measured = profile_.collectives.find(kind); measured != profile_.collectives.end()) return by_ranks_ns(measured->second, kind, bytes, ranks);
   // A kind that was not measured: as the one that moves the same bytes.
   const auto gathers = profile_.collectives.find(OpKind::all_gather);
@@ -146,12 +147,12 @@ double CostModel::within_node_ns(OpKind kind, base::Bytes bytes, int ranks, bool
 }
 
 double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks) const {
-  return collective_ns(kind, bytes, ranks, kind == OpKind::all_gather && conditions_.copied_gathers && !profile_.copied_gathers.empty());
+  return collective_ns(kind, bytes, ranks, conditions_.windows);
 }
 
-double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks, bool copied) const {
+double CostModel::collective_ns(OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks, bool windows) const {
   const int size = static_cast<int>(ranks.size());
-  double ns = within_node_ns(kind, bytes, std::max(size, 2), copied);
+  double ns = within_node_ns(kind, bytes, std::max(size, 2), windows);
   // How many nodes, and how many of the group's ranks share one: each brings its own adapter.
   std::map<int, int> ranks_of_node;
   for (base::Rank rank : ranks) ++ranks_of_node[rank / profile_.network.ranks_per_node];
@@ -207,14 +208,14 @@ double CostModel::issue_ns(const program::Command& command, const program::Progr
 }
 
 std::string problem_of(const Profile& profile, const Conditions& conditions) {
-  if (!conditions.copied_gathers || !profile.copied_gathers.empty()) return "";
-  return base::text("profile ", profile.name, " has no gathers by copy engines, as nccl.buffers=windows has them: `shardbook calibrate` measures them, with NCCL 2.28 or newer");
+  if (!conditions.windows || !profile.windows.collectives.empty()) return "";
+  return base::text("profile ", profile.name, " has no collectives of windows, which nccl.buffers=windows asks for: `shardbook calibrate` measures them, with NCCL 2.28 or newer");
 }
 
 void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, const SmallCosts& small) {
   if (conditions == Conditions{}) return;
   const double behind = conditions.kernel_ns > 0 ? 1 : -1;   // one kernel more, or one less
-  if (conditions.copied_gathers) {
+  if (conditions.windows) {
     for (const program::Op& op : program.ops) costs.copied.push_back(op.desc.kind == OpKind::all_gather);
   }
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
@@ -284,7 +285,7 @@ std::shared_ptr<const Costs> CostModel::made(const program::Program& program, co
     const double trace_ns = traced && command.kind == program::CommandKind::op ? profile_.host.trace_ns : 0;
     costs.issue_ns.push_back(std::llround(issue_ns(command, program) + trace_ns));
   }
-  if (conditions_.copied_gathers) {
+  if (conditions_.windows) {
     for (const program::Op& op : program.ops) {
       const bool gathers = op.desc.kind == OpKind::all_gather;
       costs.drawn_ns.push_back(gathers ? std::llround(collective_ns(op.desc.kind, op.desc.collective.bytes, catalogue.groups.at(op.desc.collective.group).ranks, false)) : 0);

@@ -97,7 +97,7 @@ struct Conditions {
   base::Rank slow_rank = -1;      // on this rank
   double kernel_ns = 0;           // each kernel that computes takes so much longer: another kernel behind it, which the host launches, too
   bool as_graph = false;          // one call issues the step, unless it is traced
-  bool copied_gathers = false;    // copy engines gather, where buffers are windows (comm.hpp)
+  bool windows = false;           // memory is windows to NCCL (comm.hpp), and copy engines gather
   bool operator==(const Conditions&) const = default;
 };
 
@@ -154,8 +154,8 @@ class CostModel {
                                     base::Rank rank, bool at_speed_one) const;
   void put_at_speed_one(Costs& costs, const program::Program& program, const program::Catalogue& catalogue) const;
   const Curve* attention_curve(const program::OpDesc& desc) const;
-  double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks, bool copied) const;
-  double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks, bool copied) const;
+  double within_node_ns(program::OpKind kind, base::Bytes bytes, int ranks, bool windows) const;
+  double collective_ns(program::OpKind kind, base::Bytes bytes, const std::vector<base::Rank>& ranks, bool windows) const;
   const std::pair<const base::DType, GemmTable>& gemm_table(base::DType dtype) const;
   const Curve& kernel_curve(const program::OpDesc& desc) const;
   double bus_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const;

@@ -91,6 +91,14 @@ struct Contention {
   bool operator==(const Contention&) const = default;
 };
 
+// What collectives take where memory is windows to NCCL (nccl.buffers): gathers are copy engines' there, and sums have kernels of their
+// own that take fewer multiprocessors.
+struct Windows {
+  std::map<program::OpKind, std::map<int, Curve>> collectives;   // by kind and number of ranks, as the profile's; empty: not measured
+  std::map<int, double> gemm_by_collective;   // as Contention has it, beside reduce-scatters, by number of ranks; empty: as of other memory
+  bool operator==(const Windows&) const = default;
+};
+
 // Between nodes, for groups that leave one.
 struct Network {
   int ranks_per_node = 8;
@@ -116,8 +124,7 @@ struct Profile {
   std::map<std::string, Curve> kernels;
   // By kind and number of ranks, within one node.
   std::map<program::OpKind, std::map<int, Curve>> collectives;
-  // All-gathers by copy engines, from and to windows (nccl.buffers), by number of ranks; a profile may leave them out: not measured.
-  std::map<int, Curve> copied_gathers;
+  Windows windows;                     // a profile may leave them out
   std::vector<Contention> contention;  // ascending in ranks
   PowerCosts power;
   Network network;

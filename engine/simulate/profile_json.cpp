@@ -149,16 +149,16 @@ GemmTable gemm_from_json(const Json& json, const std::string& path) {
   return table;
 }
 
+int ranks_of(const std::string& key, const std::string& path) {
+  const int ranks = std::atoi(key.c_str());
+  if (ranks < 2 || std::to_string(ranks) != key) throw Malformed{base::text("key ", path, ".", key, " is no number of ranks from 2 on")};
+  return ranks;
+}
+
 std::map<int, Curve> curves_by_ranks(const Json& json, const std::string& path) {
   if (!json.is_object() || json.empty()) throw Malformed{base::text("table ", path, " is empty")};
   std::map<int, Curve> curves;
-  for (const auto& [key, value] : json.items()) {
-    const int ranks = std::atoi(key.c_str());
-    if (ranks < 2 || std::to_string(ranks) != key) {
-      throw Malformed{base::text("key ", path, ".", key, " is no number of ranks from 2 on")};
-    }
-    curves[ranks] = curve_from_json(value, path + "." + key);
-  }
+  for (const auto& [key, value] : json.items()) curves[ranks_of(key, path)] = curve_from_json(value, path + "." + key);
   return curves;
 }
 
@@ -217,6 +217,24 @@ void read_power(PowerCosts& power, const Json& json) {
   power.memory = fields.number("memory", 0);
   power.fastest = fields.number("fastest", 1);
   if (json.contains("train")) power.train = fields.number("train", 1e-3);
+  fields.nothing_else();
+}
+
+void read_windows(Windows& windows, const Json& json) {
+  Fields fields(json, "windows");
+  const Json& collectives = fields.any("collectives");
+  Fields by_kind(collectives, "windows.collectives");
+  for (program::OpKind kind : collective_kinds) {
+    const char* name = program::name_of(kind);
+    if (collectives.contains(name)) windows.collectives[kind] = curves_by_ranks(by_kind.any(name), by_kind.path(name));
+  }
+  by_kind.nothing_else();
+  if (!windows.collectives.contains(program::OpKind::all_gather)) throw Malformed{"table windows.collectives has no all_gather"};
+  if (json.contains("gemm_by_collective")) {
+    const Json& factors = fields.any("gemm_by_collective");
+    Fields by_ranks(factors, "windows.gemm_by_collective");
+    for (const auto& [key, value] : factors.items()) windows.gemm_by_collective[ranks_of(key, "windows.gemm_by_collective")] = by_ranks.number(key.c_str(), 1);
+  }
   fields.nothing_else();
 }
 
@@ -303,7 +321,11 @@ std::string to_json(const Profile& profile) {
   for (const auto& [name, curve] : profile.kernels) json["kernels"][name] = curve_to_json(curve);
   json["collectives"] = Json::object();
   for (const auto& [kind, by_ranks] : profile.collectives) json["collectives"][program::name_of(kind)] = curves_to_json(by_ranks);
-  if (!profile.copied_gathers.empty()) json["copied_gathers"] = curves_to_json(profile.copied_gathers);
+  if (!profile.windows.collectives.empty()) {
+    Json& windows = json["windows"];
+    for (const auto& [kind, by_ranks] : profile.windows.collectives) windows["collectives"][program::name_of(kind)] = curves_to_json(by_ranks);
+    for (const auto& [ranks, factor] : profile.windows.gemm_by_collective) windows["gemm_by_collective"][std::to_string(ranks)] = factor;
+  }
   std::string out;
   print(json, "", out);
   return out + "\n";
@@ -333,7 +355,7 @@ base::Result<Profile> profile_from_json(std::string_view text, const std::string
     profile.network.latency_ns = network.number("latency_ns", 0);
     network.nothing_else();
     read_tables(profile, fields);
-    if (json.contains("copied_gathers")) profile.copied_gathers = curves_by_ranks(fields.any("copied_gathers"), "copied_gathers");
+    if (json.contains("windows")) read_windows(profile.windows, fields.any("windows"));
     fields.nothing_else();
     return profile;
   } catch (const Malformed& malformed) {

@@ -173,7 +173,7 @@ base::Result<Replay> Replay::modelled(const std::vector<RankProgram>& ranks, con
     added.for_all = one_for_all;
     if (one_for_all) break;
   }
-  replay.machine_ = machine_of(model.profile());
+  replay.machine_ = machine_of(model);
   if (model.has_clock()) {
     // Durations as they are at the speeds of the unchanged step
     base::Result<Resolved> first = simulate::resolve(replay.steps_, replay.machine_, {});

@@ -1,5 +1,6 @@
 #include "engine/simulate/resolver.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -20,6 +21,20 @@ Machine machine_of(const Profile& profile) {
   machine.power = profile.power;
   // Without a clock modelled steps come out too long as it is, and this makes them longer (experiments/speed, "last-blocks")
   machine.last_blocks = profile.power.says_its_speed();
+  return machine;
+}
+
+Machine machine_of(const CostModel& model) {
+  Machine machine = machine_of(model.profile());
+  if (!model.conditions().windows) return machine;
+  for (Contention& factors : machine.contention) {
+    const auto& measured = model.profile().windows.gemm_by_collective;
+    const auto of_ranks = measured.find(factors.ranks);
+    if (of_ranks == measured.end()) continue;
+    // What a matmul of a known factor loses, too, by as much less as the large ones do; of few ranks, where there are several
+    if (&factors == &machine.contention.front() && factors.gemm_by_collective > 1) machine.beside = std::clamp((of_ranks->second - 1) / (factors.gemm_by_collective - 1), 0.0, 1.0);
+    factors.gemm_by_collective = of_ranks->second;
+  }
   return machine;
 }
 
@@ -76,7 +91,7 @@ base::Result<Resolved> resolve(const std::vector<RankProgram>& ranks, const Cost
     all.push_back({rank.rank, rank.catalogue, std::vector<Step>(static_cast<std::size_t>(steps), step)});
   }
   if (std::string problem = problem_of(model.profile(), model.conditions()); !problem.empty()) return base::Error{std::move(problem)};
-  Machine machine = scaled(machine_of(model.profile()), scale);
+  Machine machine = scaled(machine_of(model), scale);
   if (options.traced) machine.stream_gap_ns += std::llround(model.profile().device.trace_ns);
   base::Result<Resolved> resolved = resolve(all, machine, options);
   if (!resolved || !model.has_clock()) return resolved;

@@ -73,6 +73,8 @@ struct Machine {
   CollectiveOrder order = CollectiveOrder::launch;
 };
 Machine machine_of(const Profile& profile);
+// The same under the model's conditions: where memory is windows, matmuls lose less beside collectives.
+Machine machine_of(const CostModel& model);
 // The machine under a scale's launch and contention.
 Machine scaled(Machine machine, const Scale& scale);
 

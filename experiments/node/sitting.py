@@ -100,9 +100,9 @@ def figures(run):
 
 
 def for_the_model(options):
-    """As `bench` asks: how many blocks NCCL takes no model knows, and copy engines only one whose profile has them."""
+    """As `bench` asks: how many blocks NCCL takes no model knows, and windows only one whose profile has them."""
     profile = re.search(r" --profile (\S+\.json)", options)
-    knows = profile is not None and "copied_gathers" in json.loads(pathlib.Path(profile.group(1)).read_text())
+    knows = profile is not None and "windows" in json.loads(pathlib.Path(profile.group(1)).read_text())
     return re.sub(r" --set nccl\.last_ctas=\S+" if knows else r" --set nccl\.\S+", "", options)
 
 

@@ -54,7 +54,7 @@ TEST(BenchSuite, AsksTheModelForWhatItKnows) {
   const std::vector<std::string> set = {"nccl.buffers=windows", "gelu.kernel=in_matmuls", "nccl.max_ctas=8", "loss.chunks=2", "no.switch=1"};
   simulate::Profile profile;
   EXPECT_EQ(set_without_gpus(set, profile), (std::vector<std::string>{"gelu.kernel=in_matmuls", "loss.chunks=2", "no.switch=1"}));
-  profile.copied_gathers[2] = {{1, 1}};
+  profile.windows.collectives[program::OpKind::all_gather][2] = {{1, 1}};
   EXPECT_EQ(set_without_gpus(set, profile), (std::vector<std::string>{"nccl.buffers=windows", "gelu.kernel=in_matmuls", "loss.chunks=2", "no.switch=1"}));
 }
 
@@ -130,7 +130,7 @@ TEST(Bench, RefusesInOneSentence) {
   expect_refused({"bench", "--device", "meta", "--profile", "none"}, "none", folder);
   expect_refused({"bench", "--device", "meta", "--set", "fsdp.prefetch=many"}, "fsdp.prefetch", folder);
   expect_refused({"bench", "grammar", "--device", "meta", "--gpus", "3"}, "grammar-tutor-tp: ", folder);
-  expect_refused({"bench", "--device", "meta", "--set", "nccl.buffers=windows"}, "profile h200x8 has no gathers by copy engines", folder);
+  expect_refused({"bench", "--device", "meta", "--set", "nccl.buffers=windows"}, "profile h200x8 has no collectives of windows", folder);
   expect_refused({"bench", "--device", "meta", "--set", "nccl.max_ctas=8"}, "it needs device = cuda", folder);
   if (launch::gpus_available() == 0) expect_refused({"bench"}, "there is none", folder);
 }

@@ -3,7 +3,6 @@
 
 #include "engine/cli/calibrate.hpp"
 #include "engine/cli/calibrate_graph.hpp"
-#include "engine/cli/calibrate_windows.hpp"
 #include "engine/comm/loopback/loopback.hpp"
 #include "engine/device/host/host_device.hpp"
 #include "engine/kernels/initialize.hpp"
@@ -71,26 +70,27 @@ TEST(Calibrate, EveryMicroBenchmarkGetsATimeAndAProfileComesOfThem) {
 }
 
 // What is captured is issued once for each copy, of a graph and of one thrice as long, and runs as often as they are launched: twelve times.
-// As many gathers as the plan has for kernels, by ranks, each with a time that ranks agree on; a larger one takes longer.
-TEST(Calibrate, EveryGatherOfWindowsGetsATime) {
+// Of a plan its collectives and overlaps alone, each with a time that ranks agree on.
+TEST(Calibrate, CollectivesCanBeMeasuredAlone) {
   comm::LoopbackHub hub;
-  std::vector<std::map<int, simulate::Curve>> measured(2);
-  simulate::Benchmarks plan = small_plan();
-  plan.collectives.push_back({OpKind::all_gather, 2, 4 << 20, 0});
+  std::vector<simulate::Benchmarks> measured(2);
   const base::Status ran = world::run_threads(2, [&](world::World& world) {
     device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
     const std::unique_ptr<comm::Backend> backend = comm::make_loopback_backend(hub, device);
-    measured[static_cast<std::size_t>(world.rank())] = gathers_of_windows(world, device, *backend, plan, 1 << 16);
+    simulate::Benchmarks plan = small_plan();
+    plan.gemms.clear();
+    plan.kernels.clear();
+    plan.overlaps.resize(1);
+    plan.overlaps[0].kind = OpKind::reduce_scatter;
+    measured[static_cast<std::size_t>(world.rank())] = measure_collectives(world, device, *backend, plan, [](const std::string&) {});
   });
   ASSERT_TRUE(ran.ok()) << ran.error();
-  EXPECT_EQ(measured[0], measured[1]);
-  ASSERT_EQ(measured[0].size(), 1u);
-  const simulate::Curve& of_two = measured[0].at(2);
-  ASSERT_EQ(of_two.size(), 2u);
-  EXPECT_EQ(of_two[0].bytes, 8192);
-  EXPECT_EQ(of_two[1].bytes, 4 << 20);
-  EXPECT_GT(of_two[0].ns, 0);
-  EXPECT_GT(of_two[1].ns, of_two[0].ns);
+  const base::Result<simulate::Windows> windows = simulate::fit_windows(measured[0]);
+  ASSERT_TRUE(windows.ok()) << windows.error();
+  EXPECT_EQ(windows.value(), simulate::fit_windows(measured[1]).value());
+  EXPECT_EQ(windows.value().collectives.size(), 3u);
+  EXPECT_GE(windows.value().gemm_by_collective.at(2), 1);
+  EXPECT_TRUE(measured[0].kernels.empty());
 }
 
 TEST(Calibrate, InAGraphEachCopyRunsWithEachLaunch) {

@@ -218,6 +218,24 @@ TEST(Fit, KeepsWhatMatmulsTakeBesideCollectives) {
   EXPECT_EQ(model.gemm_beside({2048, 2048, 2048, 1}, DType::f32), 0) << "none was measured: the machine's factor holds";
 }
 
+// Of windows: each collective of the plan, and what a reduce-scatter costs large matmuls.
+TEST(Fit, KeepsWhatCollectivesOfWindowsTake) {
+  Benchmarks measured = plan_windows(2);
+  EXPECT_TRUE(measured.gemms.empty() && measured.kernels.empty());
+  EXPECT_FALSE(fit_windows(measured).ok()) << "nothing is measured yet";
+  for (CollectiveBenchmark& one : measured.collectives) one.ns = 1000 + static_cast<double>(one.bytes) / 100;
+  ASSERT_EQ(measured.overlaps.size(), 1u);
+  OverlapBenchmark& overlap = measured.overlaps[0];
+  EXPECT_EQ(overlap.kind, OpKind::reduce_scatter);
+  overlap.compute_alone_ns = 4000, overlap.compute_together_ns = 4400;       // the collectives outlast the matmuls
+  overlap.collectives_alone_ns = 5000, overlap.collectives_together_ns = 6000;
+  const base::Result<Windows> windows = fit_windows(measured);
+  ASSERT_TRUE(windows.ok()) << windows.error();
+  EXPECT_EQ(windows.value().collectives.size(), 3u);
+  EXPECT_EQ(at(windows.value().collectives.at(OpKind::all_gather).at(2), 1 << 21), 1000 + (1 << 21) / 100.0);
+  EXPECT_NEAR(windows.value().gemm_by_collective.at(2), 1.1, 1e-9);
+}
+
 // What ops take among others is on every matmul and kernel, and not on what the host copies.
 TEST(Fit, AddsToEachOpWhatItTakesLongerAmongOthers) {
   Benchmarks measured = measured_on(Truth(), 2);

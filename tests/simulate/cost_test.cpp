@@ -317,22 +317,24 @@ TEST(CostModel, TimesAShiftAsAGatherOfTwoWhateverTheGroupAndByOneAdapterBetweenN
   EXPECT_DOUBLE_EQ(between, static_cast<double>(100 * bytes) / network.bytes_per_ns + 3 * network.latency_ns);
 }
 
-// Where memory is windows a gather is copy engines', as long as its profile has it, and draws for as long as NCCL's kernel would. Sums and
-// shifts are kernels as before.
-TEST(CostModel, TakesGathersByCopyEnginesFromTheirOwnCurve) {
+// Where memory is windows a collective takes as long as its profile has it there, or as elsewhere. A gather is copy engines', and draws for
+// as long as NCCL's kernel would.
+TEST(CostModel, TakesCollectivesOfWindowsFromTheirOwnCurves) {
   Profile profile = model().profile();
-  const Conditions windows{.copied_gathers = true};
+  const Conditions windows{.windows = true};
   EXPECT_NE(problem_of(profile, windows).find("calibrate"), std::string::npos);
   EXPECT_EQ(problem_of(profile, {}), "");
   const CostModel plain(profile);
   const CostModel lacks(profile, windows);
-  profile.copied_gathers[2] = {{4096, 20'000}, {1 << 30, 5'000'000}};
+  profile.windows.collectives[OpKind::all_gather][2] = {{4096, 20'000}, {1 << 30, 5'000'000}};
+  profile.windows.collectives[OpKind::reduce_scatter][2] = {{4096, 20'000}, {1 << 30, 7'000'000}};
   EXPECT_EQ(problem_of(profile, windows), "");
   const CostModel copies(profile, windows);
   const base::Bytes bytes = 1 << 30;
   EXPECT_EQ(copies.collective_ns(OpKind::all_gather, bytes, ranks(2)), 5'000'000);
   EXPECT_EQ(lacks.collective_ns(OpKind::all_gather, bytes, ranks(2)), plain.collective_ns(OpKind::all_gather, bytes, ranks(2)));
-  for (const OpKind kind : {OpKind::reduce_scatter, OpKind::shift}) EXPECT_EQ(copies.collective_ns(kind, bytes, ranks(2)), plain.collective_ns(kind, bytes, ranks(2)));
+  EXPECT_EQ(copies.collective_ns(OpKind::reduce_scatter, bytes, ranks(2)), 7'000'000);
+  for (const OpKind kind : {OpKind::all_reduce, OpKind::shift}) EXPECT_EQ(copies.collective_ns(kind, bytes, ranks(2)), plain.collective_ns(kind, bytes, ranks(2)));
 
   TestRank rank(0);
   const program::GroupId group = rank.group("dp_shard", {0, 1});

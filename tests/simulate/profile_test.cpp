@@ -32,7 +32,8 @@ TEST(Profile, H200x8IsCompiledIn) {
 TEST(Profile, ComesBackFromItsJsonAsItWas) {
   Profile profile = fixed_machine();
   profile.kernels["adamw"] = {{1024, 2000.5}, {1 << 20, 3000.25}};
-  profile.copied_gathers[2] = {{4096, 7000.5}, {1 << 20, 9000}};
+  profile.windows.collectives[program::OpKind::all_gather][2] = {{4096, 7000.5}, {1 << 20, 9000}};
+  profile.windows.gemm_by_collective[2] = 1.0625;
   const base::Result<Profile> again = profile_from_json(to_json(profile), "text");
   ASSERT_TRUE(again.ok()) << again.error();
   EXPECT_TRUE(again.value() == profile);

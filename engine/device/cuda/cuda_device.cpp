@@ -63,7 +63,7 @@ class CudaDevice final : public Device {
     blas_.emplace();
     timer_.emplace(context_);
     graphs_.emplace(context_);
-    keep_an_idle_stream();
+    fill_once();
   }
 
   ~CudaDevice() override {
@@ -231,17 +231,16 @@ class CudaDevice final : public Device {
     return by_library || longer() > 0 ? SpanTimer::Of::kernels : SpanTimer::Of::early_kernels;
   }
 
-  // A stream that has done something once, and nothing since. Without it, in steps of some sizes, which of two kernels is let in first that
-  // become ready at one event is a toss; with it the one on the busy stream is, always (experiments/speed, "toss"). What it is that CUDA
-  // then does otherwise is not known.
-  void keep_an_idle_stream() {
+  // Once, before anything else. Without it, in steps of some sizes, which of two kernels is let in first that become ready at one event is
+  // a toss; after it the one on the busy stream is, always (experiments/speed, "toss-gone"). What this fill changes in CUDA is not known.
+  void fill_once() {
     constexpr std::size_t bytes = 4096;
     void* place = nullptr;
     SHARDBOOK_CUDA(cudaMalloc(&place, bytes), context_);
-    idle_memory_ = OwnedDeviceMemory(place);
-    idle_ = make_stream(lowest_priority_, context_);
-    SHARDBOOK_CUDA(cudaMemsetAsync(place, 0, bytes, idle_.get()), context_);
-    SHARDBOOK_CUDA(cudaStreamSynchronize(idle_.get()), context_);
+    const OwnedDeviceMemory memory(place);
+    const OwnedStream stream = make_stream(lowest_priority_, context_);
+    SHARDBOOK_CUDA(cudaMemsetAsync(place, 0, bytes, stream.get()), context_);
+    SHARDBOOK_CUDA(cudaStreamSynchronize(stream.get()), context_);
   }
 
   std::string where(program::StreamId stream) {
@@ -270,8 +269,6 @@ class CudaDevice final : public Device {
   int multiprocessors_ = 0;
   int lowest_priority_ = 0, highest_priority_ = 0;
   // Destroyed from the last to the first: memory goes after what uses it.
-  OwnedDeviceMemory idle_memory_;
-  OwnedStream idle_;
   std::optional<Arena> arena_;
   std::vector<OwnedPinned> pinned_;
   std::optional<Crew> crew_;
