@@ -216,7 +216,8 @@ void put_under(const Conditions& conditions, Costs& costs, const program::Progra
   if (conditions == Conditions{}) return;
   const double behind = conditions.kernel_ns > 0 ? 1 : -1;   // one kernel more, or one less
   if (conditions.windows) {
-    for (const program::Op& op : program.ops) costs.copied.push_back(op.desc.kind == OpKind::all_gather);
+    costs.copied.assign(program.ops.size(), false);
+    for (std::size_t at = 0; at < program.ops.size(); ++at) costs.copied[at] = program.ops[at].desc.kind == OpKind::all_gather;
   }
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpClass op_class = program::class_of(program.ops[at].desc.kind);

@@ -46,7 +46,7 @@ struct Costs {
   std::vector<float> power;                 // per op: the part of the power limit that it draws, a matmul at speed 1 (clock.hpp); empty: not known
   std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
   std::vector<bool> copied;                 // per op: a collective by copy engines, which takes no multiprocessors; empty: none is
-  std::vector<base::Nanoseconds> drawn_ns;  // per op: for how long one of those draws what a collective draws: as long as a kernel would take for its bytes
+  std::vector<base::Nanoseconds> drawn_ns;  // per op, of a model: for how long one of those draws power: as long as a kernel would take for its bytes
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
   std::vector<base::Nanoseconds> fixed_ns;  // per op: of a collective, the part that no size changes (α); empty: not known
