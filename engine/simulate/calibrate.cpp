@@ -45,6 +45,14 @@ void plan_gemms(Benchmarks& benchmarks) {
       add(DType::bf16, {k, n, 8192, 1});
     }
   }
+  // Of a model as narrow as gpt-124m, whole and over two ranks: there tiles fill the device once or not quite, and what lies between two
+  // sizes is not between their times.
+  for (std::int64_t n : {1152, 1536, 2304, 3072}) {
+    add(DType::bf16, {8192, n, 768, 1});
+    add(DType::bf16, {8192, 768, n, 1});
+    add(DType::bf16, {n, 768, 8192, 1});
+    add(DType::bf16, {768, n, 8192, 1});
+  }
   // Attention by batched matmuls: scores and values, of small and of large heads.
   for (std::int64_t batch : {8, 32, 128}) {
     for (GemmSize size : {GemmSize{128, 128, 32, 1}, GemmSize{128, 32, 128, 1}, GemmSize{1024, 1024, 128, 1},
