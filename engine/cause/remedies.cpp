@@ -89,7 +89,7 @@ std::string Remedies::of_ends(const std::string& axis) const {
 // Copy engines are the GPU's, and only of gathers.
 std::string Remedies::of_contention() const {
   const bool gathers = recorded_.number("fsdp", 1) > 1 && recorded_.option("device") == "cuda";
-  return gathers && recorded_.switch_value("nccl.buffers") != "windows" ? "--set nccl.buffers=windows (gathers by copy engines, which take no multiprocessors; no model has it: train with it, and compare)" : "";
+  return gathers && recorded_.switch_value("nccl.buffers") != "windows" ? "--set nccl.buffers=windows (gathers by copy engines, which take no multiprocessors; train with it, and compare)" : "";
 }
 
 bool Remedies::sums_await_backward() const {

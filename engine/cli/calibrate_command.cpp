@@ -240,14 +240,17 @@ int calibrate(const Line& line, Console& console) {
   }
   if (!by_launcher && ranks > 1) {
     int code = more != additions.end() ? exit_ok : spawned({"calibrate", "--name", name, "--out", out}, gpus, console);
-    for (auto one = additions.begin(); one != additions.end() && code == exit_ok; ++one) {
+    if (code != exit_ok) return code;
+    for (auto one = additions.begin(); one != additions.end(); ++one) {
       if (more != additions.end() && one != more) continue;
       if (const std::string problem = one->problem(); !problem.empty()) {
         console.err << "without " << one->what << ": " << problem << "\n";
         continue;
       }
-      code = spawned({"calibrate", text("--", one->name), "--out", out}, gpus, console);
-      if (code != exit_ok) console.err << "the profile " << out << " is whole but for " << one->what << ": calibrate --" << one->name << " --out " << out << " tries those again\n";
+      const int ended = spawned({"calibrate", text("--", one->name), "--out", out}, gpus, console);
+      if (ended == exit_ok) continue;
+      code = ended;
+      console.err << "the profile " << out << " is without " << one->what << ": calibrate --" << one->name << " --out " << out << " tries those again\n";
     }
     return code == exit_ok ? tell(out, json, console) : code;
   }

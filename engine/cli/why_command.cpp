@@ -191,7 +191,7 @@ int whatif(const Line& line, Console& console) {
   if (places.size() != 1) return refuse(console, "whatif takes one run, and what is to be otherwise: see `shardbook whatif --help`");
   for (const std::string& word : asked.set) {
     const std::string key = word.substr(0, word.find('='));
-    if (is_only_measured(key)) return refuse(console, text("whatif cannot say what ", key, " does: no model has it; train with it, and compare with `shardbook diff`"));
+    if (is_only_measured(key)) return refuse(console, text("whatif cannot say what ", key, " does: that is only measured; train with it, and compare with `shardbook diff`"));
   }
   asked.alike = line.has("alike");
   const base::Result<cause::Recorded> recorded = cause::read_recorded(places);

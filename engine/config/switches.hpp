@@ -54,7 +54,7 @@ struct Trial {
   std::string options;     // "--model gpt-1.3b --fsdp 4 --sequences 32"
   std::string value;
   double percent = 0;      // the step changes by at least (moves) or by less than (still) so many percent
-  bool measured = false;   // with `train --device cuda`, on 2 H200s (experiments/switches): no model has it
+  bool measured = false;   // with `train --device cuda`, on 2 H200s (experiments/switches): no model has it, or only one by another profile than ships
   bool memory = false;     // not the step changes, but what a rank sets aside on its device
 };
 

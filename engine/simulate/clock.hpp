@@ -40,7 +40,7 @@ struct Load {
   double matmul_ns = 0;         // matmuls, alone
   double matmul_power_ns = 0;   // the same, each times the part of the limit that it draws at speed 1
   double memory_ns = 0;         // kernels that are no matmuls, alone
-  double communication_ns = 0;  // collectives, their whole spans: waits for other ranks count
+  double communication_ns = 0;  // collectives, for as long as they draw (Drawn, in clocked.hpp): waits for other ranks count
   double waiting_ns = 0;        // of those, the waits
 };
 

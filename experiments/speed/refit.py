@@ -8,8 +8,8 @@
 
 FOLDERs of the last nine sittings: experiments/speed/refit/5 to 13, beside each other by sittings.py and clock.py. Tasks and files are
 those of experiments/node/sitting.py. The rows are the table's shapes of README.md here, in the form that takes least time (buffers
-are plain to a model whose profile has no windows); nine runs that the model was first judged by (2026-11-22), in the form to read first; what modelled.py has over two
-GPUs; TP with nearly as many sequences as the one row that is said wrong; short steps that are issued call by call; that row and four more
+are plain to a model whose profile has no windows); nine runs that the model was first judged by (2026-11-22), in the form to read
+first; what modelled.py has over two GPUs; TP with nearly as many sequences as the one row that is said wrong; short steps that are issued call by call; that row and four more
 with a head start for their sums; and the nine with attention by cuDNN. The tutor is traced nowhere as a graph: of its exposed share
 experiments/cupti/graph.py tells.
 """
