@@ -67,6 +67,7 @@ class Calibration {
     collectives();
     benches_.fill();
     overlaps();
+    rooms();
     return plan_;
   }
 
@@ -323,6 +324,31 @@ class Calibration {
       const Ends together = ends_of(overlap, true, true);
       overlap.compute_together_ns = together.compute;
       overlap.collectives_together_ns = together.collectives;
+    }
+  }
+
+  // Pauses before the collective, so that the matmul is let in first; it runs for longer than both.
+  void rooms() {
+    constexpr int pauses = 5;
+    const Tensor small = benches_.buffer(tiny);
+    for (simulate::RoomBenchmark& room : plan_.rooms) {
+      say(text("room for ", program::name_of(room.kind)));
+      comm::Communicator& group = *groups_.at(room.ranks);
+      std::vector<double> matmul, beside;
+      for (int attempt = 0; attempt < 5; ++attempt) {
+        const program::StepTimes times = watch_->timed([&] {
+          collective(OpKind::all_reduce, group, comm_, small);
+          device_.record(comm_, started_);
+          device_.wait(compute_, started_);
+          benches_.gemm({room.size, DType::bf16, 0});
+          for (int n = 0; n < pauses; ++n) kernels::pause(comm_, moment_);
+          collective(room.kind, group, comm_, benches_.buffer(room.bytes));
+        });
+        matmul.push_back(static_cast<double>(times.ran[1].end - times.ran[1].start));
+        beside.push_back(static_cast<double>(times.ran.back().end - times.ran[1].start));
+      }
+      room.matmul_ns = watch_->over_ranks(Stopwatch::median(matmul), Stopwatch::Over::median);
+      room.collective_ns = watch_->over_ranks(Stopwatch::median(beside), Stopwatch::Over::largest);
     }
   }
 

@@ -51,6 +51,7 @@ simulate::Benchmarks possible(simulate::Benchmarks plan, int ranks) {
   const auto odd = [&](const auto& benchmark) { return benchmark.ranks > ranks || ranks % benchmark.ranks != 0; };
   std::erase_if(plan.collectives, odd);
   std::erase_if(plan.overlaps, odd);
+  std::erase_if(plan.rooms, odd);
   // What no input of a step comes near is not copied: host memory of that size would have to be pinned.
   std::erase_if(plan.kernels, [](const simulate::KernelBenchmark& kernel) {
     return kernel.kernel == program::name_of(program::OpKind::copy) && kernel.bytes > Bytes{64} * 1024 * 1024;
@@ -71,6 +72,9 @@ Benches::Benches(device::Device& device, device::Stream& stream, const simulate:
     if (kernel.kernel == "copy") largest_copy_ = std::max(largest_copy_, kernel.bytes);
   }
   for (const simulate::CollectiveBenchmark& collective : plan.collectives) elements16 = std::max(elements16, collective.bytes / 2);
+  for (const simulate::RoomBenchmark& room : plan.rooms) {
+    elements16 = std::max({elements16, room.bytes / 2, room.size.m * room.size.k, room.size.n * room.size.k, room.size.m * room.size.n});
+  }
   for (const simulate::OverlapBenchmark& overlap : plan.overlaps) {
     elements16 = std::max({elements16, overlap.bytes / 2, overlap.compute_bytes / 4, overlap.size.m * overlap.size.k,
                            overlap.size.n * overlap.size.k, overlap.size.m * overlap.size.n});

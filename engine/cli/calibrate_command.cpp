@@ -164,7 +164,7 @@ int measure_windows_as_rank(const world::Launch& launch, const std::string& out,
   if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
   const base::Result<simulate::Windows> windows = simulate::fit_windows(measured);
   if (!windows) return refuse(console, windows.error());
-  return add_to(out, "Collectives of windows: by `shardbook calibrate --windows`, as the others, and matmuls beside reduce-scatters. In steps in which gathers by copy engines lie open they take longer (experiments/speed, \"drawn\").", console,
+  return add_to(out, "Collectives of windows: by `shardbook calibrate --windows`, as the others, and reduce-scatters beside matmuls and kernels. In steps in which gathers by copy engines lie open they take longer (experiments/speed, \"drawn\").", console,
                 [&](simulate::Profile& profile) { profile.windows = windows.value(); });
 }
 

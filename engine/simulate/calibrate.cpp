@@ -257,6 +257,10 @@ base::Status check_collectives(const Benchmarks& measured) {
                                    overlap.collectives_together_ns});
     if (!(least > 0)) return bad(base::text("an overlap over ", overlap.ranks, " ranks"), least);
   }
+  for (const RoomBenchmark& room : measured.rooms) {
+    const double least = std::min(room.matmul_ns, room.collective_ns);
+    if (!(least > 0)) return bad(base::text(program::name_of(room.kind), " beside a matmul that fills the device"), least);
+  }
   return base::Done{};
 }
 
@@ -305,8 +309,11 @@ Benchmarks plan(int gpus) {
 Benchmarks plan_windows(int gpus) {
   Benchmarks benchmarks;
   plan_collectives(benchmarks, gpus);
-  std::erase_if(benchmarks.overlaps, [](const OverlapBenchmark& overlap) { return overlap.compute != OverlapBenchmark::Compute::gemm; });
-  for (OverlapBenchmark& overlap : benchmarks.overlaps) overlap.kind = OpKind::reduce_scatter;
+  for (OverlapBenchmark& overlap : benchmarks.overlaps) {
+    overlap.kind = OpKind::reduce_scatter;
+    if (overlap.compute != OverlapBenchmark::Compute::gemm) continue;
+    for (OpKind kind : {OpKind::all_reduce, OpKind::reduce_scatter}) benchmarks.rooms.push_back({overlap.size, kind, overlap.ranks, 32 * MiB});
+  }
   return benchmarks;
 }
 
@@ -316,7 +323,11 @@ base::Result<Windows> fit_windows(const Benchmarks& measured) {
   for (const CollectiveBenchmark& collective : measured.collectives) {
     put(windows.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
   }
-  for (const Contention& factors : fit_contention(measured.overlaps)) windows.gemm_by_collective[factors.ranks] = factors.gemm_by_collective;
+  windows.contention = fit_contention(measured.overlaps);
+  for (const RoomBenchmark& room : measured.rooms) windows.fit.insert(room.kind);
+  for (const RoomBenchmark& room : measured.rooms) {
+    if (!room.finds_room()) windows.fit.erase(room.kind);
+  }
   return windows;
 }
 

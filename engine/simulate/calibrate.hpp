@@ -53,6 +53,17 @@ struct OverlapBenchmark {
   double compute_together_ns = 0, collectives_together_ns = 0;
 };
 
+// A matmul that fills the device begins, and then a collective of the same ranks that is much shorter. Times from the matmul's start.
+struct RoomBenchmark {
+  program::GemmSize size;   // bf16
+  program::OpKind kind = program::OpKind::reduce_scatter;
+  int ranks = 2;
+  base::Bytes bytes = 0;
+  double matmul_ns = 0, collective_ns = 0;   // to the end of each
+  // Were the collective's blocks let in beside the matmul's? Else they wait for its end.
+  bool finds_room() const { return collective_ns < matmul_ns; }
+};
+
 // A mix of large matmuls with something that draws less, again and again until the clock has settled. From matmuls without a
 // pause on to those that rest most, it says what the limit on power leaves (clock.hpp).
 struct PowerBenchmark {
@@ -80,6 +91,7 @@ struct Benchmarks {
   double among_others_ns = 0;   // by how much a matmul or a kernel takes longer among ones of other kinds than in its own train, as those times are
   std::vector<CollectiveBenchmark> collectives;
   std::vector<OverlapBenchmark> overlaps;
+  std::vector<RoomBenchmark> rooms;
   std::vector<PowerBenchmark> power;   // none: power is never short
   double idle_power = 0;    // the part of its limit that an idle device draws, not measured here
 };
@@ -91,8 +103,8 @@ Benchmarks plan(int gpus);
 // Errors: a table without measurements, a time that is not positive.
 base::Result<Profile> fit(const Benchmarks& measured);
 
-// What to measure where memory is windows to NCCL: the same collectives, and what a reduce-scatter costs large matmuls. (A gather is copy
-// engines' there, and costs them nothing.) And what comes of it. Errors: as of fit().
+// What to measure where memory is windows to NCCL: the same collectives, how reduce-scatters and what computes slow each other, and which
+// sums find room beside a matmul. (A gather is copy engines' there, and needs none.) And what comes of it. Errors: as of fit().
 Benchmarks plan_windows(int gpus);
 base::Result<Windows> fit_windows(const Benchmarks& measured);
 

@@ -108,6 +108,7 @@ base::Result<std::shared_ptr<Costs>> carried(const RankProgram& rank, const Cost
     costs->fixed_ns = modelled->fixed_ns;
     costs->beside = modelled->beside;
     costs->fills = modelled->fills;
+    costs->room = modelled->room;
   }
   costs->step_ns = before.step_ns;
   for (std::size_t at = 0; at < program.commands.size(); ++at) {
@@ -137,7 +138,7 @@ base::Result<Replay> Replay::issued_otherwise(const std::vector<RankProgram>& ra
                                               const Conditions& conditions, Kept& kept) const {
   SHARDBOOK_CHECK(measured_, "what is modelled needs no carrying over");
   Conditions back = measured_under;   // what the measured times hold already
-  back.ideal_network = back.windows = false;
+  back.ideal_network = false;
   back.call_ns = -back.call_ns;
   back.kernel_ns = -back.kernel_ns;
   Replay replay;

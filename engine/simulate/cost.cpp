@@ -215,10 +215,6 @@ std::string problem_of(const Profile& profile, const Conditions& conditions) {
 void put_under(const Conditions& conditions, Costs& costs, const program::Program& program, base::Rank rank, const SmallCosts& small) {
   if (conditions == Conditions{}) return;
   const double behind = conditions.kernel_ns > 0 ? 1 : -1;   // one kernel more, or one less
-  if (conditions.windows) {
-    costs.copied.assign(program.ops.size(), false);
-    for (std::size_t at = 0; at < program.ops.size(); ++at) costs.copied[at] = program.ops[at].desc.kind == OpKind::all_gather;
-  }
   for (std::size_t at = 0; at < program.ops.size(); ++at) {
     const program::OpClass op_class = program::class_of(program.ops[at].desc.kind);
     if (op_class == program::OpClass::communication && conditions.ideal_network) {
@@ -289,6 +285,7 @@ std::shared_ptr<const Costs> CostModel::made(const program::Program& program, co
   if (conditions_.windows) {
     for (const program::Op& op : program.ops) {
       const bool gathers = op.desc.kind == OpKind::all_gather;
+      costs.room.push_back(gathers ? Room::needs_none : profile_.windows.fit.contains(op.desc.kind) ? Room::fits : Room::waits);
       costs.drawn_ns.push_back(gathers ? std::llround(collective_ns(op.desc.kind, op.desc.collective.bytes, catalogue.groups.at(op.desc.collective.group).ranks, false)) : 0);
     }
   }

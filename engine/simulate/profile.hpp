@@ -14,6 +14,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,11 +93,12 @@ struct Contention {
 };
 
 // What collectives take where memory is windows to NCCL (nccl.buffers): gathers are copy engines' there, and sums have kernels of their
-// own that take fewer multiprocessors. Of steps in which gathers lie open it says too little: copy engines take longer there than in the
-// trains that are measured (experiments/speed, "drawn").
+// own. Of steps in which gathers lie open it says too little: copy engines take longer there than in the trains that are measured
+// (experiments/speed, "drawn").
 struct Windows {
   std::map<program::OpKind, std::map<int, Curve>> collectives;   // by kind and number of ranks, as the profile's; empty: not measured
-  std::map<int, double> gemm_by_collective;   // as Contention has it, beside reduce-scatters, by number of ranks; empty: as of other memory
+  std::vector<Contention> contention;   // as the profile's, of reduce-scatters; empty: as of other memory
+  std::set<program::OpKind> fit;        // sums whose blocks found room beside a matmul that filled the device
   bool operator==(const Windows&) const = default;
 };
 

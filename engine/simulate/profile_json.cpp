@@ -192,10 +192,10 @@ void read_device(DeviceCosts& device, const Json& json) {
   fields.nothing_else();
 }
 
-void read_contention(std::vector<Contention>& contention, const Json& json) {
-  if (!json.is_array()) throw Malformed{"key contention is no list"};
+void read_contention(std::vector<Contention>& contention, const Json& json, const std::string& key) {
+  if (!json.is_array()) throw Malformed{"key " + key + " is no list"};
   for (const Json& entry : json) {
-    Fields fields(entry, base::text("contention[", contention.size(), "]"));
+    Fields fields(entry, base::text(key, "[", contention.size(), "]"));
     Contention& factors = contention.emplace_back();
     factors.ranks = fields.whole("ranks", 2);
     factors.gemm_by_collective = fields.number("gemm_by_collective", 1);
@@ -204,9 +204,21 @@ void read_contention(std::vector<Contention>& contention, const Json& json) {
     factors.collective_by_memory = fields.number("collective_by_memory", 1);
     fields.nothing_else();
     if (contention.size() > 1 && factors.ranks <= contention[contention.size() - 2].ranks) {
-      throw Malformed{"table contention is not ascending in ranks"};
+      throw Malformed{"table " + key + " is not ascending in ranks"};
     }
   }
+}
+
+Json contention_to_json(const std::vector<Contention>& contention) {
+  Json out = Json::array();
+  for (const Contention& factors : contention) {
+    out.push_back({{"ranks", factors.ranks},
+                   {"gemm_by_collective", factors.gemm_by_collective},
+                   {"collective_by_gemm", factors.collective_by_gemm},
+                   {"memory_by_collective", factors.memory_by_collective},
+                   {"collective_by_memory", factors.collective_by_memory}});
+  }
+  return out;
 }
 
 void read_power(PowerCosts& power, const Json& json) {
@@ -230,10 +242,13 @@ void read_windows(Windows& windows, const Json& json) {
   }
   by_kind.nothing_else();
   if (!windows.collectives.contains(program::OpKind::all_gather)) throw Malformed{"table windows.collectives has no all_gather"};
-  if (json.contains("gemm_by_collective")) {
-    const Json& factors = fields.any("gemm_by_collective");
-    Fields by_ranks(factors, "windows.gemm_by_collective");
-    for (const auto& [key, value] : factors.items()) windows.gemm_by_collective[ranks_of(key, "windows.gemm_by_collective")] = by_ranks.number(key.c_str(), 1);
+  if (json.contains("contention")) read_contention(windows.contention, fields.any("contention"), "windows.contention");
+  if (json.contains("fit")) {
+    const Json& kinds = fields.any("fit");
+    for (program::OpKind kind : collective_kinds) {
+      if (kinds.is_array() && std::find(kinds.begin(), kinds.end(), program::name_of(kind)) != kinds.end()) windows.fit.insert(kind);
+    }
+    if (!kinds.is_array() || windows.fit.size() != kinds.size()) throw Malformed{"key windows.fit is no list of different collectives"};
   }
   fields.nothing_else();
 }
@@ -287,14 +302,7 @@ std::string to_json(const Profile& profile) {
                     {"graph_gap_ns", profile.device.graph_gap_ns}};
   if (profile.device.graph_collective_gap_ns >= 0) json["device"]["graph_collective_gap_ns"] = profile.device.graph_collective_gap_ns;
   if (profile.device.graph_event_latency_ns >= 0) json["device"]["graph_event_latency_ns"] = profile.device.graph_event_latency_ns;
-  json["contention"] = Json::array();
-  for (const Contention& factors : profile.contention) {
-    json["contention"].push_back({{"ranks", factors.ranks},
-                                  {"gemm_by_collective", factors.gemm_by_collective},
-                                  {"collective_by_gemm", factors.collective_by_gemm},
-                                  {"memory_by_collective", factors.memory_by_collective},
-                                  {"collective_by_memory", factors.collective_by_memory}});
-  }
+  json["contention"] = contention_to_json(profile.contention);
   if (profile.power != PowerCosts{}) {
     json["power"] = {{"exponent", profile.power.exponent},
                      {"idle", profile.power.idle},
@@ -324,7 +332,8 @@ std::string to_json(const Profile& profile) {
   if (!profile.windows.collectives.empty()) {
     Json& windows = json["windows"];
     for (const auto& [kind, by_ranks] : profile.windows.collectives) windows["collectives"][program::name_of(kind)] = curves_to_json(by_ranks);
-    for (const auto& [ranks, factor] : profile.windows.gemm_by_collective) windows["gemm_by_collective"][std::to_string(ranks)] = factor;
+    if (!profile.windows.contention.empty()) windows["contention"] = contention_to_json(profile.windows.contention);
+    for (program::OpKind kind : profile.windows.fit) windows["fit"].push_back(program::name_of(kind));
   }
   std::string out;
   print(json, "", out);
@@ -347,7 +356,7 @@ base::Result<Profile> profile_from_json(std::string_view text, const std::string
     profile.step_error = fields.number("step_error", -1);
     read_host(profile.host, fields.any("host"));
     read_device(profile.device, fields.any("device"));
-    read_contention(profile.contention, fields.any("contention"));
+    read_contention(profile.contention, fields.any("contention"), "contention");
     if (json.contains("power")) read_power(profile.power, fields.any("power"));
     Fields network(fields.any("network"), "network");
     profile.network.ranks_per_node = network.whole("ranks_per_node", 1);

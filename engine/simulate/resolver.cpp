@@ -28,12 +28,12 @@ Machine machine_of(const CostModel& model) {
   Machine machine = machine_of(model.profile());
   if (!model.conditions().windows) return machine;
   for (Contention& factors : machine.contention) {
-    const auto& measured = model.profile().windows.gemm_by_collective;
-    const auto of_ranks = measured.find(factors.ranks);
-    if (of_ranks == measured.end()) continue;
-    // What a matmul of a known factor loses, too, by as much less as the large ones do; of few ranks, where there are several
-    if (&factors == &machine.contention.front() && factors.gemm_by_collective > 1) machine.beside = std::clamp((of_ranks->second - 1) / (factors.gemm_by_collective - 1), 0.0, 1.0);
-    factors.gemm_by_collective = of_ranks->second;
+    for (const Contention& measured : model.profile().windows.contention) {
+      if (measured.ranks != factors.ranks) continue;
+      // What a matmul of a known factor loses, too, by as much less as the large ones do; of few ranks, where there are several
+      if (&factors == &machine.contention.front() && factors.gemm_by_collective > 1) machine.beside = std::clamp((measured.gemm_by_collective - 1) / (factors.gemm_by_collective - 1), 0.0, 1.0);
+      factors = measured;
+    }
   }
   return machine;
 }

@@ -73,7 +73,7 @@ struct Machine {
   CollectiveOrder order = CollectiveOrder::launch;
 };
 Machine machine_of(const Profile& profile);
-// The same under the model's conditions: where memory is windows, matmuls lose less beside collectives.
+// The same under the model's conditions: where memory is windows, running together costs what was measured there.
 Machine machine_of(const CostModel& model);
 // The machine under a scale's launch and contention.
 Machine scaled(Machine machine, const Scale& scale);

@@ -225,7 +225,7 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
         }
         const bool in_line = stream.has_run && earliest == after_last;
         const Costs& costs = *ranks_[rank].steps[step].costs;
-        const bool needs_room = collective != none && !in_line && !is_gone(costs.op_ns[item.target]) && !is_copied(costs, item.target);
+        const bool needs_room = collective != none && !in_line && !is_gone(costs.op_ns[item.target]) && room_of(costs, item.target) == Room::waits;
         if (needs_room && !finds_room(rank, stream.held_since >= 0)) {
           if (stream.held_since < 0) stream.held_since = now_;
           state.blocked_on_room |= 1u << at;
@@ -340,7 +340,8 @@ void Simulation::arrive(std::uint32_t rank, std::uint32_t at, std::uint32_t step
   const program::GroupId group = ranks_[rank].steps[step].program->ops[state.streams[at].op].desc.collective.group;
   // This rank is there: the next collective of its device may start.
   arrivals_[running.first_arrival + running.arrived] = {rank, at, 1};
-  state.residents.push_back({number, running.arrived});
+  const Time spares_until = instance.room == Room::fits ? now_ + (finds_room(rank, false) ? 0 : machine_.stream_gap_ns) : -1;
+  state.residents.push_back({number, running.arrived, spares_until});
   ++running.arrived;
   ++state.arrived;
   ++state.group_arrived[group];

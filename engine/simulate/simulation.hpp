@@ -58,6 +58,7 @@ class Simulation {
   };
   struct Resident {
     std::uint32_t instance = 0, arrival = 0;
+    Time spares_until = -1;          // matmuls that began by then have their blocks, and lose nothing to it; −1: none is spared
   };
   enum class HostState : std::uint8_t { goes, waits, drains, done };
   struct RankState {
@@ -122,6 +123,11 @@ class Simulation {
   void touch(std::uint32_t rank);
   void set_rates();
   void set_rates_of(RankState& state, std::uint32_t rank);
+  struct Held {
+    double gemm_factor = 1;   // of a matmul without a factor of its own
+    float part = 0;           // of the collectives, the part that is not latency
+  };
+  Held held_from(const RankState& state, const Stream& stream);
   void set_last_blocks(Stream& stream, double held_part);
   void set_rate(Work& work, double slowdown, What what, std::uint32_t id);
   const Contention& contention_of(std::uint32_t participants);

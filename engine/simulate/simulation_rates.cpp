@@ -42,20 +42,12 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     float& part = stream.is_gemm ? gemm_part : memory_part;
     part = std::max(part, stream.work.shared_part);
   }
-  // A collective that still waits for a rank holds its multiprocessors, but moves no bytes. A copy engine moves bytes, and holds none.
-  double gemm_factor = 1, memory_factor = 1;
-  float held_part = 0;   // of the collectives that hold multiprocessors, the part that is not latency
+  double memory_factor = 1;
   for (const Resident& resident : state.residents) {
     const Instance& instance = matching_.instances[resident.instance];
-    if (is_gone(instance.op_ns)) continue;
-    const Contention& factors = contention_of(instance.participants);
-    if (!instance.copied) {
-      gemm_factor = std::max(gemm_factor, 1 + instance.shared_part * (factors.gemm_by_collective - 1));
-      held_part = std::max(held_part, instance.shared_part);
-    }
-    if (!running_[resident.instance].transfers) continue;
+    if (is_gone(instance.op_ns) || !running_[resident.instance].transfers) continue;
     ++transfers;
-    memory_factor = std::max(memory_factor, 1 + instance.shared_part * (factors.memory_by_collective - 1));
+    memory_factor = std::max(memory_factor, 1 + instance.shared_part * (contention_of(instance.participants).memory_by_collective - 1));
   }
   // Ops take turns, and are slowed by collectives.
   for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
@@ -65,9 +57,10 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
       set_rate(stream.work, 1, What::end_of_op, rank * streams_a_rank_ + at);
       continue;
     }
-    if (machine_.last_blocks && stream.fills && stream.work.beside > 1) set_last_blocks(stream, held_part);
-    const double of_its_own = 1 + held_part * (stream.work.beside - 1);
-    const double factor = !stream.is_gemm ? memory_factor : stream.work.beside > 0 ? of_its_own : gemm_factor;
+    const Held held = held_from(state, stream);
+    if (machine_.last_blocks && stream.fills && stream.work.beside > 1) set_last_blocks(stream, held.part);
+    const double of_its_own = 1 + held.part * (stream.work.beside - 1);
+    const double factor = !stream.is_gemm ? memory_factor : stream.work.beside > 0 ? of_its_own : held.gemm_factor;
     set_rate(stream.work, 1 + stream.work.shared_part * (ops * factor - 1), What::end_of_op, rank * streams_a_rank_ + at);
   }
   // Collectives take turns too, and are slowed by ops.
@@ -76,7 +69,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     if (!running.transfers) continue;
     const Instance& instance = matching_.instances[resident.instance];
     const Contention& factors = contention_of(instance.participants);
-    const double by_gemm = instance.copied ? 1 : 1 + gemm_part * (factors.collective_by_gemm - 1);
+    const double by_gemm = instance.room == Room::needs_none ? 1 : 1 + gemm_part * (factors.collective_by_gemm - 1);
     const double by_memory = 1 + memory_part * (factors.collective_by_memory - 1);
     const double slowdown = 1 + instance.shared_part * (transfers * std::max(by_gemm, by_memory) - 1);
     arrivals_[running.first_arrival + resident.arrival].slowdown = static_cast<float>(slowdown);
@@ -84,6 +77,19 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     running.is_dirty = true;
     dirty_instances_.push_back(resident.instance);
   }
+}
+
+// What collectives hold of the multiprocessors that a stream's matmul could use. One that still waits for a rank holds them already, though
+// it moves no bytes; a copy engine moves bytes, and holds none.
+Simulation::Held Simulation::held_from(const RankState& state, const Stream& stream) {
+  Held held;
+  for (const Resident& resident : state.residents) {
+    const Instance& instance = matching_.instances[resident.instance];
+    if (is_gone(instance.op_ns) || instance.room == Room::needs_none || stream.started <= resident.spares_until) continue;
+    held.gemm_factor = std::max(held.gemm_factor, 1 + instance.shared_part * (contention_of(instance.participants).gemm_by_collective - 1));
+    held.part = std::max(held.part, instance.shared_part);
+  }
+  return held;
 }
 
 // A matmul that fills the device and began beside a collective. When that goes, blocks for which there was no room begin, and take as

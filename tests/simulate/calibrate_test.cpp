@@ -218,22 +218,30 @@ TEST(Fit, KeepsWhatMatmulsTakeBesideCollectives) {
   EXPECT_EQ(model.gemm_beside({2048, 2048, 2048, 1}, DType::f32), 0) << "none was measured: the machine's factor holds";
 }
 
-// Of windows: each collective of the plan, and what a reduce-scatter costs large matmuls.
+// Of windows: each collective of the plan, how reduce-scatters and what computes slow each other, and which sums are let in beside a matmul.
 TEST(Fit, KeepsWhatCollectivesOfWindowsTake) {
   Benchmarks measured = plan_windows(2);
   EXPECT_TRUE(measured.gemms.empty() && measured.kernels.empty());
   EXPECT_FALSE(fit_windows(measured).ok()) << "nothing is measured yet";
   for (CollectiveBenchmark& one : measured.collectives) one.ns = 1000 + static_cast<double>(one.bytes) / 100;
-  ASSERT_EQ(measured.overlaps.size(), 1u);
-  OverlapBenchmark& overlap = measured.overlaps[0];
-  EXPECT_EQ(overlap.kind, OpKind::reduce_scatter);
-  overlap.compute_alone_ns = 4000, overlap.compute_together_ns = 4400;       // the collectives outlast the matmuls
-  overlap.collectives_alone_ns = 5000, overlap.collectives_together_ns = 6000;
+  ASSERT_EQ(measured.overlaps.size(), 2u);
+  for (OverlapBenchmark& overlap : measured.overlaps) {
+    EXPECT_EQ(overlap.kind, OpKind::reduce_scatter);
+    const double slower = overlap.compute == OverlapBenchmark::Compute::gemm ? 1.1 : 1.2;
+    overlap.compute_alone_ns = 4000, overlap.compute_together_ns = 4000 * slower;       // the collectives outlast what computes
+    overlap.collectives_alone_ns = 5000, overlap.collectives_together_ns = 6000;
+  }
+  EXPECT_FALSE(fit_windows(measured).ok()) << "which are let in is not known";
+  ASSERT_EQ(measured.rooms.size(), 2u);
+  for (RoomBenchmark& room : measured.rooms) room.matmul_ns = 1600, room.collective_ns = room.kind == OpKind::all_reduce ? 1700 : 300;
   const base::Result<Windows> windows = fit_windows(measured);
   ASSERT_TRUE(windows.ok()) << windows.error();
   EXPECT_EQ(windows.value().collectives.size(), 3u);
   EXPECT_EQ(at(windows.value().collectives.at(OpKind::all_gather).at(2), 1 << 21), 1000 + (1 << 21) / 100.0);
-  EXPECT_NEAR(windows.value().gemm_by_collective.at(2), 1.1, 1e-9);
+  ASSERT_EQ(windows.value().contention.size(), 1u);
+  EXPECT_NEAR(windows.value().contention[0].gemm_by_collective, 1.1, 1e-9);
+  EXPECT_NEAR(windows.value().contention[0].memory_by_collective, 1.2, 1e-9);
+  EXPECT_EQ(windows.value().fit, std::set<OpKind>{OpKind::reduce_scatter}) << "the all-reduce ended after the matmul";
 }
 
 // What ops take among others is on every matmul and kernel, and not on what the host copies.

@@ -342,10 +342,11 @@ TEST(CostModel, TakesCollectivesOfWindowsFromTheirOwnCurves) {
   rank.collective(0, group, 0, 0, OpKind::reduce_scatter, bytes);
   const program::Catalogue& catalogue = *rank.steps().catalogue;
   const std::shared_ptr<const Costs> of_copies = copies.costs(rank.program(), catalogue), of_plain = plain.costs(rank.program(), catalogue);
-  EXPECT_TRUE(is_copied(*of_copies, 0));
-  EXPECT_FALSE(is_copied(*of_copies, 1));
-  EXPECT_FALSE(is_copied(*of_plain, 0));
+  EXPECT_EQ(of_copies->room, (std::vector<Room>{Room::needs_none, Room::waits}));
+  EXPECT_TRUE(of_plain->room.empty());
   EXPECT_EQ(of_copies->drawn_ns[0], std::llround(plain.collective_ns(OpKind::all_gather, bytes, ranks(2))));
+  profile.windows.fit = {OpKind::reduce_scatter};
+  EXPECT_EQ(CostModel(profile, windows).costs(rank.program(), catalogue)->room, (std::vector<Room>{Room::needs_none, Room::fits}));
 }
 
 TEST(CostModel, TakesTheGapOffEachOpAndScalesByClass) {

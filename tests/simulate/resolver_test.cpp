@@ -21,7 +21,7 @@ TEST(Machine, HasLastBlocksWhereTheProfileSaysItsSpeed) {
   EXPECT_FALSE(machine_of(ships.value()).last_blocks) << "figures of the notes are by it";
 }
 
-// Where memory is windows a collective costs matmuls less: those of a measured factor, too, by as much as the large ones.
+// Where memory is windows running together costs what was measured there: matmuls of a measured factor, too, as much less as the large ones.
 TEST(Machine, OfWindowsCostsMatmulsAsMuchLessAsWasMeasured) {
   base::Result<Profile> found = find_profile(SHARDBOOK_SOURCE_DIR "/tests/simulate/data/machine.json");
   ASSERT_TRUE(found.ok()) << found.error();
@@ -31,9 +31,9 @@ TEST(Machine, OfWindowsCostsMatmulsAsMuchLessAsWasMeasured) {
   const auto machine = [&](bool windows) { return machine_of(CostModel(profile, Conditions{.windows = windows})); };
   EXPECT_EQ(machine(true).contention, profile.contention) << "not measured: as of other memory";
   EXPECT_EQ(machine(true).beside, 1);
-  profile.windows.gemm_by_collective = {{2, 1.1}};
+  profile.windows.contention = {{2, 1.1, 1.05, 1.2, 1.15}};
   EXPECT_EQ(machine(false).contention, profile.contention);
-  EXPECT_EQ(machine(true).contention.at(0), (Contention{2, 1.1, 1.3, 1.2, 1.1}));
+  EXPECT_EQ(machine(true).contention.at(0), profile.windows.contention[0]);
   EXPECT_EQ(machine(true).contention.at(1), profile.contention.at(1));
   EXPECT_NEAR(machine(true).beside, 0.25, 1e-9);
 }
