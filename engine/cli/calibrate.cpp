@@ -76,14 +76,15 @@ class Calibration {
     if (world_.rank() == 0) say_(what);
   }
 
-  // As training calls it: a rank's part of what is gathered or scattered lies in memory of its own, so a gather copies that, too.
+  // As training calls it: a rank's part of what is gathered or scattered lies in memory of its own, so a gather copies that, too; and
+  // gradients are scattered as fp32, for which NCCL has other kernels where memory is windows.
   void collective(OpKind kind, comm::Communicator& group, Lane lane, const Tensor& whole) const {
-    const std::int64_t part = whole.elements() / group.size();
+    const std::int64_t part = whole.elements() / group.size() / 2 * 2;
     const Tensor even = whole.slice(0, {part * group.size()}), mine = benches_.part(part);
     switch (kind) {
       case OpKind::all_reduce: group.all_reduce(lane, even, even); break;
       case OpKind::all_gather: group.all_gather(lane, mine, even); break;
-      case OpKind::reduce_scatter: group.reduce_scatter(lane, even, mine); break;
+      case OpKind::reduce_scatter: group.reduce_scatter(lane, Benches::as_f32(even), Benches::as_f32(mine)); break;
       default: SHARDBOOK_CHECK(false, "no micro-benchmark runs ", program::name_of(kind));
     }
   }
@@ -332,7 +333,7 @@ class Calibration {
     constexpr int pauses = 5;
     const Tensor small = benches_.buffer(tiny);
     for (simulate::RoomBenchmark& room : plan_.rooms) {
-      say(text("room for ", program::name_of(room.kind)));
+      say(text("room for ", program::name_of(room.kind), " beside ", room.matmul));
       comm::Communicator& group = *groups_.at(room.ranks);
       std::vector<double> matmul, beside;
       for (int attempt = 0; attempt < 5; ++attempt) {
@@ -340,7 +341,7 @@ class Calibration {
           collective(OpKind::all_reduce, group, comm_, small);
           device_.record(comm_, started_);
           device_.wait(compute_, started_);
-          benches_.gemm({room.size, DType::bf16, 0});
+          benches_.matmul(room.matmul, room.size);
           for (int n = 0; n < pauses; ++n) kernels::pause(comm_, moment_);
           collective(room.kind, group, comm_, benches_.buffer(room.bytes));
         });

@@ -73,7 +73,8 @@ Benches::Benches(device::Device& device, device::Stream& stream, const simulate:
   }
   for (const simulate::CollectiveBenchmark& collective : plan.collectives) elements16 = std::max(elements16, collective.bytes / 2);
   for (const simulate::RoomBenchmark& room : plan.rooms) {
-    elements16 = std::max({elements16, room.bytes / 2, room.size.m * room.size.k, room.size.n * room.size.k, room.size.m * room.size.n});
+    elements16 = std::max({elements16, room.size.m * room.size.k, room.size.n * room.size.k, room.bytes / 2 + 2 * room.size.m * room.size.n});
+    elements32 = std::max(elements32, room.size.m * room.size.n);
   }
   for (const simulate::OverlapBenchmark& overlap : plan.overlaps) {
     elements16 = std::max({elements16, overlap.bytes / 2, overlap.compute_bytes / 4, overlap.size.m * overlap.size.k,
@@ -145,6 +146,13 @@ Tensor Benches::at_place(const Tensor& slab, Shape shape) const {
   return slab.slice(place_ % std::max<std::int64_t>(1, slab.elements() / step) * step, shape);
 }
 
+Tensor Benches::as_f32(Tensor buffer) {
+  buffer.shape = {buffer.elements() / 2};
+  buffer.offset /= 2;
+  buffer.nominal = buffer.storage = DType::f32;
+  return buffer;
+}
+
 void Benches::gemm(const simulate::GemmBenchmark& benchmark) {
   next_place();
   const program::GemmSize size = benchmark.size;
@@ -156,6 +164,21 @@ void Benches::gemm(const simulate::GemmBenchmark& benchmark) {
   } else {
     kernels::batched_gemm(stream_, "gemm", first({size.batch, size.m, size.k}), false, view(1, {size.batch, size.n, size.k}), true,
                           view(2, {size.batch, size.m, size.n}));
+  }
+}
+
+void Benches::matmul(const std::string& op, program::GemmSize size) {
+  const auto [m, n, k, batch] = size;
+  const bool forward = op.starts_with("linear_forward"), with_gelu = op.ends_with("_gelu");
+  const Tensor made = slabs16_[2].slice(slabs16_[2].elements() - m * n, {m, n}), other = slabs16_[2].slice(slabs16_[2].elements() - 2 * m * n, {m, n});
+  const kernels::Epilogue epilogue = with_gelu ? kernels::Epilogue{forward ? kernels::Beside::gelu : kernels::Beside::gelu_slope, other} : kernels::Epilogue{};
+  if (forward) {
+    kernels::linear_forward(stream_, just_written({m, k}), view16(1, {n, k}), Tensor{}, made, epilogue);
+  } else if (op.starts_with("linear_input_gradient")) {
+    kernels::linear_input_gradient(stream_, just_written({m, k}), view16(1, {k, n}), made, epilogue);
+  } else {
+    SHARDBOOK_CHECK_EQ(op, "linear_weight_gradient", "a matmul by name");
+    kernels::linear_weight_gradient(stream_, just_written({k, m}), view16(1, {k, n}), slabs32_[0].slice(0, {m, n}), false);
   }
 }
 

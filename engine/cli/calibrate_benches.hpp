@@ -41,6 +41,8 @@ class Benches {
 
   // One op each on the stream.
   void gemm(const simulate::GemmBenchmark& benchmark);
+  // A matmul of training by its op's name, apart from what the first bytes of buffer() are used for.
+  void matmul(const std::string& op, program::GemmSize size);
   void pointwise(device::Lane lane, base::Bytes bytes);
   // A small matmul, the at-th of fifteen shapes, counted round.
   static constexpr std::size_t small_gemms = 15;
@@ -53,6 +55,8 @@ class Benches {
   tensor::Tensor buffer(base::Bytes bytes) const { return slabs16_[2].slice(0, {bytes / 2}); }
   // What a rank has of one, apart from it.
   tensor::Tensor part(std::int64_t elements) const { return part_.slice(0, {elements}); }
+  // The same bytes, taken for half as many fp32 numbers.
+  static tensor::Tensor as_f32(tensor::Tensor buffer);
   base::Bytes largest_buffer() const { return 2 * slabs16_[2].elements(); }
 
  private:

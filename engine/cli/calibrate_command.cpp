@@ -126,13 +126,14 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
   return exit_ok;
 }
 
-// Adds to the profile that is there already.
+// Adds to the profile that is there already. `how` takes the place of the sentence that says the same up to its colon.
 int add_to(const std::string& out, const std::string& how, Console& console, const std::function<void(simulate::Profile&)>& add) {
   base::Result<simulate::Profile> profile = written(out);
   if (!profile) return refuse(console, profile.error());
   add(profile.value());
   std::vector<std::string>& origin = profile.value().origin;
-  if (std::find(origin.begin(), origin.end(), how) == origin.end()) origin.push_back(how);
+  std::erase_if(origin, [&](const std::string& sentence) { return sentence.starts_with(how.substr(0, how.find(':') + 1)); });
+  origin.push_back(how);
   if (base::Status status = simulate::save_profile(profile.value(), out); !status) return refuse(console, status.error());
   return exit_ok;
 }
@@ -164,8 +165,9 @@ int measure_windows_as_rank(const world::Launch& launch, const std::string& out,
   if (failed || launch.place.rank != 0) return failed.value_or(exit_ok);
   const base::Result<simulate::Windows> windows = simulate::fit_windows(measured);
   if (!windows) return refuse(console, windows.error());
-  return add_to(out, "Collectives of windows: by `shardbook calibrate --windows`, as the others, and reduce-scatters beside matmuls and kernels. In steps in which gathers by copy engines lie open they take longer (experiments/speed, \"drawn\").", console,
-                [&](simulate::Profile& profile) { profile.windows = windows.value(); });
+  const std::string how = text("Collectives of windows: by `shardbook calibrate --windows`, as the others, reduce-scatters beside matmuls and kernels, and, behind a matmul, sums of 32 MiB, which have room beside it where they end first (us): ",
+                               simulate::told(measured.rooms), ". In steps in which gathers by copy engines lie open they take longer (experiments/speed, \"drawn\").");
+  return add_to(out, how, console, [&](simulate::Profile& profile) { profile.windows = windows.value(); });
 }
 
 // What is measured by processes of its own, and added to the profile of the first ones.

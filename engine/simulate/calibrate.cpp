@@ -259,7 +259,7 @@ base::Status check_collectives(const Benchmarks& measured) {
   }
   for (const RoomBenchmark& room : measured.rooms) {
     const double least = std::min(room.matmul_ns, room.collective_ns);
-    if (!(least > 0)) return bad(base::text(program::name_of(room.kind), " beside a matmul that fills the device"), least);
+    if (!(least > 0)) return bad(base::text(program::name_of(room.kind), " beside ", room.matmul), least);
   }
   return base::Done{};
 }
@@ -312,7 +312,9 @@ Benchmarks plan_windows(int gpus) {
   for (OverlapBenchmark& overlap : benchmarks.overlaps) {
     overlap.kind = OpKind::reduce_scatter;
     if (overlap.compute != OverlapBenchmark::Compute::gemm) continue;
-    for (OpKind kind : {OpKind::all_reduce, OpKind::reduce_scatter}) benchmarks.rooms.push_back({overlap.size, kind, overlap.ranks, 32 * MiB});
+    for (const char* matmul : {"linear_forward", "linear_input_gradient", "linear_weight_gradient", "linear_forward_gelu", "linear_input_gradient_gelu"}) {
+      for (OpKind kind : {OpKind::all_reduce, OpKind::reduce_scatter}) benchmarks.rooms.push_back({matmul, {8192, 8192, 2048, 1}, kind, overlap.ranks, 32 * MiB});
+    }
   }
   return benchmarks;
 }
@@ -324,11 +326,23 @@ base::Result<Windows> fit_windows(const Benchmarks& measured) {
     put(windows.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
   }
   windows.contention = fit_contention(measured.overlaps);
-  for (const RoomBenchmark& room : measured.rooms) windows.fit.insert(room.kind);
+  // Where it was not found once, over whatever ranks, it is not there
   for (const RoomBenchmark& room : measured.rooms) {
-    if (!room.finds_room()) windows.fit.erase(room.kind);
+    const bool found = std::all_of(measured.rooms.begin(), measured.rooms.end(), [&](const RoomBenchmark& other) { return other.matmul != room.matmul || other.kind != room.kind || other.finds_room(); });
+    if (found) windows.fit[room.matmul].insert(room.kind);
   }
   return windows;
+}
+
+std::string told(const std::vector<RoomBenchmark>& rooms) {
+  std::string out, before;
+  for (const RoomBenchmark& room : rooms) {
+    const std::string matmul = base::text(room.matmul, " ", std::llround(room.matmul_ns / 1e3));
+    if (room.matmul != before) out += (out.empty() ? "" : "; ") + matmul;
+    out += base::text(", ", program::name_of(room.kind), " ", std::llround(room.collective_ns / 1e3));
+    before = room.matmul;
+  }
+  return out;
 }
 
 base::Result<Profile> fit(const Benchmarks& measured) {

@@ -53,8 +53,9 @@ struct OverlapBenchmark {
   double compute_together_ns = 0, collectives_together_ns = 0;
 };
 
-// A matmul that fills the device begins, and then a collective of the same ranks that is much shorter. Times from the matmul's start.
+// A matmul that fills the device begins, and then a collective that is much shorter. Times from the matmul's start.
 struct RoomBenchmark {
+  std::string matmul;       // its op's name; libraries have other kernels for each
   program::GemmSize size;   // bf16
   program::OpKind kind = program::OpKind::reduce_scatter;
   int ranks = 2;
@@ -107,5 +108,7 @@ base::Result<Profile> fit(const Benchmarks& measured);
 // sums find room beside a matmul. (A gather is copy engines' there, and needs none.) And what comes of it. Errors: as of fit().
 Benchmarks plan_windows(int gpus);
 base::Result<Windows> fit_windows(const Benchmarks& measured);
+// Those benchmarks of room in half a sentence, for a profile's origin: "linear_forward 372, all_reduce 516, reduce_scatter 445; ..." (us).
+std::string told(const std::vector<RoomBenchmark>& rooms);
 
 }  // namespace shardbook::simulate

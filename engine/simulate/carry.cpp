@@ -108,7 +108,8 @@ base::Result<std::shared_ptr<Costs>> carried(const RankProgram& rank, const Cost
     costs->fixed_ns = modelled->fixed_ns;
     costs->beside = modelled->beside;
     costs->fills = modelled->fills;
-    costs->room = modelled->room;
+    costs->lets_in = modelled->lets_in;
+    costs->copied = modelled->copied;
   }
   costs->step_ns = before.step_ns;
   for (std::size_t at = 0; at < program.commands.size(); ++at) {

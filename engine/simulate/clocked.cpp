@@ -37,7 +37,7 @@ Loads loads_of(const Costs& costs, const program::Program& program, const RankTi
     if (program::class_of(desc.kind) == program::OpClass::communication) {
       const Nanoseconds span_ns = all[at].end - all[at].start;
       const auto wait_ns = static_cast<double>(std::clamp<Nanoseconds>(times.wait_ns[looked_at.step][at], 0, span_ns));
-      const auto bytes_ns = [&] { return room_of(costs, at) == Room::needs_none ? static_cast<double>(costs.drawn_ns[at]) : alone_ns; };
+      const auto bytes_ns = [&] { return is_copied(costs, at) ? static_cast<double>(costs.drawn_ns[at]) : alone_ns; };
       load.communication_ns += drawn == Drawn::its_span ? static_cast<double>(span_ns) : std::min(static_cast<double>(span_ns), wait_ns + bytes_ns());
       load.waiting_ns += wait_ns;
       continue;

@@ -285,8 +285,11 @@ std::shared_ptr<const Costs> CostModel::made(const program::Program& program, co
   if (conditions_.windows) {
     for (const program::Op& op : program.ops) {
       const bool gathers = op.desc.kind == OpKind::all_gather;
-      costs.room.push_back(gathers ? Room::needs_none : profile_.windows.fit.contains(op.desc.kind) ? Room::fits : Room::waits);
+      costs.copied.push_back(gathers);
       costs.drawn_ns.push_back(gathers ? std::llround(collective_ns(op.desc.kind, op.desc.collective.bytes, catalogue.groups.at(op.desc.collective.group).ranks, false)) : 0);
+      const auto fit = profile_.windows.fit.find(op.desc.name);
+      costs.lets_in.push_back(0);
+      for (OpKind kind : fit == profile_.windows.fit.end() ? std::set<OpKind>{} : fit->second) costs.lets_in.back() |= bit_of(kind);
     }
   }
   costs.step_ns = std::llround(profile_.host.step_ns);

@@ -18,8 +18,8 @@
 // just fill the device takes nearly twice as long, one of many tiles a third longer.
 //
 // A matmul that is dealt to all multiprocessors keeps them until it ends: its blocks stay, take tile after tile,
-// and use up the shared memory. A collective that comes later waits for its end (see resolver.hpp), but for one whose blocks fit
-// beside such a matmul's: sums of windows (Room).
+// and use up the shared memory. A collective that comes later waits for its end (see resolver.hpp), but where its blocks were measured
+// to fit beside that matmul's (Windows::fit): then neither holds up the other.
 //
 // Source of the wave and tile model: NVIDIA, "Matrix Multiplication Background User's Guide" (tile and wave
 // quantization). That matmuls stay on all 132 multiprocessors and collectives bring 24 blocks: the kernels' grids in
@@ -39,10 +39,6 @@
 
 namespace shardbook::simulate {
 
-// Where a collective's work finds room on a device. It waits for multiprocessors that no matmul keeps; or its blocks fit beside those of
-// a matmul that is there already, which loses nothing, while one that comes later does; or copy engines do it, which need none.
-enum class Room : std::uint8_t { waits, fits, needs_none };
-
 // How long a program's ops take alone, and what issuing its commands costs the host.
 struct Costs {
   std::vector<base::Nanoseconds> op_ns;     // per op
@@ -50,8 +46,9 @@ struct Costs {
   std::vector<float> beside;                // per op: how many times as long its shared part takes beside a collective; empty, 0: the machine's factor
   std::vector<float> power;                 // per op: the part of the power limit that it draws, a matmul at speed 1 (clock.hpp); empty: not known
   std::vector<bool> fills;                  // per op: leaves no room for a collective's blocks; empty: none does
-  std::vector<Room> room;                   // per op, of collectives; empty: each waits
-  std::vector<base::Nanoseconds> drawn_ns;  // per op, of a model: for how long one that needs no room draws power: as long as a kernel would take for its bytes
+  std::vector<std::uint32_t> lets_in;       // per op: collectives whose blocks fit beside its own (bit_of); empty: none do
+  std::vector<bool> copied;                 // per op: a collective by copy engines, which takes no multiprocessors; empty: none is
+  std::vector<base::Nanoseconds> drawn_ns;  // per op, of a model: for how long one of those draws power: as long as a kernel would take for its bytes
   std::vector<base::Nanoseconds> issue_ns;  // per command: the host's own time
   base::Nanoseconds step_ns = 0;            // the host's time beside its commands, before the first
   std::vector<base::Nanoseconds> fixed_ns;  // per op: of a collective, the part that no size changes (α); empty: not known
@@ -59,7 +56,9 @@ struct Costs {
   base::Nanoseconds event_latency_ns = -1;  // of the step's waits, where it is another than the machine's; −1: it is not
 };
 
-inline Room room_of(const Costs& costs, program::OpIndex op) { return costs.room.empty() ? Room::waits : costs.room[op]; }
+inline bool is_copied(const Costs& costs, program::OpIndex op) { return !costs.copied.empty() && costs.copied[op]; }
+// A kind of op in a set of them.
+constexpr std::uint32_t bit_of(program::OpKind kind) { return 1U << static_cast<unsigned>(kind); }
 
 // Factors on durations and host costs, to ask what would be: a link twice as fast is communication = 0.5.
 // What comes of it is a model, not a measurement, and must be labelled so. 0 means that it takes no time, except that

@@ -95,7 +95,7 @@ base::Result<Matching> match(const std::vector<RankSteps>& ranks, const std::vec
         const Costs& costs = *rank.steps[step].costs;
         instance.op_ns = std::max(instance.op_ns, costs.op_ns[planned.op]);
         instance.shared_part = std::max(instance.shared_part, costs.shared_part[planned.op]);
-        instance.room = room_of(costs, planned.op);
+        instance.copied = is_copied(costs, planned.op);
         matching.instance_of[at][step].push_back(found->second);
       }
     }

@@ -25,7 +25,7 @@ struct Instance {
   std::uint32_t arrivals = 0;                    // of those, how many arrive in the simulation: fewer, where one does for all
   base::Nanoseconds op_ns = 0;                   // the longest that any rank says
   float shared_part = 0;
-  Room room = Room::waits;
+  bool copied = false;                           // by copy engines
 };
 
 struct Matching {

@@ -98,7 +98,8 @@ struct Contention {
 struct Windows {
   std::map<program::OpKind, std::map<int, Curve>> collectives;   // by kind and number of ranks, as the profile's; empty: not measured
   std::vector<Contention> contention;   // as the profile's, of reduce-scatters; empty: as of other memory
-  std::set<program::OpKind> fit;        // sums whose blocks found room beside a matmul that filled the device
+  // By name of a matmul's op: sums whose blocks found room beside one of those that filled the device. Others wait for its end.
+  std::map<std::string, std::set<program::OpKind>> fit;
   bool operator==(const Windows&) const = default;
 };
 

@@ -244,11 +244,15 @@ void read_windows(Windows& windows, const Json& json) {
   if (!windows.collectives.contains(program::OpKind::all_gather)) throw Malformed{"table windows.collectives has no all_gather"};
   if (json.contains("contention")) read_contention(windows.contention, fields.any("contention"), "windows.contention");
   if (json.contains("fit")) {
-    const Json& kinds = fields.any("fit");
-    for (program::OpKind kind : collective_kinds) {
-      if (kinds.is_array() && std::find(kinds.begin(), kinds.end(), program::name_of(kind)) != kinds.end()) windows.fit.insert(kind);
+    const Json& by_matmul = fields.any("fit");
+    const Fields only_objects(by_matmul, "windows.fit");
+    for (const auto& [matmul, kinds] : by_matmul.items()) {
+      std::set<program::OpKind>& fit = windows.fit[matmul];
+      for (program::OpKind kind : collective_kinds) {
+        if (kinds.is_array() && std::find(kinds.begin(), kinds.end(), program::name_of(kind)) != kinds.end()) fit.insert(kind);
+      }
+      if (!kinds.is_array() || fit.size() != kinds.size()) throw Malformed{"key windows.fit." + matmul + " is no list of different collectives"};
     }
-    if (!kinds.is_array() || windows.fit.size() != kinds.size()) throw Malformed{"key windows.fit is no list of different collectives"};
   }
   fields.nothing_else();
 }
@@ -333,7 +337,9 @@ std::string to_json(const Profile& profile) {
     Json& windows = json["windows"];
     for (const auto& [kind, by_ranks] : profile.windows.collectives) windows["collectives"][program::name_of(kind)] = curves_to_json(by_ranks);
     if (!profile.windows.contention.empty()) windows["contention"] = contention_to_json(profile.windows.contention);
-    for (program::OpKind kind : profile.windows.fit) windows["fit"].push_back(program::name_of(kind));
+    for (const auto& [matmul, kinds] : profile.windows.fit) {
+      for (program::OpKind kind : kinds) windows["fit"][matmul].push_back(program::name_of(kind));
+    }
   }
   std::string out;
   print(json, "", out);

@@ -207,7 +207,8 @@ base::Result<Replay> Replay::measured(const std::vector<MeasuredRank>& ranks, co
       costs->shared_part = modelled->shared_part;
       costs->beside = modelled->beside;
       costs->fills = modelled->fills;
-      costs->room = modelled->room;
+      costs->lets_in = modelled->lets_in;
+      costs->copied = modelled->copied;
       costs->power = model->powers(*rank.program, *rank.catalogue);
       find_room_that_was_there(rank, *modelled, *costs);
     }

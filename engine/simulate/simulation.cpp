@@ -11,6 +11,7 @@ using program::OpKind;
 namespace {
 
 bool fills(const Costs& costs, program::OpIndex op) { return !costs.fills.empty() && costs.fills[op]; }
+std::uint32_t lets_in(const Costs& costs, program::OpIndex op) { return costs.lets_in.empty() ? 0 : costs.lets_in[op]; }
 
 }  // namespace
 
@@ -225,8 +226,8 @@ void Simulation::advance(std::uint32_t rank, std::uint32_t at) {
         }
         const bool in_line = stream.has_run && earliest == after_last;
         const Costs& costs = *ranks_[rank].steps[step].costs;
-        const bool needs_room = collective != none && !in_line && !is_gone(costs.op_ns[item.target]) && room_of(costs, item.target) == Room::waits;
-        if (needs_room && !finds_room(rank, stream.held_since >= 0)) {
+        const bool needs_room = collective != none && !in_line && !is_gone(costs.op_ns[item.target]) && !is_copied(costs, item.target);
+        if (needs_room && !finds_room(rank, ranks_[rank].steps[step].program->ops[item.target].desc.kind, stream.held_since >= 0)) {
           if (stream.held_since < 0) stream.held_since = now_;
           state.blocked_on_room |= 1u << at;
           return;
@@ -291,17 +292,18 @@ bool Simulation::may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t
 // May a collective place its blocks now? Not beside a matmul that holds the multiprocessors. Nor where one is about to
 // follow on its own stream: its launch is there already when the collective's stream hears of the event. What was
 // held before is there too, and comes first.
-bool Simulation::finds_room(std::uint32_t rank, bool was_held) const {
+bool Simulation::finds_room(std::uint32_t rank, program::OpKind kind, bool was_held) const {
   if (!machine_.shares) return true;
   const RankState& state = states_[rank];
   for (std::uint32_t at = 0; at < state.streams.size(); ++at) {
     const Stream& stream = state.streams[at];
-    if (stream.running && stream.fills) return false;
+    if (stream.running && stream.fills && (stream.lets_in & bit_of(kind)) == 0) return false;
     if (was_held || stream.running || !stream.has_run || stream.step == steps_) continue;
     const bool follows = stream.wake >= now_ && stream.wake == stream.last_end + machine_.stream_gap_ns;
     if (!follows || stream.wake > now_ + machine_.stream_gap_ns) continue;
     const Item& item = plans_[rank][stream.step]->streams[at][stream.at];
-    if (item.kind == ItemKind::op && fills(*ranks_[rank].steps[stream.step].costs, item.target)) return false;
+    const Costs& costs = *ranks_[rank].steps[stream.step].costs;
+    if (item.kind == ItemKind::op && fills(costs, item.target) && (lets_in(costs, item.target) & bit_of(kind)) == 0) return false;
   }
   return true;
 }
@@ -326,6 +328,7 @@ void Simulation::start(std::uint32_t rank, std::uint32_t at, std::uint32_t step,
   stream.work.shared_part = costs.shared_part[op];
   stream.work.beside = costs.beside.empty() || costs.beside[op] == 0 ? 0 : 1 + (costs.beside[op] - 1) * static_cast<float>(machine_.beside);
   stream.fills = fills(costs, op);
+  stream.lets_in = lets_in(costs, op);
   stream.beside_since = stream.alone_since = -1;
   stream.alone_ns = stream.work.remaining_ns;
   if (machine_.shares) return touch(rank);
@@ -340,8 +343,7 @@ void Simulation::arrive(std::uint32_t rank, std::uint32_t at, std::uint32_t step
   const program::GroupId group = ranks_[rank].steps[step].program->ops[state.streams[at].op].desc.collective.group;
   // This rank is there: the next collective of its device may start.
   arrivals_[running.first_arrival + running.arrived] = {rank, at, 1};
-  const Time spares_until = instance.room == Room::fits ? now_ + (finds_room(rank, false) ? 0 : machine_.stream_gap_ns) : -1;
-  state.residents.push_back({number, running.arrived, spares_until});
+  state.residents.push_back({number, running.arrived});
   ++running.arrived;
   ++state.arrived;
   ++state.group_arrived[group];

@@ -48,6 +48,7 @@ class Simulation {
     std::uint32_t op_step = 0;
     bool has_run = false, running = false, is_gemm = false;
     bool fills = false;              // what runs leaves no room for a collective
+    std::uint32_t lets_in = 0;       // ... but for those (Costs::lets_in)
     Time beside_since = -1;          // such a matmul that began beside a collective: when it began,
     double alone_ns = 0;             // ... what it takes without any, and beside one that stays,
     double beside_ns = 0;
@@ -58,7 +59,6 @@ class Simulation {
   };
   struct Resident {
     std::uint32_t instance = 0, arrival = 0;
-    Time spares_until = -1;          // matmuls that began by then have their blocks, and lose nothing to it; −1: none is spared
   };
   enum class HostState : std::uint8_t { goes, waits, drains, done };
   struct RankState {
@@ -114,7 +114,7 @@ class Simulation {
                     std::uint32_t& slot) const;
   // Ops and collectives.
   bool may_start(std::uint32_t rank, std::uint32_t step, std::uint32_t collective) const;
-  bool finds_room(std::uint32_t rank, bool was_held) const;
+  bool finds_room(std::uint32_t rank, program::OpKind kind, bool was_held) const;
   void start(std::uint32_t rank, std::uint32_t stream, std::uint32_t step, program::OpIndex op);
   void arrive(std::uint32_t rank, std::uint32_t stream, std::uint32_t step, std::uint32_t collective);
   void end_op(std::uint32_t rank, std::uint32_t stream, Time wait_ns);

@@ -69,7 +69,7 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
     if (!running.transfers) continue;
     const Instance& instance = matching_.instances[resident.instance];
     const Contention& factors = contention_of(instance.participants);
-    const double by_gemm = instance.room == Room::needs_none ? 1 : 1 + gemm_part * (factors.collective_by_gemm - 1);
+    const double by_gemm = instance.copied ? 1 : 1 + gemm_part * (factors.collective_by_gemm - 1);
     const double by_memory = 1 + memory_part * (factors.collective_by_memory - 1);
     const double slowdown = 1 + instance.shared_part * (transfers * std::max(by_gemm, by_memory) - 1);
     arrivals_[running.first_arrival + resident.arrival].slowdown = static_cast<float>(slowdown);
@@ -80,12 +80,12 @@ void Simulation::set_rates_of(RankState& state, std::uint32_t rank) {
 }
 
 // What collectives hold of the multiprocessors that a stream's matmul could use. One that still waits for a rank holds them already, though
-// it moves no bytes; a copy engine moves bytes, and holds none.
+// it moves no bytes; a copy engine moves bytes, and holds none; nor does one whose blocks fit beside the matmul's.
 Simulation::Held Simulation::held_from(const RankState& state, const Stream& stream) {
   Held held;
   for (const Resident& resident : state.residents) {
     const Instance& instance = matching_.instances[resident.instance];
-    if (is_gone(instance.op_ns) || instance.room == Room::needs_none || stream.started <= resident.spares_until) continue;
+    if (is_gone(instance.op_ns) || instance.copied || (stream.lets_in & bit_of(instance.desc->kind)) != 0) continue;
     held.gemm_factor = std::max(held.gemm_factor, 1 + instance.shared_part * (contention_of(instance.participants).gemm_by_collective - 1));
     held.part = std::max(held.part, instance.shared_part);
   }

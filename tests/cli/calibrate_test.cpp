@@ -82,7 +82,8 @@ TEST(Calibrate, CollectivesCanBeMeasuredAlone) {
     plan.kernels.clear();
     plan.overlaps.resize(1);
     plan.overlaps[0].kind = OpKind::reduce_scatter;
-    for (int ranks : {2, 4}) plan.rooms.push_back({plan.overlaps[0].size, OpKind::reduce_scatter, ranks, 8192});   // 4 are more than there are
+    for (const simulate::RoomBenchmark& room : simulate::plan_windows(2).rooms) plan.rooms.push_back({room.matmul, {32, 32, 16, 1}, room.kind, 2, 8192});
+    plan.rooms.push_back({"linear_forward", {32, 32, 16, 1}, OpKind::reduce_scatter, 4, 8192});   // more than there are
     measured[static_cast<std::size_t>(world.rank())] = measure_collectives(world, device, *backend, plan, [](const std::string&) {});
   });
   ASSERT_TRUE(ran.ok()) << ran.error();
@@ -91,9 +92,11 @@ TEST(Calibrate, CollectivesCanBeMeasuredAlone) {
   EXPECT_EQ(windows.value(), simulate::fit_windows(measured[1]).value());
   EXPECT_EQ(windows.value().collectives.size(), 3u);
   EXPECT_GE(windows.value().contention.at(0).gemm_by_collective, 1);
-  ASSERT_EQ(measured[0].rooms.size(), 1u);
-  EXPECT_GT(measured[0].rooms[0].collective_ns, 0);
-  EXPECT_EQ(measured[0].rooms[0].matmul_ns, measured[1].rooms[0].matmul_ns) << "ranks agree on it";
+  ASSERT_EQ(measured[0].rooms.size(), 10u);
+  for (std::size_t at = 0; at < 10; ++at) {
+    EXPECT_GT(measured[0].rooms[at].matmul_ns, 0) << measured[0].rooms[at].matmul;
+    EXPECT_EQ(measured[0].rooms[at].collective_ns, measured[1].rooms[at].collective_ns) << "ranks agree on it";
+  }
   EXPECT_TRUE(measured[0].kernels.empty());
 }
 

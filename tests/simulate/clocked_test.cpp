@@ -121,7 +121,7 @@ TEST(Clocked, CollectivesCountByTheirSpansOrByTheirBytes) {
   EXPECT_EQ(of(Drawn::its_bytes).waiting_ns, 80);
   EXPECT_EQ(of(Drawn::its_bytes).memory_ns, 200);
   EXPECT_EQ(of(Drawn::its_bytes).window_ns, 400);
-  costs.room = {Room::waits, Room::waits, Room::needs_none};
+  costs.copied = {false, false, true};
   EXPECT_EQ(of(Drawn::its_span).communication_ns, 200) << "as measured";
   costs.drawn_ns = {0, 0, 60};
   EXPECT_EQ(of(Drawn::its_bytes).communication_ns, 80 + 60) << "copy engines take 90 for what kernels move in 60";

@@ -53,7 +53,7 @@ TEST(Contention, LeavesMatmulsAndGathersByCopyEnginesAlone) {
       rank.collective(1, rank.group("dp_shard", {0, 1}), 100);
       RankSteps& own = steps.emplace_back(rank.steps());
       auto costs = std::make_shared<Costs>(*own.steps[0].costs);
-      costs->room = {Room::waits, Room::needs_none};
+      costs->copied = {false, true};
       own.steps[0].costs = costs;
     }
     Machine machine;
@@ -248,7 +248,7 @@ TEST(Room, IsNotNeededByAGatherOfCopyEngines) {
   std::vector<RankSteps> steps{linear.ranks[0].steps(), linear.ranks[1].steps()};
   for (RankSteps& rank : steps) {
     auto costs = std::make_shared<Costs>(*rank.steps[0].costs);
-    costs->room = {Room::waits, Room::needs_none, Room::waits, Room::waits};
+    costs->copied = {false, true, false, false};
     rank.steps[0].costs = costs;
   }
   const Resolved out = resolved(steps, with_gap(2));
@@ -256,44 +256,24 @@ TEST(Room, IsNotNeededByAGatherOfCopyEngines) {
   expect_span(out.ranks[0].steps[0].ran[2], 102, 402);
 }
 
-// Blocks of a sum that fit beside the matmul that is there cost it nothing; the matmul that comes then finds them there
-TEST(Room, IsFoundBesideAMatmulByASumThatFits) {
-  for (const Nanoseconds sum_ns : {40, 400}) {
-    BackwardOfALinear linear(true, sum_ns, 2);
+// A sum whose blocks fit beside the matmul's is not held, whichever comes first, and costs it nothing; the next matmul is another kernel
+TEST(Room, IsFoundBesideAMatmulThatLetsTheSumIn) {
+  for (const Nanoseconds gap_ns : {2, 5}) {
+    BackwardOfALinear linear(true, 400, 2);
     std::vector<RankSteps> steps{linear.ranks[0].steps(), linear.ranks[1].steps()};
     for (RankSteps& rank : steps) {
       auto costs = std::make_shared<Costs>(*rank.steps[0].costs);
-      costs->room = {Room::waits, Room::fits, Room::waits, Room::waits, Room::waits};
+      costs->lets_in = {0, 0, bit_of(OpKind::all_gather), bit_of(OpKind::reduce_scatter), 0};   // a gather it is, here
       rank.steps[0].costs = costs;
     }
-    Machine machine = with_gap(2);
+    Machine machine = with_gap(gap_ns);
     machine.contention = {{2, 2, 1, 1, 1}};
     const Resolved out = resolved(steps, machine);
-    expect_span(out.ranks[0].steps[0].ran[1], 103, 103 + sum_ns);
-    expect_span(out.ranks[0].steps[0].ran[2], 102, 402);
-    // Of 300 it has done half of 99 when the sum ends
-    expect_span(out.ranks[0].steps[0].ran[3], 404, sum_ns == 40 ? 704 : 754);
-    // The matmul's launch was there before: it is first, though it starts a moment later
-    machine.stream_gap_ns = 5;
-    expect_span(resolved(steps, machine).ranks[0].steps[0].ran[2], 105, 405);
+    expect_span(out.ranks[0].steps[0].ran[1], 103, 503);
+    expect_span(out.ranks[0].steps[0].ran[2], 100 + gap_ns, 400 + gap_ns);
+    const Nanoseconds beside = 503 - (400 + 2 * gap_ns);   // half as fast until the sum ends
+    expect_span(out.ranks[0].steps[0].ran[3], 400 + 2 * gap_ns, 503 + 300 - beside / 2);
   }
-}
-
-TEST(Room, ThatASumHasFirstIsNotTheMatmulsThoughItFits) {
-  TestRank ranks[2] = {TestRank(0), TestRank(1)};
-  std::vector<RankSteps> steps;
-  for (TestRank& rank : ranks) {
-    rank.op(0, 100, 0, OpKind::pointwise);
-    rank.collective(1, rank.group("tp", {0, 1}), 400);
-    rank.op(0, 200, 0, OpKind::gemm, 1, true);
-    RankSteps& own = steps.emplace_back(rank.steps());
-    auto costs = std::make_shared<Costs>(*own.steps[0].costs);
-    costs->room = {Room::waits, Room::fits, Room::waits};
-    own.steps[0].costs = costs;
-  }
-  Machine machine = with_gap(0);
-  machine.contention = {{2, 1.5, 1, 1, 1}};
-  expect_span(resolved(steps, machine).ranks[0].steps[0].ran[2], 100, 400);   // 200 at two thirds
 }
 
 TEST(Room, IsThereBesideAMatmulThatDoesNotFillTheDevice) {

@@ -342,11 +342,18 @@ TEST(CostModel, TakesCollectivesOfWindowsFromTheirOwnCurves) {
   rank.collective(0, group, 0, 0, OpKind::reduce_scatter, bytes);
   const program::Catalogue& catalogue = *rank.steps().catalogue;
   const std::shared_ptr<const Costs> of_copies = copies.costs(rank.program(), catalogue), of_plain = plain.costs(rank.program(), catalogue);
-  EXPECT_EQ(of_copies->room, (std::vector<Room>{Room::needs_none, Room::waits}));
-  EXPECT_TRUE(of_plain->room.empty());
+  EXPECT_TRUE(is_copied(*of_copies, 0));
+  EXPECT_FALSE(is_copied(*of_copies, 1));
+  EXPECT_FALSE(is_copied(*of_plain, 0));
   EXPECT_EQ(of_copies->drawn_ns[0], std::llround(plain.collective_ns(OpKind::all_gather, bytes, ranks(2))));
-  profile.windows.fit = {OpKind::reduce_scatter};
-  EXPECT_EQ(CostModel(profile, windows).costs(rank.program(), catalogue)->room, (std::vector<Room>{Room::needs_none, Room::fits}));
+
+  TestRank multiplies(0);
+  multiplies.op(0, 0, 0, OpKind::gemm);
+  const std::string name = multiplies.program().ops[0].desc.name;
+  profile.windows.fit[name] = {OpKind::reduce_scatter, OpKind::all_reduce};
+  const auto of_matmul = CostModel(profile, windows).costs(multiplies.program(), *multiplies.steps().catalogue);
+  EXPECT_EQ(of_matmul->lets_in, std::vector<std::uint32_t>{bit_of(OpKind::reduce_scatter) | bit_of(OpKind::all_reduce)});
+  EXPECT_TRUE(CostModel(profile).costs(multiplies.program(), *multiplies.steps().catalogue)->lets_in.empty()) << "windows alone fit";
 }
 
 TEST(CostModel, TakesTheGapOffEachOpAndScalesByClass) {

@@ -34,7 +34,7 @@ TEST(Profile, ComesBackFromItsJsonAsItWas) {
   profile.kernels["adamw"] = {{1024, 2000.5}, {1 << 20, 3000.25}};
   profile.windows.collectives[program::OpKind::all_gather][2] = {{4096, 7000.5}, {1 << 20, 9000}};
   profile.windows.contention = {{2, 1.0625, 1.125, 1.25, 1.5}};
-  profile.windows.fit = {program::OpKind::reduce_scatter, program::OpKind::all_reduce};
+  profile.windows.fit["linear_forward_gelu"] = {program::OpKind::reduce_scatter, program::OpKind::all_reduce};
   const base::Result<Profile> again = profile_from_json(to_json(profile), "text");
   ASSERT_TRUE(again.ok()) << again.error();
   EXPECT_TRUE(again.value() == profile);
@@ -79,9 +79,9 @@ TEST(Profile, ThatIsMalformedIsRefusedWithFileAndKey) {
   Profile of_windows = fixed_machine();
   of_windows.windows.collectives[program::OpKind::all_gather][2] = {{4096, 7000.5}};
   of_windows.windows.contention = {{2, 1.5, 1, 1, 1}};
-  of_windows.windows.fit = {program::OpKind::shift};
+  of_windows.windows.fit["linear_forward"] = {program::OpKind::shift};
   const std::string windows = to_json(of_windows);
-  EXPECT_EQ(refusal(replaced(windows, "\"shift\"", "\"shyft\"")), "my.json is no machine profile: key windows.fit is no list of different collectives");
+  EXPECT_EQ(refusal(replaced(windows, "\"shift\"", "\"shyft\"")), "my.json is no machine profile: key windows.fit.linear_forward is no list of different collectives");
   EXPECT_EQ(refusal(replaced(windows, "\"gemm_by_collective\": 1.5", "\"gemm_by_collective\": 0.5")), "my.json is no machine profile: key windows.contention[0].gemm_by_collective is below 1");
   EXPECT_NE(refusal("{ not json").find("my.json"), std::string::npos);
   EXPECT_EQ(refusal("[]"), "my.json is no machine profile: the whole is no object");
