@@ -126,7 +126,7 @@ int measure_as_rank(const world::Launch& launch, const std::string& name, const 
   return exit_ok;
 }
 
-// Adds to the profile that is there already. `how` takes the place of the sentence that says the same up to its colon.
+// Adds to the profile that is there already. `how` takes the place of the sentence that says the same up to its colon. REQUIRES: it has one.
 int add_to(const std::string& out, const std::string& how, Console& console, const std::function<void(simulate::Profile&)>& add) {
   base::Result<simulate::Profile> profile = written(out);
   if (!profile) return refuse(console, profile.error());

@@ -335,12 +335,17 @@ base::Result<Windows> fit_windows(const Benchmarks& measured) {
 }
 
 std::string told(const std::vector<RoomBenchmark>& rooms) {
-  std::string out, before;
+  std::string out;
+  const RoomBenchmark* before = nullptr;
   for (const RoomBenchmark& room : rooms) {
-    const std::string matmul = base::text(room.matmul, " ", std::llround(room.matmul_ns / 1e3));
-    if (room.matmul != before) out += (out.empty() ? "" : "; ") + matmul;
+    const bool others = before == nullptr || before->ranks != room.ranks;
+    if (others || before->matmul != room.matmul) {
+      out += before == nullptr ? "" : "; ";
+      if (others) out += base::text("over ", room.ranks, " ranks ");
+      out += base::text(room.matmul, " ", std::llround(room.matmul_ns / 1e3));
+    }
     out += base::text(", ", program::name_of(room.kind), " ", std::llround(room.collective_ns / 1e3));
-    before = room.matmul;
+    before = &room;
   }
   return out;
 }

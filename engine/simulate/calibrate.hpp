@@ -108,7 +108,7 @@ base::Result<Profile> fit(const Benchmarks& measured);
 // sums find room beside a matmul. (A gather is copy engines' there, and needs none.) And what comes of it. Errors: as of fit().
 Benchmarks plan_windows(int gpus);
 base::Result<Windows> fit_windows(const Benchmarks& measured);
-// Those benchmarks of room in half a sentence, for a profile's origin: "linear_forward 372, all_reduce 516, reduce_scatter 445; ..." (us).
+// Those benchmarks of room in half a sentence, for a profile's origin: "over 2 ranks linear_forward 372, all_reduce 516, reduce_scatter 445; ..." (us).
 std::string told(const std::vector<RoomBenchmark>& rooms);
 
 }  // namespace shardbook::simulate

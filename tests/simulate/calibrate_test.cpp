@@ -238,11 +238,13 @@ TEST(Fit, KeepsWhatCollectivesOfWindowsTake) {
     room.matmul_ns = 400e3, room.collective_ns = is_let_in ? 130e3 : 450e3;
   }
   const std::string told_of = told(measured.rooms);
-  EXPECT_EQ(told_of.substr(0, told_of.find(';')), "linear_forward 400, all_reduce 450, reduce_scatter 450") << told_of;
+  EXPECT_EQ(told_of.substr(0, told_of.find(';')), "over 2 ranks linear_forward 400, all_reduce 450, reduce_scatter 450") << told_of;
   EXPECT_TRUE(told_of.ends_with("; linear_input_gradient_gelu 400, all_reduce 450, reduce_scatter 130")) << told_of;
-  measured.rooms.push_back(measured.rooms.back());   // over more ranks
+  measured.rooms.push_back(measured.rooms.back());
+  measured.rooms.back().ranks = 4;
   EXPECT_EQ(measured.rooms.back().matmul, "linear_input_gradient_gelu");
   measured.rooms.back().collective_ns = 450e3;
+  EXPECT_TRUE(told(measured.rooms).ends_with("reduce_scatter 130; over 4 ranks linear_input_gradient_gelu 400, reduce_scatter 450")) << told(measured.rooms);
   const base::Result<Windows> windows = fit_windows(measured);
   ASSERT_TRUE(windows.ok()) << windows.error();
   EXPECT_EQ(windows.value().collectives.size(), 3u);
