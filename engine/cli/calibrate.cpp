@@ -43,7 +43,7 @@ class Calibration {
     }
     device.seal();
     benches_.fill();
-    watch_ = std::make_unique<Stopwatch>(world, device, compute_, benches_.buffer(std::min(benches_.largest_buffer(), Bytes{1} << 28)), plan_.run_ns);
+    watch_ = std::make_unique<Stopwatch>(world, device, compute_, benches_.buffer(std::min(benches_.largest_buffer(), Bytes{1} << 28)));
   }
 
   Benchmarks run() {

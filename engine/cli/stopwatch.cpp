@@ -13,14 +13,15 @@ using program::host_now;
 
 namespace {
 
+constexpr double wanted_ns = 12e6;   // of ops a run
 constexpr int fewest = 3, most = 150;
 constexpr int queued = 900;   // a device queues 1024 ops; who waits for room in its queue is not ahead
 constexpr int tries = 5;
 
 }  // namespace
 
-Stopwatch::Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up, double wanted_ns)
-    : world_(world), device_(device), stream_(stream), hold_up_(hold_up), wanted_ns_(wanted_ns) {
+Stopwatch::Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up)
+    : world_(world), device_(device), stream_(stream), hold_up_(hold_up) {
   const Issue fill = [&] { kernels::fill(stream_, hold_up_, 0.5f); };
   run_ns(fill, 2, 0);
   fill_ns_ = std::max(1.0, (run_ns(fill, 8, 0) - run_ns(fill, 2, 0)) / 6);
@@ -55,7 +56,7 @@ double Stopwatch::period_ns(const Issue& issue, Over over, int ops, double settl
   const double whole_ns = static_cast<double>(host_now() - begin) / 4;
 
   // Rank 0 decides how often, how long the stream is held up, and how many runs go before.
-  const int count = std::clamp(static_cast<int>(wanted_ns_ / 3 / whole_ns), fewest, std::max(fewest, std::min(most, queued / (3 * ops))));
+  const int count = std::clamp(static_cast<int>(wanted_ns / 3 / whole_ns), fewest, std::max(fewest, std::min(most, queued / (3 * ops))));
   const int fills = whole_ns > 4 * issue_ns ? 0 : 1 + static_cast<int>(std::ceil(1.5 * 3 * count * issue_ns / fill_ns_));
   const int before = static_cast<int>(std::ceil(settled_after_ns / (3 * count * whole_ns)));
   std::istringstream decided(world_.broadcast(base::text(count, " ", fills, " ", before), 0));

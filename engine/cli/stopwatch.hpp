@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "engine/device/device.hpp"
-#include "engine/simulate/calibrate.hpp"
 #include "engine/tensor/tensor.hpp"
 #include "engine/world/world.hpp"
 
@@ -27,9 +26,8 @@ class Stopwatch {
  public:
   using Issue = std::function<void()>;
 
-  // `hold_up` is what the fills fill, on `stream`; the 3n ops of a period are to run for about `wanted_ns`. Measures a fill. REQUIRES: the
-  // device is sealed.
-  Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up, double wanted_ns = simulate::Benchmarks().run_ns);
+  // `hold_up` is what the fills fill, on `stream`. Measures a fill. REQUIRES: the device is sealed.
+  Stopwatch(world::World& world, device::Device& device, device::Stream& stream, const tensor::Tensor& hold_up);
 
   // Period of one `issue()` on the stream, in ns: the median over ranks, or the largest for what ranks do together. It makes `ops` ops,
   // of which the device must be able to queue some dozens of issues.
@@ -70,7 +68,6 @@ class Stopwatch {
   device::Device& device_;
   device::Stream& stream_;
   tensor::Tensor hold_up_;
-  double wanted_ns_;
   double fill_ns_ = 1e9;
   std::int64_t step_ = 0;
 };

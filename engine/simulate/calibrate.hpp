@@ -95,7 +95,6 @@ struct Benchmarks {
   std::vector<RoomBenchmark> rooms;
   std::vector<PowerBenchmark> power;   // none: power is never short
   double idle_power = 0;    // the part of its limit that an idle device draws, not measured here
-  double run_ns = 12e6;     // how long ops that are timed as a period are issued back to back
 };
 
 // What to measure on a node of so many GPUs: sizes filled in, times zero. `kernels` holds the kinds only;
