@@ -284,19 +284,24 @@ class Calibration {
     }
   }
 
+  // Both streams await a small collective of the group: what is issued next begins on all its ranks at once.
+  void begin_together(comm::Communicator& group) {
+    collective(OpKind::all_reduce, group, comm_, benches_.buffer(tiny));
+    device_.record(comm_, started_);
+    device_.wait(compute_, started_);
+  }
+
   // Ends of the last computation and the last collective, from the end of a small collective that both streams await.
   struct Ends {
     double compute = 0, collectives = 0;
   };
   Ends ends_of(const simulate::OverlapBenchmark& overlap, bool computes, bool communicates) {
     comm::Communicator& group = *groups_.at(overlap.ranks);
-    const Tensor small = benches_.buffer(tiny), whole = benches_.buffer(overlap.bytes);
+    const Tensor whole = benches_.buffer(overlap.bytes);
     std::vector<double> compute, collectives;
     for (int i = 0; i < 5; ++i) {
       const program::StepTimes times = watch_->timed([&] {
-        collective(OpKind::all_reduce, group, comm_, small);
-        device_.record(comm_, started_);
-        device_.wait(compute_, started_);
+        begin_together(group);
         for (int n = 0; communicates && n < overlap.collectives; ++n) collective(overlap.kind, group, comm_, whole);
         // A matmul that is let in before the first collective holds it up, and that is no slowdown of what runs together
         kernels::pause(compute_, moment_);
@@ -331,16 +336,13 @@ class Calibration {
   // Pauses before the collective, so that the matmul is let in first; it runs for longer than both.
   void rooms() {
     constexpr int pauses = 5;
-    const Tensor small = benches_.buffer(tiny);
     for (simulate::RoomBenchmark& room : plan_.rooms) {
       say(text("room for ", program::name_of(room.kind), " beside ", room.matmul));
       comm::Communicator& group = *groups_.at(room.ranks);
       std::vector<double> matmul, beside;
       for (int attempt = 0; attempt < 5; ++attempt) {
         const program::StepTimes times = watch_->timed([&] {
-          collective(OpKind::all_reduce, group, comm_, small);
-          device_.record(comm_, started_);
-          device_.wait(compute_, started_);
+          begin_together(group);
           benches_.matmul(room.matmul, room.size);
           for (int n = 0; n < pauses; ++n) kernels::pause(comm_, moment_);
           collective(room.kind, group, comm_, benches_.buffer(room.bytes));
@@ -356,11 +358,9 @@ class Calibration {
   // The middle of what `matmuls` of them take each while so many all-gathers are under way, started before them.
   double matmul_beside(const simulate::GemmBenchmark& gemm, int matmuls, int all_gathers) {
     comm::Communicator& group = *groups_.rbegin()->second;
-    const Tensor small = benches_.buffer(tiny), whole = benches_.buffer(benches_.largest_buffer());
+    const Tensor whole = benches_.buffer(benches_.largest_buffer());
     const program::StepTimes times = watch_->timed([&] {
-      collective(OpKind::all_reduce, group, comm_, small);
-      device_.record(comm_, started_);
-      device_.wait(compute_, started_);
+      begin_together(group);
       for (int n = 0; n < all_gathers; ++n) collective(OpKind::all_gather, group, comm_, whole);
       for (int n = 0; n < matmuls; ++n) benches_.gemm(gemm);
     });

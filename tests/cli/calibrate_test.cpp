@@ -85,6 +85,11 @@ TEST(Calibrate, CollectivesCanBeMeasuredAlone) {
     for (const simulate::RoomBenchmark& room : simulate::plan_windows(2).rooms) plan.rooms.push_back({room.matmul, {32, 32, 16, 1}, room.kind, 2, 8192});
     plan.rooms.push_back({"linear_forward", {32, 32, 16, 1}, OpKind::reduce_scatter, 4, 8192});   // more than there are
     measured[static_cast<std::size_t>(world.rank())] = measure_collectives(world, device, *backend, plan, [](const std::string&) {});
+    std::set<std::string> issued;
+    for (const auto& program : device.recorder().programs()) {
+      for (const program::Op& op : program->ops) issued.insert(op.desc.name);
+    }
+    for (const simulate::RoomBenchmark& room : plan.rooms) EXPECT_TRUE(issued.contains(room.matmul)) << "a matmul of another name ran for " << room.matmul;
   });
   ASSERT_TRUE(ran.ok()) << ran.error();
   const base::Result<simulate::Windows> windows = simulate::fit_windows(measured[0]);
