@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/device/cuda/delay_kernel.hpp"
@@ -161,6 +162,40 @@ TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHa
     for (std::size_t op = 1; op < 2 * turns; ++op) EXPECT_GE(turns_taken.ran[op].start, turns_taken.ran[op - 1].end) << "op " << op << " of " << kernels << " waited for the one before";
     for (int untimed = 0; untimed < 3; ++untimed) beside_each_other(early, false);
     expect_as_long_as_said(beside_each_other(early, true), took, 2 * turns, "streams beside each other, of " + kernels);
+  }
+}
+
+// How long a wait takes is another thing for each two streams: of four, some two's take longer on an H200 (experiments/cupti).
+TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
+  auto device = make();
+  std::vector<Stream*> streams;
+  for (const auto& [name, priority] : {std::pair("compute", device::Priority::normal), {"first", device::Priority::high}, {"second", device::Priority::high}, {"third", device::Priority::normal}}) {
+    streams.push_back(&device->create_stream(name, priority));
+  }
+  const Event done = device->create_event("done"), back = device->create_event("back");
+  constexpr std::size_t turns = 64;
+  auto* const took = static_cast<std::uint64_t*>(device->pinned(turns * sizeof(std::uint64_t)));
+  auto* const of_other = static_cast<std::uint64_t*>(device->pinned(sizeof(std::uint64_t)));
+  device->seal();
+  std::int64_t step = 0;
+  for (Stream* const waits : streams) {
+    for (Stream* const other : streams) {
+      if (waits == other) continue;
+      device->begin_step(step++, true);
+      for (std::size_t turn = 0; turn < turns; ++turn) {
+        launch_timed_op(*other, {of_other, 20'000, false});
+        device->record(*other, done);
+        device->wait(*waits, done);
+        launch_timed_op(*waits, {took + turn, 20'000, false});
+        device->record(*waits, back);
+        device->wait(*other, back);
+      }
+      program::StepTimes times = device->end_step();
+      device->synchronize();
+      for (std::size_t turn = 0; turn < turns; ++turn) times.ran[turn] = times.ran[2 * turn + 1];
+      const auto name = [&](const Stream* stream) { return device->recorder().catalogue().streams[stream->id()].name; };
+      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)));
+    }
   }
 }
 

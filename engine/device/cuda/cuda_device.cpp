@@ -82,7 +82,9 @@ class CudaDevice final : public Device {
     }
     synchronize();
     const OwnedStream scratch = make_stream(lowest_priority_, context_);
-    timer_->measure_cost(scratch.get());
+    std::vector<cudaStream_t> streams;
+    for (const StreamState& state : streams_) streams.push_back(state.stream.get());
+    timer_->measure_cost(scratch.get(), streams);
     timer_->reserve(first_timed_ops);
     Device::seal();
   }

@@ -226,7 +226,7 @@ void SpanTimer::end_step(program::StepTimes& times) {
       if (at.of(mark) <= marked) continue;
       marked = at.of(mark);
       const Way way = !span.waited ? Way::straight : mark.stream == span.stream ? Way::past_wait : mark.holds_up ? Way::by_wait_past_mark : Way::by_wait;
-      behind = lead(mark.by_kernel, span.last.by_kernel, span.of, way);
+      behind = lead(by_a_wait(way) && waits_long(span.stream, mark.stream) ? long_leads_ : leads_, mark.by_kernel, span.last.by_kernel, span.of, way);
     }
     // What stands behind this op hears of the same end.
     ran.end = at.of(span.last) = std::max({at.of(span.last), stream_end[span.stream], marked});
@@ -238,7 +238,7 @@ void SpanTimer::end_step(program::StepTimes& times) {
   }
 }
 
-void SpanTimer::measure_cost(cudaStream_t stream) {
+void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<cudaStream_t>& streams) {
   // As many ops as the GPU queues without making the host wait, each longer than the host takes to issue it.
   constexpr int ops = 256, tries = 3;
   constexpr Nanoseconds each = 10'000;
@@ -268,23 +268,51 @@ void SpanTimer::measure_cost(cudaStream_t stream) {
   quality_.device_cost = std::max<Nanoseconds>(marked_device - plain_device, 0);
 
   const OwnedStream other = make_stream(0, context_);
-  const cudaStream_t streams[2] = {stream, other.get()};
-  for (const bool first : {false, true}) {
-    for (const bool last : {false, true}) {
-      if ((first || last) && !can_be_kernels_) continue;
-      for (const Of of : {Of::early_kernels, Of::kernels}) {
-        for (const Way way : {Way::past_wait, Way::by_wait, Way::by_wait_past_mark, Way::straight}) {
-          if (first && way == Way::by_wait) continue;   // such a mark stands right behind its op
-          lead(first, last, of, way) = measure_lead(streams, first, last, of, way);
-        }
-      }
-    }
-  }
-  quality_.lead = lead(can_be_kernels_, can_be_kernels_, Of::kernels, Way::straight);
+  measure_leads(leads_, {stream, other.get()}, false);
+  measure_waits(streams);
+  quality_.lead = lead(leads_, can_be_kernels_, can_be_kernels_, Of::kernels, Way::straight);
   in_step_ = false;
 }
 
-Nanoseconds SpanTimer::measure_lead(const cudaStream_t (&streams)[2], bool first, bool last, Of of, Way way) {
+// Of each two streams, then of the two whose wait is quickest in all the ways that are by a wait; and so of the two whose wait is
+// longest, if that is another kind.
+void SpanTimer::measure_waits(const std::vector<cudaStream_t>& streams) {
+  constexpr Nanoseconds another_kind = 1'000;
+  struct Wait {
+    Nanoseconds takes;
+    std::size_t waits, waited_for;
+  };
+  std::vector<Wait> pairs;
+  for (std::size_t waits = 0; waits < streams.size(); ++waits) {
+    for (std::size_t other = 0; other < streams.size(); ++other) {
+      if (waits != other) pairs.push_back({measure_lead({streams[other], streams[waits]}, false, false, Of::kernels, Way::by_wait_past_mark), waits, other});
+    }
+  }
+  if (pairs.empty()) return;
+  const auto [quickest, longest] = std::minmax_element(pairs.begin(), pairs.end(), [](const Wait& a, const Wait& b) { return a.takes < b.takes; });
+  const auto two = [&](const Wait& wait) { return TwoStreams{streams[wait.waited_for], streams[wait.waits]}; };
+  measure_leads(leads_, two(*quickest), true);
+  if (longest->takes - quickest->takes < another_kind) return;
+  measure_leads(long_leads_, two(*longest), true);
+  long_waits_.assign(streams.size(), std::vector<bool>(streams.size()));
+  for (const Wait& wait : pairs) long_waits_[wait.waits][wait.waited_for] = longest->takes - wait.takes < wait.takes - quickest->takes;
+}
+
+// In all the ways that are by a wait, or in all the others.
+void SpanTimer::measure_leads(Leads& to, const TwoStreams& streams, bool by_waits) {
+  for (const Way way : {Way::past_wait, Way::by_wait, Way::by_wait_past_mark, Way::straight}) {
+    if (by_a_wait(way) != by_waits) continue;
+    for (const bool first : {false, true}) {
+      for (const bool last : {false, true}) {
+        if ((first || last) && !can_be_kernels_) continue;
+        if (first && way == Way::by_wait) continue;   // such a mark stands right behind its op
+        for (const Of of : {Of::early_kernels, Of::kernels}) lead(to, first, last, of, way) = measure_lead(streams, first, last, of, way);
+      }
+    }
+  }
+}
+
+Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, bool first, bool last, Of of, Way way) {
   // Long enough that the host is ahead; some GPUs' clocks go in steps of a microsecond, so it takes many.
   constexpr int ops = 64;
   constexpr Nanoseconds each = 20'000, until_issued = 2'000'000;
@@ -295,7 +323,7 @@ Nanoseconds SpanTimer::measure_lead(const cudaStream_t (&streams)[2], bool first
   const auto order_event = [&] { return order.emplace_back(make_order_event(context_)).get(); };
   begin_step({0, 1, 0});
   program::EventId events = 0;
-  const bool takes_turns = way == Way::by_wait || way == Way::by_wait_past_mark;
+  const bool takes_turns = by_a_wait(way);
   const auto op = [&](int i, std::size_t on) {
     begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
     launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels);
