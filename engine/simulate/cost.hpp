@@ -174,9 +174,19 @@ class CostModel {
     double log_beside = 0;   // of its time beside a collective over that alone; 0: not measured
   };
   double near(program::GemmSize size, const std::vector<Correction>& corrections, double Correction::*value, bool measured_beside) const;
+
+  // What is said of the matmuls of one size. A step has many matmuls and few sizes, so each is asked for once.
+  struct OfSize {
+    double ns = 0, beside = 0, blocks = 0;
+  };
+  struct Sizes;
+  static std::shared_ptr<Sizes> no_sizes();
+  const OfSize& of_size(program::GemmSize size, base::DType dtype) const;
+
   Profile profile_;
   Conditions conditions_;
   std::map<base::DType, std::vector<Correction>> corrections_;
+  std::shared_ptr<Sizes> sizes_;   // threads may ask at once; copies have the same profile, so they share it
 };
 
 // Costs as they were measured on this CPU (the wall clock): durations of `ran`, host time from the entry of one

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
+#include <mutex>
+#include <tuple>
 
 #include "engine/simulate/cost.hpp"
 
@@ -94,24 +97,33 @@ const std::pair<const base::DType, GemmTable>& CostModel::gemm_table(base::DType
   return *table;
 }
 
-bool CostModel::fills(const program::OpDesc& desc) const {
-  if (desc.kind != OpKind::gemm) return false;
-  const double blocks = gemm_model_blocks(desc.gemm, gemm_table(desc.dtype).second, profile_.device);
-  return blocks + collective_blocks > profile_.device.multiprocessors;
-}
+struct CostModel::Sizes {
+  using Key = std::tuple<base::DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  std::mutex mutex;
+  std::map<Key, OfSize> known;
+};
+std::shared_ptr<CostModel::Sizes> CostModel::no_sizes() { return std::make_shared<Sizes>(); }
 
-double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const {
+const CostModel::OfSize& CostModel::of_size(program::GemmSize size, base::DType dtype) const {
   const auto& [measured_dtype, table] = gemm_table(dtype);
-  const double model_ns = gemm_model_ns(size, measured_dtype, table, profile_.device);
+  const std::lock_guard<std::mutex> lock(sizes_->mutex);
+  const auto [at, is_new] = sizes_->known.try_emplace({measured_dtype, size.m, size.n, size.k, size.batch});
+  OfSize& of = at->second;
+  if (!is_new) return of;
   const std::vector<Correction>& corrections = corrections_.at(measured_dtype);
-  return corrections.empty() ? model_ns : model_ns * std::exp(near(size, corrections, &Correction::log_factor, false));
+  of.blocks = gemm_model_blocks(size, table, profile_.device);
+  of.ns = gemm_model_ns(size, measured_dtype, table, profile_.device);
+  if (!corrections.empty()) of.ns *= std::exp(near(size, corrections, &Correction::log_factor, false));
+  const bool measured_beside = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.log_beside != 0; });
+  if (measured_beside) of.beside = std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true)));
+  return of;
 }
 
-double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const {
-  const std::vector<Correction>& corrections = corrections_.at(gemm_table(dtype).first);
-  const bool measured = std::any_of(corrections.begin(), corrections.end(), [](const Correction& one) { return one.log_beside != 0; });
-  return measured ? std::max(1.0, std::exp(near(size, corrections, &Correction::log_beside, true))) : 0;
+bool CostModel::fills(const program::OpDesc& desc) const {
+  return desc.kind == OpKind::gemm && of_size(desc.gemm, desc.dtype).blocks + collective_blocks > profile_.device.multiprocessors;
 }
+double CostModel::gemm_ns(program::GemmSize size, base::DType dtype) const { return of_size(size, dtype).ns; }
+double CostModel::gemm_beside(program::GemmSize size, base::DType dtype) const { return of_size(size, dtype).beside; }
 
 CostModel::Sides CostModel::sides_of(program::GemmSize size) {
   return {std::log2(static_cast<double>(size.m)), std::log2(static_cast<double>(size.n)),

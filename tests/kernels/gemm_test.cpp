@@ -1,5 +1,7 @@
 #include "engine/kernels/gemm.hpp"
 
+#include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "engine/kernels/activation.hpp"
@@ -282,6 +284,17 @@ TEST(Linear, RefusesShapesThatDoNotFitAndNamesThem) {
 }
 
 TEST(Linear, GemmTwinHasAName) { EXPECT_GT(std::string(gemm_twin()).size(), 8u); }
+
+// What OpenBLAS has for a CPU that it does not know multiplies at a sixth of the speed of an AVX-512's.
+TEST(Linear, OpenBlasHasKernelsOfThisCpuThoughItDoesNotKnowIt) {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP() << "the CPU has no AVX2";
+  if (std::getenv("OPENBLAS_CORETYPE") != nullptr) GTEST_SKIP() << "the environment chose";
+  const std::string twin = gemm_twin();
+  EXPECT_EQ(twin.find("(Prescott)"), std::string::npos) << twin;
+  EXPECT_EQ(twin.find("(Barcelona)"), std::string::npos) << twin;
+#endif
+}
 
 }  // namespace
 }  // namespace shardbook::kernels::testing

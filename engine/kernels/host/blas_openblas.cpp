@@ -11,22 +11,48 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/base/check.hpp"
 #include "engine/kernels/host/blas.hpp"
 
-// OpenBLAS's own; where a build of it hides them, its buffers are only known to fit.
+// OpenBLAS's own; where a build of it hides them, its buffers are only known to fit, and it keeps the kernels that it chose.
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int position);
 [[gnu::weak]] void blas_memory_free(void* buffer);
+[[gnu::weak]] void gotoblas_dynamic_init();   // chooses kernels where none are chosen: by OPENBLAS_CORETYPE, else by the CPU
+[[gnu::weak]] void gotoblas_dynamic_quit();
 }
 
 namespace shardbook::kernels::host {
 namespace {
+
+// Before main(), when no other thread reads the environment or multiplies.
+bool choose_kernels() {
+#if defined(__x86_64__)
+  constexpr const char* choice = "OPENBLAS_CORETYPE";
+  const std::string_view chosen = openblas_get_corename();
+  const bool knows_the_cpu = chosen != "Prescott" && chosen != "Barcelona";   // what it falls back to: Intel's, and AMD's
+  if (knows_the_cpu || std::getenv(choice) != nullptr || gotoblas_dynamic_init == nullptr || gotoblas_dynamic_quit == nullptr) return false;
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return false;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  ::setenv(choice, avx512 ? "SkylakeX" : "Haswell", 1);
+  gotoblas_dynamic_quit();
+  gotoblas_dynamic_init();
+  ::unsetenv(choice);
+  return true;
+#else
+  return false;
+#endif
+}
+[[maybe_unused]] const bool kernels_chosen = choose_kernels();
 
 void use_calling_thread_only() {
   static const bool once = [] {
