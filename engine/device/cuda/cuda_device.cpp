@@ -82,8 +82,8 @@ class CudaDevice final : public Device {
     }
     synchronize();
     const OwnedStream scratch = make_stream(lowest_priority_, context_);
-    std::vector<cudaStream_t> streams;
-    for (const StreamState& state : streams_) streams.push_back(state.stream.get());
+    std::vector<SpanTimer::Timed> streams;
+    for (const StreamState& state : streams_) streams.push_back({state.stream.get(), state.goes_last});
     timer_->measure_cost(scratch.get(), streams);
     timer_->reserve(first_timed_ops);
     Device::seal();

@@ -226,7 +226,8 @@ void SpanTimer::end_step(program::StepTimes& times) {
       if (at.of(mark) <= marked) continue;
       marked = at.of(mark);
       const Way way = !span.waited ? Way::straight : mark.stream == span.stream ? Way::past_wait : mark.holds_up ? Way::by_wait_past_mark : Way::by_wait;
-      behind = lead(by_a_wait(way) && waits_long(span.stream, mark.stream) ? long_leads_ : leads_, mark.by_kernel, span.last.by_kernel, span.of, way);
+      Leads& leads = by_a_wait(way) ? waits_.at(span.stream).at(mark.stream) : leads_;
+      behind = leads.of(mark.by_kernel, span.last.by_kernel, span.of, way);
     }
     // What stands behind this op hears of the same end.
     ran.end = at.of(span.last) = std::max({at.of(span.last), stream_end[span.stream], marked});
@@ -238,7 +239,7 @@ void SpanTimer::end_step(program::StepTimes& times) {
   }
 }
 
-void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<cudaStream_t>& streams) {
+void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<Timed>& streams) {
   // As many ops as the GPU queues without making the host wait, each longer than the host takes to issue it.
   constexpr int ops = 256, tries = 3;
   constexpr Nanoseconds each = 10'000;
@@ -268,48 +269,33 @@ void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<cudaStream_t
   quality_.device_cost = std::max<Nanoseconds>(marked_device - plain_device, 0);
 
   const OwnedStream other = make_stream(0, context_);
-  measure_leads(leads_, {stream, other.get()}, false);
-  measure_waits(streams);
-  quality_.lead = lead(leads_, can_be_kernels_, can_be_kernels_, Of::kernels, Way::straight);
+  leads_ = measure_leads({stream, true}, {other.get(), true}, false);
+  waits_.assign(streams.size(), std::vector<Leads>(streams.size()));
+  for (std::size_t waits = 0; waits < streams.size(); ++waits) {
+    for (std::size_t waited_for = 0; waited_for < streams.size(); ++waited_for) {
+      if (waits != waited_for) waits_[waits][waited_for] = measure_leads(streams[waited_for], streams[waits], true);
+    }
+  }
+  quality_.lead = leads_.of(can_be_kernels_, can_be_kernels_, Of::kernels, Way::straight);
   in_step_ = false;
 }
 
-// Of each two streams, then of the two whose wait is quickest in all the ways that are by a wait; and so of the two whose wait is
-// longest, if that is another kind.
-void SpanTimer::measure_waits(const std::vector<cudaStream_t>& streams) {
-  constexpr Nanoseconds another_kind = 1'000;
-  struct Wait {
-    Nanoseconds takes;
-    std::size_t waits, waited_for;
-  };
-  std::vector<Wait> pairs;
-  for (std::size_t waits = 0; waits < streams.size(); ++waits) {
-    for (std::size_t other = 0; other < streams.size(); ++other) {
-      if (waits != other) pairs.push_back({measure_lead({streams[other], streams[waits]}, false, false, Of::kernels, Way::by_wait_past_mark), waits, other});
-    }
-  }
-  if (pairs.empty()) return;
-  const auto [quickest, longest] = std::minmax_element(pairs.begin(), pairs.end(), [](const Wait& a, const Wait& b) { return a.takes < b.takes; });
-  const auto two = [&](const Wait& wait) { return TwoStreams{streams[wait.waited_for], streams[wait.waits]}; };
-  measure_leads(leads_, two(*quickest), true);
-  if (longest->takes - quickest->takes < another_kind) return;
-  measure_leads(long_leads_, two(*longest), true);
-  long_waits_.assign(streams.size(), std::vector<bool>(streams.size()));
-  for (const Wait& wait : pairs) long_waits_[wait.waits][wait.waited_for] = longest->takes - wait.takes < wait.takes - quickest->takes;
-}
-
-// In all the ways that are by a wait, or in all the others.
-void SpanTimer::measure_leads(Leads& to, const TwoStreams& streams, bool by_waits) {
+SpanTimer::Leads SpanTimer::measure_leads(const Timed& first_stream, const Timed& second_stream, bool by_waits) {
+  Leads leads;
   for (const Way way : {Way::past_wait, Way::by_wait, Way::by_wait_past_mark, Way::straight}) {
     if (by_a_wait(way) != by_waits) continue;
     for (const bool first : {false, true}) {
       for (const bool last : {false, true}) {
-        if ((first || last) && !can_be_kernels_) continue;
+        if ((first && !(can_be_kernels_ && first_stream.goes_last)) || (last && !(can_be_kernels_ && second_stream.goes_last))) continue;
         if (first && way == Way::by_wait) continue;   // such a mark stands right behind its op
-        for (const Of of : {Of::early_kernels, Of::kernels}) lead(to, first, last, of, way) = measure_lead(streams, first, last, of, way);
+        for (const Of of : {Of::kernels, Of::early_kernels}) {
+          if (of == Of::early_kernels && !second_stream.goes_last) continue;
+          leads.of(first, last, of, way) = measure_lead({first_stream.stream, second_stream.stream}, first, last, of, way);
+        }
       }
     }
   }
+  return leads;
 }
 
 Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, bool first, bool last, Of of, Way way) {

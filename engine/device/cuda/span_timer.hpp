@@ -24,9 +24,9 @@
 // launch has come through. Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the
 // stream does nothing: they belong to no op. A kernel that says itself how long it took tells how many, for each kind of mark before
 // it and behind it, each way of launching the kernel, and each way from the one to the other: straight, past a wait that was over, or
-// by a wait, with the mark behind the record or on the way to it. How long a wait takes is the two streams' own, 4 us or 7 on an H200
-// (experiments/cupti, "Two kinds of waits"): each pair's is measured, and counts with the quickest or with the longest, whichever is
-// nearer. Every span begins so much behind its mark. A collective that finds no multiprocessor free counts as begun.
+// by a wait, with the mark behind the record or on the way to it. How long a wait takes is the two streams' own, 4 us or 6 to 8 on an
+// H200 (experiments/cupti, "Two kinds of waits"), so it is measured of each two. Every span begins so much behind its mark. A
+// collective that finds no multiprocessor free counts as begun.
 //
 // Invariants: spans of a stream do not overlap; what waited begins no sooner than what it waited for ended; a mark recorded within
 // a step is not reused within it.
@@ -81,8 +81,12 @@ class SpanTimer {
   void end_step(program::StepTimes& times);
 
   // Measures both costs on `stream`, the least of a few tries, and leads, the mean of many, with kernels that time themselves; those
-  // behind a wait for each two of `streams`, by their indices. REQUIRES: idle. Set-up, of a fifth of a second.
-  void measure_cost(cudaStream_t stream, const std::vector<cudaStream_t>& streams);
+  // by a wait of each two of `streams`, in the order of their indices. REQUIRES: idle. Set-up, of a third of a second for four.
+  struct Timed {
+    cudaStream_t stream;
+    bool goes_last;   // where the device has priorities: only there marks are kernels, and kernels are early
+  };
+  void measure_cost(cudaStream_t stream, const std::vector<Timed>& streams);
   const Quality& quality() const { return quality_; }
   // Whether marks of the last timed step were kernels where they may be; in a long step, all but the first.
   bool by_kernels() const { return by_kernels_; }
@@ -137,15 +141,16 @@ class SpanTimer {
   void mark_end(bool by_kernel, bool holds_up);
   static bool by_a_wait(Way way) { return way == Way::by_wait || way == Way::by_wait_past_mark; }
   // `first`, `last`: whether the mark before such an op, and that behind it, is a kernel.
-  using Leads = base::Nanoseconds[2][2][2][ways];
-  static base::Nanoseconds& lead(Leads& leads, bool first, bool last, Of of, Way way) { return leads[first ? 1 : 0][last ? 1 : 0][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)]; }
+  struct Leads {
+    base::Nanoseconds ns[2][2][2][ways] = {};
+    base::Nanoseconds& of(bool first, bool last, Of of, Way way) { return ns[first ? 1 : 0][last ? 1 : 0][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)]; }
+  };
   // By how much the marks round such ops are further apart than the ops take; by a wait, where the second stream waits for the first.
   // Without one, on the first alone. Set-up.
   using TwoStreams = std::array<cudaStream_t, 2>;
   base::Nanoseconds measure_lead(const TwoStreams& streams, bool first, bool last, Of of, Way way);
-  void measure_leads(Leads& to, const TwoStreams& streams, bool by_waits);
-  void measure_waits(const std::vector<cudaStream_t>& streams);
-  bool waits_long(std::uint32_t waits, std::uint32_t waited_for) const { return waits < long_waits_.size() && waited_for < long_waits_.size() && long_waits_[waits][waited_for]; }
+  // In all the ways that are by a wait, or in all the others, that these two streams have.
+  Leads measure_leads(const Timed& first_stream, const Timed& second_stream, bool by_waits);
   void set_anchor(Anchor& anchor);
   // What mark kernels wrote; waits for it.
   void copy_clocks(const OwnedDeviceMemory& from, std::uint64_t* to, std::size_t count);
@@ -170,8 +175,8 @@ class SpanTimer {
   bool in_step_ = false;
   bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
   std::uint32_t marks_ = 0;
-  Leads leads_ = {}, long_leads_ = {};                // of pairs whose waits are quick, and of the others
-  std::vector<std::vector<bool>> long_waits_;         // by the stream that waits, and the one that it waits for
+  Leads leads_;                              // without a wait
+  std::vector<std::vector<Leads>> waits_;    // by the stream that waits, and the one that it waits for
   Quality quality_;
   const bool can_be_kernels_;    // where a kernel's mark costs the device less than an event
   bool by_kernels_ = false;      // in this step, from here on
