@@ -285,7 +285,7 @@ TEST(Linear, RefusesShapesThatDoNotFitAndNamesThem) {
 
 TEST(Linear, GemmTwinHasAName) { EXPECT_GT(std::string(gemm_twin()).size(), 8u); }
 
-// What OpenBLAS has for a CPU that it does not know multiplies at a sixth of the speed of an AVX-512's.
+// What OpenBLAS has for a CPU that it does not know is for CPUs without AVX, several times slower.
 TEST(Linear, OpenBlasHasKernelsOfThisCpuThoughItDoesNotKnowIt) {
 #if defined(__x86_64__)
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) GTEST_SKIP() << "the CPU has no AVX2";
