@@ -165,8 +165,8 @@ TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHa
   }
 }
 
-// How long a wait takes is another thing for each two streams: of four, some two's take longer on an H200, and not always as long
-// (experiments/cupti). None of those is compute's.
+// How long a wait takes is another thing for each two streams: of four, some two's take longer on an H200, and not always as long; none
+// of those is compute's, whose spans behind waits are as far off as experiments/cupti says ("Two kinds of waits").
 TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
   auto device = make();
   std::vector<Stream*> streams;
@@ -196,7 +196,7 @@ TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
       for (std::size_t turn = 0; turn < turns; ++turn) times.ran[turn] = times.ran[2 * turn + 1];
       const auto name = [&](const Stream* stream) { return device->recorder().catalogue().streams[stream->id()].name; };
       expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)),
-                             waits == streams[0] || other == streams[0] ? 2'000 : 4'000);
+                             waits == streams[0] || other == streams[0] ? 3'000 : 4'000);
     }
   }
 }
