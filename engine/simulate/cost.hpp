@@ -30,6 +30,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -179,14 +180,16 @@ class CostModel {
   struct OfSize {
     double ns = 0, beside = 0, blocks = 0;
   };
-  struct Sizes;
-  static std::shared_ptr<Sizes> no_sizes();
+  struct Sizes {
+    std::mutex mutex;
+    std::map<std::array<std::int64_t, 5>, OfSize> known;   // by dtype and sides
+  };
   const OfSize& of_size(program::GemmSize size, base::DType dtype) const;
 
   Profile profile_;
   Conditions conditions_;
   std::map<base::DType, std::vector<Correction>> corrections_;
-  std::shared_ptr<Sizes> sizes_;   // threads may ask at once; copies have the same profile, so they share it
+  std::shared_ptr<Sizes> sizes_ = std::make_shared<Sizes>();   // threads may ask at once; copies have the same profile, so they share it
 };
 
 // Costs as they were measured on this CPU (the wall clock): durations of `ran`, host time from the entry of one

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 #include <mutex>
-#include <tuple>
 
 #include "engine/simulate/cost.hpp"
 
@@ -97,17 +95,10 @@ const std::pair<const base::DType, GemmTable>& CostModel::gemm_table(base::DType
   return *table;
 }
 
-struct CostModel::Sizes {
-  using Key = std::tuple<base::DType, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-  std::mutex mutex;
-  std::map<Key, OfSize> known;
-};
-std::shared_ptr<CostModel::Sizes> CostModel::no_sizes() { return std::make_shared<Sizes>(); }
-
 const CostModel::OfSize& CostModel::of_size(program::GemmSize size, base::DType dtype) const {
   const auto& [measured_dtype, table] = gemm_table(dtype);
   const std::lock_guard<std::mutex> lock(sizes_->mutex);
-  const auto [at, is_new] = sizes_->known.try_emplace({measured_dtype, size.m, size.n, size.k, size.batch});
+  const auto [at, is_new] = sizes_->known.try_emplace({static_cast<std::int64_t>(measured_dtype), size.m, size.n, size.k, size.batch});
   OfSize& of = at->second;
   if (!is_new) return of;
   const std::vector<Correction>& corrections = corrections_.at(measured_dtype);

@@ -79,12 +79,12 @@ void launch_timed_op(Stream& on, const TimedOp& args) {
 }
 
 // By how much the span of each op but the first quarter differs from what its kernel said: the median, and nine in ten.
-void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of, base::Nanoseconds at_most = 2'000) {
+void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of) {
   std::vector<base::Nanoseconds> off;
   for (std::size_t op = ops / 4; op < ops; ++op) off.push_back(std::abs(times.ran[op].end - times.ran[op].start - static_cast<base::Nanoseconds>(took[op])));
   std::sort(off.begin(), off.end());
   std::printf("spans of %s are off by %lld ns at the median, by %lld ns nine in ten\n", of.c_str(), static_cast<long long>(off[off.size() / 2]), static_cast<long long>(off[off.size() * 9 / 10]));
-  EXPECT_LE(off[off.size() / 2], at_most) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
+  EXPECT_LE(off[off.size() / 2], 2'000) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
 }
 
 TEST_F(Spans, AreAsLongAsTheirKernelsSay) {
@@ -165,8 +165,8 @@ TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHa
   }
 }
 
-// How long a wait takes is another thing for each two streams: of four, some two's take longer on an H200, and not always as long; none
-// of those is compute's, whose spans behind waits are as far off as experiments/cupti says ("Two kinds of waits").
+// How long a wait takes is another thing for each two streams: of four, some two's take longer on an H200. Not kept yet by all twelve
+// pairs (experiments/cupti, "Two kinds of waits", which has the figures and the likely cause).
 TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
   auto device = make();
   std::vector<Stream*> streams;
@@ -195,8 +195,7 @@ TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
       device->synchronize();
       for (std::size_t turn = 0; turn < turns; ++turn) times.ran[turn] = times.ran[2 * turn + 1];
       const auto name = [&](const Stream* stream) { return device->recorder().catalogue().streams[stream->id()].name; };
-      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)),
-                             waits == streams[0] || other == streams[0] ? 3'000 : 4'000);
+      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)));
     }
   }
 }
