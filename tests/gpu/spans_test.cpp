@@ -79,12 +79,12 @@ void launch_timed_op(Stream& on, const TimedOp& args) {
 }
 
 // By how much the span of each op but the first quarter differs from what its kernel said: the median, and nine in ten.
-void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of) {
+void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of, base::Nanoseconds off_by = 2'000) {
   std::vector<base::Nanoseconds> off;
   for (std::size_t op = ops / 4; op < ops; ++op) off.push_back(std::abs(times.ran[op].end - times.ran[op].start - static_cast<base::Nanoseconds>(took[op])));
   std::sort(off.begin(), off.end());
   std::printf("spans of %s are off by %lld ns at the median, by %lld ns nine in ten\n", of.c_str(), static_cast<long long>(off[off.size() / 2]), static_cast<long long>(off[off.size() * 9 / 10]));
-  EXPECT_LE(off[off.size() / 2], 2'000) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
+  EXPECT_LE(off[off.size() / 2], off_by) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
 }
 
 TEST_F(Spans, AreAsLongAsTheirKernelsSay) {
@@ -165,9 +165,9 @@ TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHa
   }
 }
 
-// How long a wait takes is another thing for each two streams: of four, some two's take longer on an H200. Not kept yet by all twelve
-// pairs (experiments/cupti, "Two kinds of waits", which has the figures and the likely cause).
-TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
+// How long a wait takes is another thing for each two streams. Compute's waits and those for compute are steady, if made first; of two
+// other streams one may take 1 us and the next 9, and no mark tells which (experiments/cupti, "Two kinds of waits").
+TEST_F(Spans, BehindWaitsOfComputeAndForItAreAsLongAsTheirKernelsSayAndOthersWithinAWait) {
   auto device = make();
   std::vector<Stream*> streams;
   for (const auto& [name, priority] : {std::pair("compute", device::Priority::normal), {"first", device::Priority::high}, {"second", device::Priority::high}, {"third", device::Priority::normal}}) {
@@ -175,6 +175,7 @@ TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
   }
   const Event done = device->create_event("done"), back = device->create_event("back");
   constexpr std::size_t turns = 64;
+  constexpr base::Nanoseconds longest_wait = 10'000;
   auto* const took = static_cast<std::uint64_t*>(device->pinned(turns * sizeof(std::uint64_t)));
   auto* const of_other = static_cast<std::uint64_t*>(device->pinned(sizeof(std::uint64_t)));
   device->seal();
@@ -195,7 +196,8 @@ TEST_F(Spans, BehindWaitsOfAnyTwoStreamsAreAsLongAsTheirKernelsSay) {
       device->synchronize();
       for (std::size_t turn = 0; turn < turns; ++turn) times.ran[turn] = times.ran[2 * turn + 1];
       const auto name = [&](const Stream* stream) { return device->recorder().catalogue().streams[stream->id()].name; };
-      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)));
+      const bool of_compute = waits == streams.front() || other == streams.front();
+      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)), of_compute ? 2'000 : longest_wait);
     }
   }
 }

@@ -66,10 +66,11 @@ SpanTimer::OfStream& SpanTimer::of_stream(std::size_t stream_index) {
   return streams_[stream_index];
 }
 
-SpanTimer::Mark SpanTimer::mark(std::size_t stream_index, bool by_kernel) {
-  Mark mark{0, by_kernel && used_clocks_ < most_clocks_, static_cast<std::uint32_t>(stream_index), marks_++};
+SpanTimer::Mark SpanTimer::mark(std::size_t stream_index, Place place) {
+  if (place == Place::kernel && used_clocks_ == most_clocks_) place = Place::behind_op;
+  Mark mark{0, place, static_cast<std::uint32_t>(stream_index), marks_++};
   const cudaStream_t stream = streams_[stream_index].stream;
-  if (mark.by_kernel) {
+  if (mark.by_kernel()) {
     mark.at = used_clocks_++;
     launch_mark_kernel(stream, static_cast<std::uint64_t*>(clocks_.get()) + mark.at, true, context_);
     return mark;
@@ -103,24 +104,23 @@ void SpanTimer::end_op() {
   if (can_be_kernels_ && !by_kernels_ && spans_.size() == pace_ops && untimed_.ops >= pace_ops) {
     by_kernels_ = host_is_ahead((spans_.back().launched - begin_) * static_cast<Nanoseconds>(untimed_.ops) / static_cast<Nanoseconds>(pace_ops));
   }
-  if (by_kernels_ && spans_.back().of != Of::anything) mark_end(true, true);
+  if (by_kernels_ && spans_.back().of != Of::anything) mark_end(Place::kernel);
 }
 
-void SpanTimer::mark_end(bool by_kernel, bool holds_up) {
+void SpanTimer::mark_end(Place place) {
   Span& span = spans_.back();
-  span.last = mark(span.stream, by_kernel);
-  span.last.holds_up = holds_up;
+  span.last = mark(span.stream, place);
   streams_[span.stream].behind.assign(1, span.last);
   unmarked_ = false;
 }
 
 void SpanTimer::mark_now() {
-  if (in_step_ && unmarked_) mark_end(false, true);
+  if (in_step_ && unmarked_) mark_end(Place::behind_op);
 }
 
 void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
   if (!in_step_) return;
-  if (unmarked_) mark_end(false, spans_.back().stream != stream_index);
+  if (unmarked_) mark_end(spans_.back().stream == stream_index ? Place::behind_record : Place::behind_op);
   if (event >= recorded_.size()) recorded_.resize(event + 1);
   recorded_[event] = of_stream(stream_index).behind;
 }
@@ -225,9 +225,8 @@ void SpanTimer::end_step(program::StepTimes& times) {
       const Mark& mark = firsts_[i];
       if (at.of(mark) <= marked) continue;
       marked = at.of(mark);
-      const Way way = !span.waited ? Way::straight : mark.stream == span.stream ? Way::past_wait : mark.holds_up ? Way::by_wait_past_mark : Way::by_wait;
-      Leads& leads = by_a_wait(way) ? waits_.at(span.stream).at(mark.stream) : leads_;
-      behind = leads.of(mark.by_kernel, span.last.by_kernel, span.of, way);
+      const Way way = !span.waited ? Way::straight : mark.stream == span.stream ? Way::past_wait : Way::by_wait;
+      behind = leads_.at(span.stream).at(mark.stream).of(mark.place, span.last.place, span.of, way);
     }
     // What stands behind this op hears of the same end.
     ran.end = at.of(span.last) = std::max({at.of(span.last), stream_end[span.stream], marked});
@@ -269,36 +268,35 @@ void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<Timed>& stre
   quality_.device_cost = std::max<Nanoseconds>(marked_device - plain_device, 0);
 
   const OwnedStream other = make_stream(0, context_);
-  leads_ = measure_leads({stream, true}, {other.get(), true}, false);
-  waits_.assign(streams.size(), std::vector<Leads>(streams.size()));
+  leads_.assign(streams.size(), std::vector<Leads>(streams.size()));
   for (std::size_t waits = 0; waits < streams.size(); ++waits) {
+    const Timed& on = streams[waits];
+    for (const Way way : {Way::straight, Way::past_wait}) measure_leads(leads_[waits][waits], on, on, {on.stream, other.get()}, way);
     for (std::size_t waited_for = 0; waited_for < streams.size(); ++waited_for) {
-      if (waits != waited_for) waits_[waits][waited_for] = measure_leads(streams[waited_for], streams[waits], true);
+      if (waits != waited_for) measure_leads(leads_[waits][waited_for], on, streams[waited_for], {streams[waited_for].stream, on.stream}, Way::by_wait);
     }
   }
-  quality_.lead = leads_.of(can_be_kernels_, can_be_kernels_, Of::kernels, Way::straight);
+  const Place own = can_be_kernels_ ? Place::kernel : Place::behind_op;
+  quality_.lead = measure_lead({stream, other.get()}, own, own, Of::kernels, Way::straight);
   in_step_ = false;
 }
 
-SpanTimer::Leads SpanTimer::measure_leads(const Timed& first_stream, const Timed& second_stream, bool by_waits) {
-  Leads leads;
-  for (const Way way : {Way::past_wait, Way::by_wait, Way::by_wait_past_mark, Way::straight}) {
-    if (by_a_wait(way) != by_waits) continue;
-    for (const bool first : {false, true}) {
-      for (const bool last : {false, true}) {
-        if ((first && !(can_be_kernels_ && first_stream.goes_last)) || (last && !(can_be_kernels_ && second_stream.goes_last))) continue;
-        if (first && way == Way::by_wait) continue;   // such a mark stands right behind its op
-        for (const Of of : {Of::kernels, Of::early_kernels}) {
-          if (of == Of::early_kernels && !second_stream.goes_last) continue;
-          leads.of(first, last, of, way) = measure_lead({first_stream.stream, second_stream.stream}, first, last, of, way);
-        }
-      }
-    }
-  }
-  return leads;
+std::vector<SpanTimer::Place> SpanTimer::places_of(const Timed& stream) const {
+  if (!stream.goes_last) return {Place::behind_op, Place::behind_record};
+  if (!can_be_kernels_) return {Place::behind_op};
+  return {Place::behind_op, Place::kernel};
 }
 
-Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, bool first, bool last, Of of, Way way) {
+void SpanTimer::measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way) {
+  for (const Place first : places_of(waited_for)) {
+    for (const Place last : places_of(waits)) {
+      leads.of(first, last, Of::kernels, way) = measure_lead(streams, first, last, Of::kernels, way);
+      if (waits.goes_last) leads.of(first, last, Of::early_kernels, way) = measure_lead(streams, first, last, Of::early_kernels, way);
+    }
+  }
+}
+
+Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way) {
   // Long enough that the host is ahead; some GPUs' clocks go in steps of a microsecond, so it takes many.
   constexpr int ops = 64;
   constexpr Nanoseconds each = 20'000, until_issued = 2'000'000;
@@ -309,15 +307,7 @@ Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, bool first, bool 
   const auto order_event = [&] { return order.emplace_back(make_order_event(context_)).get(); };
   begin_step({0, 1, 0});
   program::EventId events = 0;
-  const bool takes_turns = by_a_wait(way);
-  const auto op = [&](int i, std::size_t on) {
-    begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
-    launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels);
-    spans_.back().launched = host_now();
-    unmarked_ = true;
-    if (i % 2 == 0 ? first : last) mark_end(true, true);
-    if (way != Way::by_wait) mark_now();
-  };
+  const bool takes_turns = way == Way::by_wait;
   const auto wait_for = [&](std::size_t on, cudaEvent_t event, program::EventId id) {
     waits(on, id);
     SHARDBOOK_CUDA(cudaStreamWaitEvent(streams[on], event, 0), context_);
@@ -328,33 +318,41 @@ Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, bool first, bool 
     recorded(on, events);
     return event;
   };
+  // Marked as its place says, where its stream may be recorded behind it
+  const auto op = [&](int i, std::size_t on) {
+    const Place place = i % 2 == 0 ? first : last;
+    begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
+    launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels);
+    spans_.back().launched = host_now();
+    unmarked_ = true;
+    if (place != Place::behind_record) mark_end(place);
+    ++events;
+    return takes_turns || place == Place::behind_record ? record(on) : nullptr;
+  };
   // For what is over when it is waited for, but was not when the wait was issued, else it would be none.
   launch_delay_kernel(streams[1], until_issued);
   const cudaEvent_t over = record(1);
   launch_delay_kernel(streams[0], until_issued + each);
   for (int i = 0; i < ops; ++i) {
     const std::size_t on = takes_turns ? static_cast<std::size_t>(i % 2) : 0;
-    op(i, on);
+    const cudaEvent_t ended = op(i, on);
     if (way == Way::past_wait) wait_for(on, over, 0);
-    if (!takes_turns) continue;
-    ++events;
-    const cudaEvent_t ended = record(on);
-    wait_for(1 - on, ended, events);
+    if (takes_turns) wait_for(1 - on, ended, events);
   }
   mark_now();
   for (const cudaStream_t stream : streams) SHARDBOOK_CUDA(cudaStreamSynchronize(stream), context_);
   set_anchor(last_);
   Times at = read_marks();
   // Marked before by the one kind and behind by the other; the first ones, in which the clock of the GPU may rise, do not count.
-  Nanoseconds sum = 0;
-  int counted = 0;
-  for (int i = ops / 4 + 1; i < ops; i += 2, ++counted) {
+  std::vector<Nanoseconds> leads;
+  for (int i = ops / 4 + 1; i < ops; i += 2) {
     const Span& span = spans_[static_cast<std::size_t>(i)];
     Nanoseconds behind = 0;
     for (std::uint32_t mark = span.first; mark < span.end; ++mark) behind = std::max(behind, at.of(firsts_[mark]));
-    sum += at.of(span.last) - behind - static_cast<Nanoseconds>(took[i]);
+    leads.push_back(at.of(span.last) - behind - static_cast<Nanoseconds>(took[i]));
   }
-  return std::max<Nanoseconds>(sum / counted, 0);
+  std::sort(leads.begin(), leads.end());
+  return std::max<Nanoseconds>((leads[leads.size() / 10] + leads[leads.size() * 9 / 10]) / 2, 0);
 }
 
 }  // namespace shardbook::device::cuda

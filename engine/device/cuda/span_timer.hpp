@@ -22,11 +22,11 @@
 //
 // A span starts behind its mark or when its launch call returned, whichever is later: a stream that ran dry stands still until the
 // launch has come through. Between a mark and the first instruction of the kernel behind it pass some microseconds, in which the
-// stream does nothing: they belong to no op. A kernel that says itself how long it took tells how many, for each kind of mark before
-// it and behind it, each way of launching the kernel, and each way from the one to the other: straight, past a wait that was over, or
-// by a wait, with the mark behind the record or on the way to it. How long a wait takes is the two streams' own, 4 us or 6 to 8 on an
-// H200 (experiments/cupti, "Two kinds of waits"), so it is measured of each two. Every span begins so much behind its mark. A
-// collective that finds no multiprocessor free counts as begun.
+// stream does nothing: they belong to no op. A kernel that says itself how long it took tells how many, for each mark before it and
+// behind it, each way of launching the kernel, and each way from the one to the other: straight, past a wait that was over, or by a
+// wait. How long a wait takes is the two streams' own (experiments/cupti, "Two kinds of waits"), so it is measured of each two, and
+// where it takes now the one time and now another, a span begins in the middle of both. A collective that finds no multiprocessor free
+// counts as begun.
 //
 // Invariants: spans of a stream do not overlap; what waited begins no sooner than what it waited for ended; a mark recorded within
 // a step is not reused within it.
@@ -80,8 +80,8 @@ class SpanTimer {
   // REQUIRES: mark_now() was the last call, and the device is idle. Fills times.ran for the ops of this step.
   void end_step(program::StepTimes& times);
 
-  // Measures both costs on `stream`, the least of a few tries, and leads, the mean of many, with kernels that time themselves; those
-  // by a wait of each two of `streams`, in the order of their indices. REQUIRES: idle. Set-up, of a third of a second for four.
+  // Measures both costs on `stream`, the least of a few tries, and leads, of many, with kernels that time themselves; those
+  // by a wait of each two of `streams`, in the order of their indices. REQUIRES: idle. Set-up, of half a second for four.
   struct Timed {
     cudaStream_t stream;
     bool goes_last;   // where the device has priorities: only there marks are kernels, and kernels are early
@@ -99,12 +99,15 @@ class SpanTimer {
     base::Nanoseconds error = 0;  // half its width
     std::uint64_t kernel_clock = 0;
   };
+  // An event behind the op, and so on the way to whoever waits for what the stream records next; one behind that record; or a kernel
+  // behind the op.
+  enum class Place : std::uint8_t { behind_op, behind_record, kernel };
   struct Mark {
     std::uint32_t at = none;      // of events_, or of clocks_
-    bool by_kernel = false;
+    Place place = Place::behind_op;
     std::uint32_t stream = 0;
     std::uint32_t number = 0;     // of two marks of a stream the later has the greater
-    bool holds_up = true;         // it stands before what the stream records, and so on the way to whoever waits for that
+    bool by_kernel() const { return place == Place::kernel; }
     static constexpr std::uint32_t none = ~0u;
   };
   // What stands behind these begins when the last of them has ended: at most one of a stream, for a later one has all before it behind it.
@@ -117,9 +120,8 @@ class SpanTimer {
     bool waited = false;          // since its last op
   };
   // The way from the mark to the op: nothing between them; the stream waited, and was past that when the op before ended; or what it
-  // waited for came last, whose mark is on the way, or is not.
-  enum class Way : std::uint8_t { straight, past_wait, by_wait, by_wait_past_mark };
-  static constexpr int ways = 4;
+  // waited for came last.
+  enum class Way : std::uint8_t { straight, past_wait, by_wait };
   struct Span {
     program::OpIndex op;
     std::uint32_t stream;
@@ -132,25 +134,27 @@ class SpanTimer {
   struct Times {
     std::vector<base::Nanoseconds> events, clocks;  // GPU time after the first anchor
     base::Nanoseconds end = 0;                      // of the second anchor
-    base::Nanoseconds& of(const Mark& mark) { return mark.by_kernel ? clocks[mark.at] : events[mark.at]; }
+    base::Nanoseconds& of(const Mark& mark) { return mark.by_kernel() ? clocks[mark.at] : events[mark.at]; }
   };
 
   bool host_is_ahead(base::Nanoseconds issue) const;
   OfStream& of_stream(std::size_t stream_index);
-  Mark mark(std::size_t stream_index, bool by_kernel);
-  void mark_end(bool by_kernel, bool holds_up);
-  static bool by_a_wait(Way way) { return way == Way::by_wait || way == Way::by_wait_past_mark; }
-  // `first`, `last`: whether the mark before such an op, and that behind it, is a kernel.
+  Mark mark(std::size_t stream_index, Place place);
+  void mark_end(Place place);
+  // `first`, `last`: the mark before such an op, and that behind it.
   struct Leads {
-    base::Nanoseconds ns[2][2][2][ways] = {};
-    base::Nanoseconds& of(bool first, bool last, Of of, Way way) { return ns[first ? 1 : 0][last ? 1 : 0][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)]; }
+    base::Nanoseconds ns[3][3][2][3] = {};
+    base::Nanoseconds& of(Place first, Place last, Of of, Way way) {
+      return ns[static_cast<int>(first)][static_cast<int>(last)][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)];
+    }
   };
-  // By how much the marks round such ops are further apart than the ops take; by a wait, where the second stream waits for the first.
+  // By how much the marks round such ops are further apart than the ops take, the middle of nine in ten; by a wait, where the second stream waits for the first.
   // Without one, on the first alone. Set-up.
   using TwoStreams = std::array<cudaStream_t, 2>;
-  base::Nanoseconds measure_lead(const TwoStreams& streams, bool first, bool last, Of of, Way way);
-  // In all the ways that are by a wait, or in all the others, that these two streams have.
-  Leads measure_leads(const Timed& first_stream, const Timed& second_stream, bool by_waits);
+  base::Nanoseconds measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way);
+  // For all the marks and ops that `waits`'s stream has behind those that `waited_for`'s has; of a stream alone both are it.
+  void measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way);
+  std::vector<Place> places_of(const Timed& stream) const;
   void set_anchor(Anchor& anchor);
   // What mark kernels wrote; waits for it.
   void copy_clocks(const OwnedDeviceMemory& from, std::uint64_t* to, std::size_t count);
@@ -175,8 +179,7 @@ class SpanTimer {
   bool in_step_ = false;
   bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
   std::uint32_t marks_ = 0;
-  Leads leads_;                              // without a wait
-  std::vector<std::vector<Leads>> waits_;    // by the stream that waits, and the one that it waits for
+  std::vector<std::vector<Leads>> leads_;    // by the stream that waits, and the one that it waits for: without a wait, itself
   Quality quality_;
   const bool can_be_kernels_;    // where a kernel's mark costs the device less than an event
   bool by_kernels_ = false;      // in this step, from here on
