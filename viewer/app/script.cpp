@@ -134,7 +134,7 @@ base::Status Runner::with_mouse(const ScriptLine& line, const std::vector<std::s
     return settle();
   }
   if (line.verb == "scroll") {
-    io.MouseWheel = static_cast<float>(number_of(words[1]).value());
+    io.MouseWheel = static_cast<float>(read_number(words[1]).value());
     frames(1);
     io.MouseWheel = 0;
     mouse_away();
@@ -144,7 +144,7 @@ base::Status Runner::with_mouse(const ScriptLine& line, const std::vector<std::s
   frames(1);
   if (line.verb == "drag") {
     constexpr int steps = 6;
-    const auto dx = static_cast<float>(number_of(words[1]).value()), dy = static_cast<float>(number_of(words[2]).value());
+    const auto dx = static_cast<float>(read_number(words[1]).value()), dy = static_cast<float>(read_number(words[2]).value());
     for (int i = 1; i <= steps; ++i) {
       const float share = static_cast<float>(i) / steps;
       mouse_to({place.value().x + dx * share, place.value().y + dy * share});
@@ -195,7 +195,7 @@ base::Status Runner::expect(const std::vector<std::string>& words) {
   if (sign == "=") return got.value() == wanted ? base::Status(base::Done{}) : unlike("");
   if (sign == "!=") return got.value() != wanted ? base::Status(base::Done{}) : unlike("anything but ");
   if (sign == "~") return got.value().find(wanted) != std::string::npos ? base::Status(base::Done{}) : unlike("something with ");
-  const base::Result<double> left = number_of(got.value()), right = number_of(wanted);
+  const base::Result<double> left = read_number(got.value()), right = read_number(wanted);
   if (!left) return base::Error{base::text(words[0], " is \"", got.value(), "\", which is no number")};
   if (!right) return base::Error{base::text("'", wanted, "' is no number")};
   const double a = left.value(), b = right.value();
@@ -217,7 +217,7 @@ base::Status Runner::act(const ScriptLine& line) {
   if (verb == "refuse") return is_on_screen(words[0]) ? base::Status(base::Error{base::text("\"", words[0], "\" is on the screen")}) : base::Done{};
   if (verb == "key") return press_keys(words[0]);
   if (verb == "wait") {
-    frames(words.empty() ? 1 : std::clamp(static_cast<int>(number_of(words[0]).value()), 1, 100'000));
+    frames(words.empty() ? 1 : std::clamp(static_cast<int>(read_number(words[0]).value()), 1, 100'000));
     return settle();
   }
   if (verb == "type") {
@@ -226,8 +226,8 @@ base::Status Runner::act(const ScriptLine& line) {
     return settle();
   }
   if (verb == "size") {
-    const float scale = words.size() > 2 ? static_cast<float>(std::clamp(number_of(words[2]).value(), 0.5, 4.0)) : picture_.screen_scale();
-    picture_.resize(static_cast<int>(number_of(words[0]).value()), static_cast<int>(number_of(words[1]).value()), scale);
+    const float scale = words.size() > 2 ? static_cast<float>(std::clamp(read_number(words[2]).value(), 0.5, 4.0)) : picture_.screen_scale();
+    picture_.resize(static_cast<int>(read_number(words[0]).value()), static_cast<int>(read_number(words[1]).value()), scale);
     return settle(3);
   }
   if (verb == "shot") {

@@ -75,12 +75,12 @@ base::Result<std::vector<std::string>> split(const std::string& line) {
 // The first thing wrong with a line's words, or "".
 std::string complaint(const ScriptLine& line) {
   const auto& words = line.words;
-  const auto is_number = [&](std::size_t i) { return i >= words.size() || is_reference(words[i]) || number_of(words[i]).ok(); };
+  const auto is_number = [&](std::size_t i) { return i >= words.size() || is_reference(words[i]) || read_number(words[i]).ok(); };
   const auto one_of = [&](const std::set<std::string>& allowed) { return is_reference(words[0]) || allowed.contains(words[0]); };
   if (line.verb == "size") {
     if (!is_number(0) || !is_number(1) || !is_number(2)) return "a size is two or three numbers";
     for (std::size_t i = 0; i < 2; ++i) {
-      if (!is_reference(words[i]) && (number_of(words[i]).value() < 64 || number_of(words[i]).value() > 16384)) return "a side is 64 to 16384 pixels";
+      if (!is_reference(words[i]) && (read_number(words[i]).value() < 64 || read_number(words[i]).value() > 16384)) return "a side is 64 to 16384 pixels";
     }
   }
   if (line.verb == "theme" && !one_of({"light", "dark"})) return "a theme is light or dark";
@@ -107,7 +107,7 @@ std::string complaint(const ScriptLine& line) {
 
 }  // namespace
 
-base::Result<double> number_of(const std::string& word) {
+base::Result<double> read_number(const std::string& word) {
   char* end = nullptr;
   const double number = std::strtod(word.c_str(), &end);
   if (word.empty() || end != word.c_str() + word.size() || !std::isfinite(number)) return base::Error{word};

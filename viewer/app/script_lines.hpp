@@ -22,6 +22,6 @@ struct ScriptLine {
 base::Result<std::vector<ScriptLine>> script_lines(const std::string& text, const std::string& name);
 
 // A number, whole or not. Errors: the word itself.
-base::Result<double> number_of(const std::string& word);
+base::Result<double> read_number(const std::string& word);
 
 }  // namespace shardbook::app

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t fan = 64;
 constexpr std::size_t spans_a_slice = 8;
-constexpr int most_bits = 61;
+constexpr int most_slice_bits = 61;
 // Above this many spans in a window the longest is asked of the slices.
 constexpr std::uint32_t few = 16;
 
@@ -120,7 +120,7 @@ void TrackIndex::make_longest(const Track& track) {
   const Nanoseconds first = track.start.front();
   const Nanoseconds end = flat() ? track.end.back() : *std::max_element(track.end.begin(), track.end.end());
   const auto slices_at = [&](int shift) { return static_cast<std::uint64_t>(end >> shift) - static_cast<std::uint64_t>(first >> shift) + 1; };
-  while (bits_ < most_bits && slices_at(bits_) > track.size() / spans_a_slice + 1) ++bits_;
+  while (bits_ < most_slice_bits && slices_at(bits_) > track.size() / spans_a_slice + 1) ++bits_;
   lowest_ = first >> bits_;
 
   // Spans of depth 0 are disjoint: all their slices together are no more than slices and spans.
@@ -132,7 +132,7 @@ void TrackIndex::make_longest(const Track& track) {
     for (std::size_t slice = from; slice <= to; ++slice) level[slice] = longer(track, level[slice], i);
   }
   longest_.push_back(std::move(level));
-  for (int k = 1; bits_ + k <= most_bits && longest_.back().size() > 1; ++k) {
+  for (int k = 1; bits_ + k <= most_slice_bits && longest_.back().size() > 1; ++k) {
     const std::vector<std::uint32_t>& below = longest_.back();
     const Nanoseconds lowest_below = lowest_ >> (k - 1), lowest_here = lowest_ >> k;
     std::vector<std::uint32_t> here(slices_at(bits_ + k), SpanRef::none);
