@@ -165,8 +165,9 @@ TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHa
   }
 }
 
-// How long a wait takes is another thing for each two streams. Compute's waits and those for compute are steady, if made first; of two
-// other streams one may take 1 us and the next 9, and no mark tells which (experiments/cupti, "Two kinds of waits").
+// How long a wait takes is another thing for each two streams. Compute's waits for others, and theirs for it, are short where its stream
+// is made first, as an engine does; of two others one wait may take 1 us and the next 9, and no mark tells which (experiments/cupti,
+// "Two kinds of waits").
 TEST_F(Spans, BehindWaitsOfComputeAndForItAreAsLongAsTheirKernelsSayAndOthersWithinAWait) {
   auto device = make();
   std::vector<Stream*> streams;

@@ -148,8 +148,8 @@ class SpanTimer {
       return ns[static_cast<int>(first)][static_cast<int>(last)][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)];
     }
   };
-  // By how much the marks round such ops are further apart than the ops take, the middle of nine in ten; by a wait, where the second stream waits for the first.
-  // Without one, on the first alone. Set-up.
+  // By how much the marks round such ops are further apart than the ops take, the middle of nine in ten; by a wait, where the second
+  // stream waits for the first. Without one, on the first alone. Set-up.
   using TwoStreams = std::array<cudaStream_t, 2>;
   base::Nanoseconds measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way);
   // For all the marks and ops that `waits`'s stream has behind those that `waited_for`'s has; of a stream alone both are it.
