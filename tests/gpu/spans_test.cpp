@@ -79,12 +79,12 @@ void launch_timed_op(Stream& on, const TimedOp& args) {
 }
 
 // By how much the span of each op but the first quarter differs from what its kernel said: the median, and nine in ten.
-void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of, base::Nanoseconds off_by = 2'000) {
+void expect_as_long_as_said(const program::StepTimes& times, const std::uint64_t* took, std::size_t ops, const std::string& of) {
   std::vector<base::Nanoseconds> off;
   for (std::size_t op = ops / 4; op < ops; ++op) off.push_back(std::abs(times.ran[op].end - times.ran[op].start - static_cast<base::Nanoseconds>(took[op])));
   std::sort(off.begin(), off.end());
   std::printf("spans of %s are off by %lld ns at the median, by %lld ns nine in ten\n", of.c_str(), static_cast<long long>(off[off.size() / 2]), static_cast<long long>(off[off.size() * 9 / 10]));
-  EXPECT_LE(off[off.size() / 2], off_by) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
+  EXPECT_LE(off[off.size() / 2], 2'000) << of << ", ns; " << off[off.size() * 9 / 10] << " at most of nine in ten";
 }
 
 TEST_F(Spans, AreAsLongAsTheirKernelsSay) {
@@ -165,42 +165,49 @@ TEST_F(Spans, BehindWaitsAreAsLongAsTheirKernelsSayAndBeginWhenWhatTheyWaitForHa
   }
 }
 
-// How long a wait takes is another thing for each two streams. Compute's waits for others, and theirs for it, are short where its stream
-// is made first, as an engine does; of two others one wait may take 1 us and the next 9, and no mark tells which (experiments/cupti,
-// "Two kinds of waits").
-TEST_F(Spans, BehindWaitsOfComputeAndForItAreAsLongAsTheirKernelsSayAndOthersWithinAWait) {
-  auto device = make();
+// Four streams, each two in turns: those two of which one is compute's, or all others. The first waits for the second.
+void expect_each_two_as_long_as_said(device::Device& device, bool of_compute) {
   std::vector<Stream*> streams;
   for (const auto& [name, priority] : {std::pair("compute", device::Priority::normal), {"first", device::Priority::high}, {"second", device::Priority::high}, {"third", device::Priority::normal}}) {
-    streams.push_back(&device->create_stream(name, priority));
+    streams.push_back(&device.create_stream(name, priority));
   }
-  const Event done = device->create_event("done"), back = device->create_event("back");
+  const Event done = device.create_event("done"), back = device.create_event("back");
   constexpr std::size_t turns = 64;
-  constexpr base::Nanoseconds longest_wait = 10'000;
-  auto* const took = static_cast<std::uint64_t*>(device->pinned(turns * sizeof(std::uint64_t)));
-  auto* const of_other = static_cast<std::uint64_t*>(device->pinned(sizeof(std::uint64_t)));
-  device->seal();
+  auto* const took = static_cast<std::uint64_t*>(device.pinned(turns * sizeof(std::uint64_t)));
+  auto* const of_other = static_cast<std::uint64_t*>(device.pinned(sizeof(std::uint64_t)));
+  device.seal();
   std::int64_t step = 0;
   for (Stream* const waits : streams) {
     for (Stream* const other : streams) {
-      if (waits == other) continue;
-      device->begin_step(step++, true);
+      if (waits == other || of_compute != (waits == streams.front() || other == streams.front())) continue;
+      device.begin_step(step++, true);
       for (std::size_t turn = 0; turn < turns; ++turn) {
         launch_timed_op(*other, {of_other, 20'000, false});
-        device->record(*other, done);
-        device->wait(*waits, done);
+        device.record(*other, done);
+        device.wait(*waits, done);
         launch_timed_op(*waits, {took + turn, 20'000, false});
-        device->record(*waits, back);
-        device->wait(*other, back);
+        device.record(*waits, back);
+        device.wait(*other, back);
       }
-      program::StepTimes times = device->end_step();
-      device->synchronize();
+      program::StepTimes times = device.end_step();
+      device.synchronize();
       for (std::size_t turn = 0; turn < turns; ++turn) times.ran[turn] = times.ran[2 * turn + 1];
-      const auto name = [&](const Stream* stream) { return device->recorder().catalogue().streams[stream->id()].name; };
-      const bool of_compute = waits == streams.front() || other == streams.front();
-      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)), of_compute ? 2'000 : longest_wait);
+      const auto name = [&](const Stream* stream) { return device.recorder().catalogue().streams[stream->id()].name; };
+      expect_as_long_as_said(times, took, turns, base::text(name(waits), ", which waits for ", name(other)));
     }
   }
+}
+
+TEST_F(Spans, BehindComputesWaitsAndThoseForItAreAsLongAsTheirKernelsSay) {
+  auto device = make();
+  expect_each_two_as_long_as_said(*device, true);
+}
+
+// Not kept yet on an H200: of two streams that wait longer one wait takes 1 us and the next 9, and no mark behind the record tells which
+// (experiments/cupti, "Two kinds of waits").
+TEST_F(Spans, BehindWaitsOfOtherStreamsAreAsLongAsTheirKernelsSay) {
+  auto device = make();
+  expect_each_two_as_long_as_said(*device, false);
 }
 
 // The host waits in the midst of issuing such steps, for the device queues no more, and is ahead all the same.

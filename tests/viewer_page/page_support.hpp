@@ -14,14 +14,6 @@
 
 namespace shardbook::page::test {
 
-// Of which a bound on work or on time is asked, in bytes. Where the code is instrumented, and so ten times slower, a tenth: what a
-// sanitizer looks for is in that, too, where one piece is repeated.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr std::size_t long_text = 100'000;
-#else
-inline constexpr std::size_t long_text = 1'000'000;
-#endif
-
 inline std::string content(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   std::stringstream out;
