@@ -162,6 +162,7 @@ class CudaDevice final : public Device {
 
   void run_record(program::StreamId stream, program::EventId event) override {
     if (graphs_->capturing()) return graphs_->record(event, streams_[stream].stream.get());
+    timer_->records(event);
     SHARDBOOK_CUDA(cudaEventRecord(events_[event].get(), streams_[stream].stream.get()), where(stream));
     timer_->recorded(stream, event);
   }

@@ -49,7 +49,7 @@ void SpanTimer::begin_step(const Untimed& untimed) {
     stream.behind.clear();
     stream.waited = false;
   }
-  for (Marks& event : recorded_) event.clear();
+  for (OfEvent& event : events_recorded_) event.behind.clear();
   in_step_ = true;
   unmarked_ = false;
   set_anchor(first_);
@@ -118,21 +118,42 @@ void SpanTimer::mark_now() {
   if (in_step_ && unmarked_) mark_end(Place::behind_op);
 }
 
+SpanTimer::OfEvent& SpanTimer::of_event(program::EventId event) {
+  if (event >= events_recorded_.size()) events_recorded_.resize(event + 1);
+  return events_recorded_[event];
+}
+
+void SpanTimer::records(program::EventId event) {
+  if (of_event(event).long_wait) mark_now();
+}
+
 void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
+  OfEvent& of = of_event(event);
+  of.stream = static_cast<std::uint32_t>(stream_index);
   if (!in_step_) return;
   if (unmarked_) mark_end(spans_.back().stream == stream_index ? Place::behind_record : Place::behind_op);
-  if (event >= recorded_.size()) recorded_.resize(event + 1);
-  recorded_[event] = of_stream(stream_index).behind;
+  of.behind = of_stream(stream_index).behind;
 }
 
 void SpanTimer::waits(std::size_t stream_index, program::EventId event) {
+  OfEvent& of = of_event(event);
+  if (waits_long(stream_index, of.stream)) of.long_wait = true;
   if (!in_step_) return;
   mark_now();
   // What was recorded before the step was over when it began, and is no wait
-  if (event >= recorded_.size() || recorded_[event].empty()) return;
+  if (of.behind.empty()) return;
   OfStream& on = of_stream(stream_index);
   on.waited = true;
-  for (const Mark& mark : recorded_[event]) add(on.behind, mark);
+  for (const Mark& mark : of.behind) add(on.behind, mark);
+}
+
+Nanoseconds SpanTimer::wait(std::size_t stream_index, std::size_t waited_for) {
+  return leads_.at(stream_index).at(waited_for).of(Place::behind_op, Place::behind_op, Of::kernels, Way::by_wait);
+}
+
+// Half as long again as the shortest of any two streams; the long ones of an H200 are 1.6 times as long and more.
+bool SpanTimer::waits_long(std::size_t stream_index, std::size_t waited_for) {
+  return shortest_wait_ > 0 && stream_index != waited_for && 2 * wait(stream_index, waited_for) > 3 * shortest_wait_;
 }
 
 void SpanTimer::set_anchor(Anchor& anchor) {
@@ -276,6 +297,13 @@ void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<Timed>& stre
       if (waits != waited_for) measure_leads(leads_[waits][waited_for], on, streams[waited_for], {streams[waited_for].stream, on.stream}, Way::by_wait);
     }
   }
+  shortest_wait_ = INT64_MAX;
+  for (std::size_t waits = 0; waits < streams.size(); ++waits) {
+    for (std::size_t waited_for = 0; waited_for < streams.size(); ++waited_for) {
+      if (waits != waited_for) shortest_wait_ = std::min(shortest_wait_, wait(waits, waited_for));
+    }
+  }
+  events_recorded_.clear();
   const Place own = can_be_kernels_ ? Place::kernel : Place::behind_op;
   quality_.lead = measure_lead({stream, other.get()}, own, own, Of::kernels, Way::straight);
   in_step_ = false;

@@ -9,10 +9,11 @@
 // (early.cuh; experiments/cupti, "What a mark costs"). It wants room on a multiprocessor, though, so it stands only behind
 // kernels of a stream that goes last where the device has priorities: there the op before it has just made room. A collective's
 // mark would wait for a matmul that fills the device; it is an event, and where the stream is recorded behind the collective, the
-// mark stands behind that record: what waits there is not held up. A mark kernel costs the host 3 us, an event one, so in a step whose
-// host is not ahead of its device all marks are events. Where a step has more ops than the device queues, the host waits as it
-// issues untimed steps; then the pace at which it issues the first ops of this one, to a queue that is empty, tells, and their marks
-// alone are events.
+// mark stands behind that record: what waits there is not held up. It races whoever waits, though, and of two streams that wait long
+// for each other it tells little; once such a wait for an event was seen, the mark stands on the way, in front of the record.
+// A mark kernel costs the host 3 us, an event one, so in a step whose host is not ahead of its device all marks are events. Where a
+// step has more ops than the device queues, the host waits as it issues untimed steps; then the pace at which it issues the first ops
+// of this one, to a queue that is empty, tells, and their marks alone are events.
 //
 // An event tells GPU time only as a distance from another. Two anchors, before the first op and after the last, tie both kinds
 // of mark to the host's clock. An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its
@@ -72,7 +73,9 @@ class SpanTimer {
   void begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of);
   // Where the next call is recorded() or mark_now(), a mark that is an event is left to it, and recorded() has it behind the record.
   void end_op();
-  // The event was recorded on the stream, or the stream is about to wait for it. Nothing outside of a timed step.
+  // The event is about to be recorded, or was, on the stream, or the stream is about to wait for it. Of untimed steps as well, which
+  // tell what is waited for at length.
+  void records(program::EventId event);
   void recorded(std::size_t stream_index, program::EventId event);
   void waits(std::size_t stream_index, program::EventId event);
   // The host does something else before its next call: what is left to mark is marked.
@@ -138,6 +141,9 @@ class SpanTimer {
   };
 
   bool host_is_ahead(base::Nanoseconds issue) const;
+  // From the end of what it waits for to the start of what stands behind the wait, each marked by an event on the way.
+  base::Nanoseconds wait(std::size_t stream_index, std::size_t waited_for);
+  bool waits_long(std::size_t stream_index, std::size_t waited_for);
   OfStream& of_stream(std::size_t stream_index);
   Mark mark(std::size_t stream_index, Place place);
   void mark_end(Place place);
@@ -173,13 +179,20 @@ class SpanTimer {
   std::vector<Span> spans_;
   Marks firsts_;
   std::vector<OfStream> streams_;
-  std::vector<Marks> recorded_;  // by event: what stands behind a wait for it
+  struct OfEvent {
+    Marks behind;                // what stands behind a wait for it, in this step
+    std::uint32_t stream = 0;    // on which it was recorded last
+    bool long_wait = false;      // a stream has waited for it that waits long for that one
+  };
+  OfEvent& of_event(program::EventId event);
+  std::vector<OfEvent> events_recorded_;
   Untimed untimed_;
   base::Nanoseconds begin_ = 0;  // of this step, by the host's clock
   bool in_step_ = false;
   bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
   std::uint32_t marks_ = 0;
   std::vector<std::vector<Leads>> leads_;    // by the stream that waits, and the one that it waits for: without a wait, itself
+  base::Nanoseconds shortest_wait_ = 0;
   Quality quality_;
   const bool can_be_kernels_;    // where a kernel's mark costs the device less than an event
   bool by_kernels_ = false;      // in this step, from here on
