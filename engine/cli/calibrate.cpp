@@ -99,7 +99,8 @@ class Calibration {
   }
 
   // A GPU that was idle multiplies at its fastest for some 50 ms, and its clock has gone most of the way to what the limit on power has for
-  // it after 150 (experiments/contention, "how-soon"). A matmul that is short leaves most of the GPU idle, and never gets there.
+  // it after 150 (experiments/contention, "how-soon"), but goes up and down for a second: so cycles are told, too. A matmul that is short
+  // leaves most of the GPU idle, and never gets there.
   void gemms() {
     constexpr double settled_ns = 160e6, shortest_ns = 15e3;
     for (std::size_t i = 0; i < plan_.gemms.size(); ++i) {
@@ -107,7 +108,10 @@ class Calibration {
       say(text("matmul ", i + 1, " of ", plan_.gemms.size()));
       const auto issue = [&] { benches_.gemm(gemm); };
       gemm.ns = watch_->period_ns(issue);
-      if (device_.kind() == device::Kind::cuda && gemm.ns >= shortest_ns) gemm.ns = watch_->settled_period_ns(issue, settled_ns);
+      if (device_.kind() != device::Kind::cuda || gemm.ns < shortest_ns) continue;
+      const Stopwatch::Settled settled = watch_->settled_period(issue, settled_ns);
+      gemm.ns = settled.ns;
+      gemm.cycles = settled.cycles;
     }
   }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <thread>
 
+#include "engine/device/cuda/cuda_device.hpp"
+
 namespace shardbook::cli {
 
 using base::Nanoseconds;
@@ -14,9 +16,8 @@ namespace {
 
 using AllGather = std::function<void(base::Bytes)>;
 
-// One mix; its spans are added up in `mix`, those of its matmuls kept.
-void run(PowerBenchmark& mix, device::Device& device, device::Stream& compute, Benches& benches, Stopwatch& watch, const AllGather& all_gather,
-         std::vector<double>& matmuls) {
+// One mix; its spans are added up in `mix`.
+void run(PowerBenchmark& mix, device::Device& device, device::Stream& compute, Benches& benches, Stopwatch& watch, const AllGather& all_gather) {
   const Nanoseconds begin = program::host_now();
   const base::Bytes bytes = std::min(mix.bytes, benches.largest_buffer());
   const program::StepTimes times = watch.timed([&] {
@@ -25,12 +26,12 @@ void run(PowerBenchmark& mix, device::Device& device, device::Stream& compute, B
     for (int n = 0; n < mix.kernels; ++n) benches.pointwise(compute, mix.bytes);
   });
   device.synchronize();
+  if (device.kind() == device::Kind::cuda) mix.clock += device::cuda_clock(device);
   if (mix.rest_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(std::llround(mix.rest_ns)));
   for (std::size_t at = 0; at < times.ran.size(); ++at) {
     const double ns = static_cast<double>(times.ran[at].end - times.ran[at].start);
     const std::size_t computed = static_cast<std::size_t>(mix.matmuls), communicated = computed + static_cast<std::size_t>(mix.collectives);
     (at < computed ? mix.matmuls_ns : at < communicated ? mix.collectives_ns : mix.kernels_ns) += ns;
-    if (at < computed) matmuls.push_back(ns);
   }
   mix.window_ns += static_cast<double>(program::host_now() - begin);
 }
@@ -40,17 +41,15 @@ void run(PowerBenchmark& mix, device::Device& device, device::Stream& compute, B
 void measure_power(PowerBenchmark& mix, device::Device& device, device::Stream& compute, Benches& benches, Stopwatch& watch,
                    const AllGather& all_gather) {
   PowerBenchmark trial = mix;
-  std::vector<double> matmuls;
-  run(trial, device, compute, benches, watch, all_gather, matmuls);
+  run(trial, device, compute, benches, watch, all_gather);
   const double one_ns = watch.over_ranks(trial.window_ns, Stopwatch::Over::largest);
-  const int mixes = std::max(1, static_cast<int>(std::ceil(mix.settled_after_ns / one_ns)));
-  for (int n = 0; n < mixes; ++n) run(trial, device, compute, benches, watch, all_gather, matmuls);
-  matmuls.clear();
-  for (int n = 0; n < mixes; ++n) run(mix, device, compute, benches, watch, all_gather, matmuls);
-  for (double* sum : {&mix.window_ns, &mix.matmuls_ns, &mix.collectives_ns, &mix.kernels_ns}) {
+  const auto times = [&](double ns) { return std::max(1, static_cast<int>(std::ceil(ns / one_ns))); };
+  for (int n = times(mix.settled_after_ns); n > 0; --n) run(trial, device, compute, benches, watch, all_gather);
+  const int mixes = times(mix.measured_ns);
+  for (int n = 0; n < mixes; ++n) run(mix, device, compute, benches, watch, all_gather);
+  for (double* sum : {&mix.window_ns, &mix.matmuls_ns, &mix.collectives_ns, &mix.kernels_ns, &mix.clock}) {
     *sum = watch.over_ranks(*sum, Stopwatch::Over::median) / mixes;
   }
-  mix.matmul_ns = watch.over_ranks(Stopwatch::median(matmuls), Stopwatch::Over::median);
 }
 
 }  // namespace shardbook::cli

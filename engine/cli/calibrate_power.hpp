@@ -8,7 +8,7 @@
 
 namespace shardbook::cli {
 
-// Runs the mix until the clock has settled, and as long again, and puts into it what that took. `all_gather` is one of so many bytes
+// Runs the mix until the clock has settled, and then for as long as it asks, and puts into it what that took. `all_gather` is one of so many bytes
 // over all ranks, on `compute`; every rank calls alike.
 void measure_power(simulate::PowerBenchmark& mix, device::Device& device, device::Stream& compute, Benches& benches, Stopwatch& watch,
                    const std::function<void(base::Bytes)>& all_gather);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "engine/device/cuda/cuda_device.hpp"
 #include "engine/kernels/initialize.hpp"
 
 namespace shardbook::cli {
@@ -42,11 +43,11 @@ double Stopwatch::run_ns(const Issue& issue, int count, int fills) {
   return static_cast<double>(host_now() - begin);
 }
 
-double Stopwatch::period_ns(const Issue& issue, Over over, int ops) { return period_ns(issue, over, ops, 0); }
+double Stopwatch::period_ns(const Issue& issue, Over over, int ops) { return period(issue, over, ops, 0).ns; }
 
-double Stopwatch::settled_period_ns(const Issue& issue, double settled_after_ns) { return period_ns(issue, Over::median, 1, settled_after_ns); }
+Stopwatch::Settled Stopwatch::settled_period(const Issue& issue, double settled_after_ns) { return period(issue, Over::median, 1, settled_after_ns); }
 
-double Stopwatch::period_ns(const Issue& issue, Over over, int ops, double settled_after_ns) {
+Stopwatch::Settled Stopwatch::period(const Issue& issue, Over over, int ops, double settled_after_ns) {
   // A first look: what issuing costs the host, and what all of it takes.
   run_ns(issue, 2, 0);
   const Nanoseconds begin = host_now();
@@ -65,14 +66,20 @@ double Stopwatch::period_ns(const Issue& issue, Over over, int ops, double settl
   for (int i = 0; i < settling; ++i) run_ns(issue, 3 * n, 0);
 
   // On a busy machine noise may be larger than so few ops: then more of them.
-  double period = 0;
-  for (int attempt = 0; attempt < 5 && period <= 0; ++attempt, n *= 4, held *= 4) {
-    std::vector<double> periods;
+  const bool has_clock = settled_after_ns > 0 && device_.kind() == device::Kind::cuda;
+  const auto clock = [&] { return has_clock ? device::cuda_clock(device_) : 0; };
+  Settled period;
+  for (int attempt = 0; attempt < 5 && period.ns <= 0; ++attempt, n *= 4, held *= 4) {
+    std::vector<double> periods, cycles;
+    double before_few = clock();
     for (int i = 0; i < tries; ++i) {
-      const double few = run_ns(issue, n, held);
-      periods.push_back((run_ns(issue, 3 * n, held) - few) / (2 * n));
+      const double few = run_ns(issue, n, held), between = clock();
+      const double many = run_ns(issue, 3 * n, held), behind = clock();
+      periods.push_back((many - few) / (2 * n));
+      cycles.push_back((many * (between + behind) - few * (before_few + between)) / 2 / (2 * n));
+      before_few = behind;
     }
-    period = over_ranks(median(periods), over);
+    period = {over_ranks(median(periods), over), over_ranks(median(cycles), over)};
   }
   return period;
 }

@@ -33,8 +33,12 @@ class Stopwatch {
   // of which the device must be able to queue some dozens of issues.
   enum class Over { median, largest };
   double period_ns(const Issue& issue, Over over = Over::median, int ops = 1);
-  // The same of one op that runs for about `settled_after_ns` before it is measured: what draws much power slows the clock down, but not at once.
-  double settled_period_ns(const Issue& issue, double settled_after_ns);
+  // The same of one op that runs for about `settled_after_ns` before it is measured: what draws much power slows the clock down, but not at
+  // once. And of how many cycles it is, by the clock between runs of it; 0 of a device that tells none (cuda_clock).
+  struct Settled {
+    double ns = 0, cycles = 0;
+  };
+  Settled settled_period(const Issue& issue, double settled_after_ns);
 
   // The host's time from the entry of one call to the entry of the next, in ns, while a step is recorded: the median
   // over `count` commands that issue() makes. `per_issue` commands belong to one issue(); the chosen one counts.
@@ -62,7 +66,7 @@ class Stopwatch {
 
  private:
   double run_ns(const Issue& issue, int count, int fills);
-  double period_ns(const Issue& issue, Over over, int ops, double settled_after_ns);
+  Settled period(const Issue& issue, Over over, int ops, double settled_after_ns);
 
   world::World& world_;
   device::Device& device_;

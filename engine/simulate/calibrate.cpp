@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "engine/simulate/calibrate_clock.hpp"
 #include "engine/simulate/cost.hpp"
 
 namespace shardbook::simulate {
@@ -125,8 +126,6 @@ double peak_of(const GemmBenchmark& gemm, GemmTable table, const DeviceCosts& de
   return table.peak_flops_per_ns;
 }
 
-double flops_of(GemmSize size) { return 2.0 * size.m * size.n * size.k * size.batch; }
-
 GemmTable fit_gemms(const std::vector<GemmBenchmark>& gemms, const DeviceCosts& device) {
   GemmTable table;
   double best = 0;
@@ -178,59 +177,6 @@ std::vector<Contention> fit_contention(const std::vector<OverlapBenchmark>& over
   std::vector<Contention> contention;
   for (const auto& [ranks, factors] : by_ranks) contention.push_back(factors);
   return contention;
-}
-
-// How much of the limit, times the mix's length, is left when matmuls and rest have drawn theirs.
-double left_of(const PowerBenchmark& mix, double fastest_ns, const PowerCosts& power) {
-  const double rest_ns = std::max(0.0, mix.window_ns - mix.matmuls_ns - mix.collectives_ns - mix.kernels_ns);
-  const double speed = power.fastest * fastest_ns / mix.matmul_ns;
-  return mix.window_ns - mix.matmuls_ns * std::pow(speed, power.exponent) - power.idle * rest_ns;
-}
-
-// The exponent, and the speed of the fastest matmuls, with which the mixes that only rest come nearest to drawing the limit,
-// of a grid; then what collectives and other kernels draw where they fill the pauses. A mix as fast as the fastest has power
-// to spare and says nothing of the limit. And the speed at which the matmul of the mixes ran in a train of its own (`gemms`).
-PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle, const std::vector<GemmBenchmark>& gemms) {
-  PowerCosts power;
-  if (mixes.empty()) return power;
-  constexpr double clearly = 0.985;
-  double fastest_ns = mixes.front().matmul_ns;
-  for (const PowerBenchmark& mix : mixes) fastest_ns = std::min(fastest_ns, mix.matmul_ns);
-  const auto is_limited = [&](const PowerBenchmark& mix) { return fastest_ns / mix.matmul_ns < clearly; };
-  const auto rests = [](const PowerBenchmark& mix) { return mix.collectives + mix.kernels == 0; };
-  if (std::count_if(mixes.begin(), mixes.end(), [&](const auto& mix) { return rests(mix) && is_limited(mix); }) < 2) return power;
-  power.idle = idle;
-  double least = -1;
-  PowerCosts best = power;
-  for (power.exponent = 1.2; power.exponent < 3.51; power.exponent += 0.02) {
-    for (power.fastest = 1; power.fastest < 1.5; power.fastest += 0.002) {
-      double off = 0;
-      for (const PowerBenchmark& mix : mixes) {
-        if (rests(mix) && is_limited(mix)) off += std::pow(left_of(mix, fastest_ns, power) / mix.window_ns, 2);
-      }
-      if (least >= 0 && off >= least) continue;
-      least = off;
-      best = power;
-    }
-  }
-  power = best;
-  const auto drawn = [&](double PowerBenchmark::*ns) {
-    double left = 0, over = 0;
-    for (const PowerBenchmark& mix : mixes) {
-      if (mix.*ns <= 0 || !is_limited(mix)) continue;
-      left += left_of(mix, fastest_ns, power);
-      over += mix.*ns;
-    }
-    return over > 0 ? std::clamp(left / over, power.idle, 1.0) : power.idle;
-  };
-  power.communication = drawn(&PowerBenchmark::collectives_ns);
-  power.memory = drawn(&PowerBenchmark::kernels_ns);
-  const GemmSize size = mixes.front().size;
-  for (const GemmBenchmark& gemm : gemms) {
-    const bool same = gemm.dtype == DType::bf16 && gemm.size.m == size.m && gemm.size.n == size.n && gemm.size.k == size.k && gemm.size.batch == size.batch;
-    if (same) power.train = std::min(power.fastest, power.fastest * fastest_ns / gemm.ns);
-  }
-  return power;
 }
 
 void put(Curve& curve, Bytes bytes, double ns) {
@@ -285,7 +231,7 @@ base::Status check(const Benchmarks& measured) {
     return base::Error{base::text("calibration: no kernel of kind ", program::name_of(kind), " was measured")};
   }
   for (const PowerBenchmark& mix : measured.power) {
-    if (!(mix.matmul_ns > 0 && mix.window_ns > 0)) return bad("a mix of matmuls and pauses", std::min(mix.matmul_ns, mix.window_ns));
+    if (!(mix.matmuls_ns > 0 && mix.window_ns > 0)) return bad("a mix of matmuls and pauses", std::min(mix.matmuls_ns, mix.window_ns));
   }
   return check_collectives(measured);
 }
@@ -366,8 +312,12 @@ base::Result<Profile> fit(const Benchmarks& measured) {
   }
   const CurvePoint& largest = profile.kernels.at(program::name_of(OpKind::pointwise)).back();
   profile.device.memory_bytes_per_ns = static_cast<double>(largest.bytes) / largest.ns;
+  profile.power = fit_power(measured.power, measured.idle_power);
+  std::vector<GemmBenchmark> settled = measured.gemms;
+  const auto peak = [&](const std::vector<GemmBenchmark>& gemms) { return fit_gemms(gemms, profile.device).peak_flops_per_ns; };
+  settle_clock(settled, measured.power, peak, profile.power);
   std::map<DType, std::vector<GemmBenchmark>> by_dtype;
-  for (GemmBenchmark gemm : measured.gemms) {
+  for (GemmBenchmark gemm : settled) {
     gemm.ns += measured.among_others_ns;
     if (gemm.beside_ns > 0) gemm.beside_ns += measured.among_others_ns;
     by_dtype[gemm.dtype].push_back(gemm);
@@ -377,7 +327,6 @@ base::Result<Profile> fit(const Benchmarks& measured) {
     put(profile.collectives[collective.kind][collective.ranks], collective.bytes, collective.ns);
   }
   profile.contention = fit_contention(measured.overlaps);
-  profile.power = fit_power(measured.power, measured.idle_power, measured.gemms);
   return profile;
 }
 

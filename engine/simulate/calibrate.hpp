@@ -21,6 +21,7 @@ struct GemmBenchmark {
   base::DType dtype = base::DType::bf16;
   double ns = 0;
   double beside_ns = 0;   // while all-gathers over all GPUs are under way; 0: not measured
+  double cycles = 0;      // of the GPU's clock in `ns`, as it was then; 0: not known
 };
 
 // A kernel other than a matmul. `kernel` is an op's name, or the name of a kind of op.
@@ -74,9 +75,12 @@ struct PowerBenchmark {
   int kernels = 0;             // pointwise ones
   base::Bytes bytes = 0;       // of each of these
   double rest_ns = 0;          // with the device idle
-  double settled_after_ns = 6e8;  // for so long mixes are not looked at, and as long again they are
-  // Of a mix once the clock has settled: how long it was, one matmul, all matmuls, all collectives, all kernels.
-  double window_ns = 0, matmul_ns = 0, matmuls_ns = 0, collectives_ns = 0, kernels_ns = 0;
+  // For so long mixes are not looked at, and so long they are: the clock goes up and down by a twentieth, some times a second.
+  double settled_after_ns = 1e9, measured_ns = 2e9;
+  // Of a mix once the clock has settled: how long it was, all matmuls, all collectives, all kernels.
+  double window_ns = 0, matmuls_ns = 0, collectives_ns = 0, kernels_ns = 0;
+  double clock = 0;   // cycles a nanosecond at its end; 0: not known
+  double matmul_ns() const { return matmuls_ns / matmuls; }
 };
 
 // Everything that a profile is fitted from.

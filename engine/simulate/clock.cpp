@@ -18,6 +18,10 @@ double drawn_beside_matmuls(const PowerCosts& power, const Load& load, double ma
 
 }  // namespace
 
+double drawn_by_matmul(const PowerCosts& power, double of_peak) { return power.idle + (1 - power.idle) * std::min(1.0, of_peak); }
+
+double speed_in_train(const PowerCosts& power, double drawn) { return std::min(power.fastest, power.train * std::pow(drawn, -1 / power.exponent)); }
+
 double speed_of(const PowerCosts& power, const Load& load) {
   if (power.exponent <= 0 || load.matmul_power_ns <= 0) return power.fastest;
   const double left = load.window_ns - drawn_beside_matmuls(power, load, load.matmul_ns);

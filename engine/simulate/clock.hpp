@@ -46,6 +46,11 @@ struct Load {
 
 inline constexpr double others_feel = 0.35;
 
+// What a matmul draws that multiplies at so much of the peak of its type, and the speed at which a train of what draws so much runs, which
+// a settled clock has.
+double drawn_by_matmul(const PowerCosts& power, double of_peak);
+double speed_in_train(const PowerCosts& power, double drawn);
+
 // The speed at which the device ran, where matmuls took as long as `load` has them; at most power.fastest.
 double speed_of(const PowerCosts& power, const Load& load);
 

@@ -70,7 +70,7 @@ double CostModel::power(const program::OpDesc& desc, double ns) const {
   if (program::class_of(desc.kind) == program::OpClass::communication) return power.communication;
   if (desc.kind != OpKind::gemm && desc.kind != OpKind::attention) return power.memory;
   const double rate = static_cast<double>(desc.flop_count) / (ns * gemm_table(desc.dtype).second.peak_flops_per_ns);
-  return power.idle + (1 - power.idle) * std::min(1.0, rate);
+  return drawn_by_matmul(power, rate);
 }
 
 const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {
@@ -316,7 +316,7 @@ void CostModel::put_at_speed_one(Costs& costs, const program::Program& program, 
   for (std::size_t op = 0; op < costs.op_ns.size(); ++op) {
     const program::OpDesc& desc = program.ops[op].desc;
     if (program::class_of(desc.kind) != program::OpClass::compute) continue;
-    const double speed = is_matmul(desc) ? std::min(power.fastest, power.train * std::pow(costs.power[op], -1 / power.exponent)) : power.fastest;
+    const double speed = is_matmul(desc) ? speed_in_train(power, costs.power[op]) : power.fastest;
     costs.op_ns[op] = std::max<base::Nanoseconds>(1, std::llround(static_cast<double>(costs.op_ns[op]) / slowed_by(speed, desc)));
   }
 }

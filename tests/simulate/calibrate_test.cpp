@@ -67,7 +67,6 @@ Benchmarks measured_on(const Truth& truth, int gpus) {
       speed = std::sqrt(speed * speed_at_limit(truth.power, load, 1));
     }
     mix.window_ns = load.window_ns;
-    mix.matmul_ns = 1.6e6 / speed;
     mix.matmuls_ns = load.matmul_ns / speed;
   }
   return benchmarks;
@@ -193,10 +192,38 @@ TEST(Fit, FindsWhatEachSortOfWorkDraws) {
   EXPECT_NEAR(found.train, std::min(truth.fastest, 1.6e6 / Truth().gemm_ns({8192, 8192, 8192, 1}, DType::bf16)), 0.01);
 }
 
+// Each matmul measured at a clock of its own, as it happens to be; which mixes tell how fast a matmul is by it.
+TEST(Fit, TakesTheClockOfTheMomentOutOfMatmuls) {
+  Benchmarks measured = measured_on(Truth(), 2);
+  const auto clock_at = [](double speed) { return 1.5 * std::pow(speed, 1.4); };
+  for (PowerBenchmark& mix : measured.power) mix.clock = clock_at(1.6e6 / mix.matmul_ns());
+  const Profile settled = fit(measured).value();
+  PowerCosts power = settled.power;
+  EXPECT_NE(power.train, 1) << "no cycles are told: its own train's time tells";
+  power.train = 1;
+  std::mt19937 draw(1);
+  double furthest = 0;
+  for (GemmBenchmark& gemm : measured.gemms) {
+    if (gemm.dtype != DType::bf16 || gemm.ns < 15'000) continue;
+    const double flops = 2.0 * static_cast<double>(gemm.size.m * gemm.size.n * gemm.size.k * gemm.size.batch);
+    const double of_peak = flops / (gemm.ns * settled.gemm.at(DType::bf16).peak_flops_per_ns);
+    const double settles_at = speed_in_train(power, drawn_by_matmul(power, of_peak)), was_at = 1 + 0.15 * static_cast<double>(draw()) / 4294967296.0;
+    gemm.ns *= settles_at / was_at;
+    gemm.cycles = gemm.ns * clock_at(was_at);
+    furthest = std::max(furthest, std::abs(settles_at / was_at - 1));
+  }
+  EXPECT_GT(furthest, 0.1) << "nothing was disturbed";
+  const Profile found = fit(measured).value();
+  EXPECT_EQ(found.power.train, 1);
+  const std::vector<GemmPoint>&points = found.gemm.at(DType::bf16).points, &wanted = settled.gemm.at(DType::bf16).points;
+  ASSERT_EQ(points.size(), wanted.size());
+  for (std::size_t i = 0; i < points.size(); ++i) EXPECT_NEAR(points[i].ns / wanted[i].ns, 1, 0.01) << i;
+}
+
 // A card whose power supply is never the limit: all mixes run alike, and nothing is said of power.
 TEST(Fit, SaysNothingOfPowerThatIsNeverShort) {
   Benchmarks measured = measured_on(Truth(), 2);
-  for (PowerBenchmark& mix : measured.power) mix.matmul_ns = 1.4e6;
+  for (PowerBenchmark& mix : measured.power) mix.matmuls_ns = mix.matmuls * 1.4e6;
   const base::Result<Profile> profile = fit(measured);
   ASSERT_TRUE(profile.ok()) << profile.error();
   EXPECT_EQ(profile.value().power, PowerCosts{});

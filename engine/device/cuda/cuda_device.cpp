@@ -10,6 +10,7 @@
 
 #include "engine/device/cuda/arena.hpp"
 #include "engine/device/cuda/blas_library.hpp"
+#include "engine/device/cuda/clock_kernel.hpp"
 #include "engine/device/cuda/delay_kernel.hpp"
 #include "engine/device/cuda/mark_kernel.hpp"
 #include "engine/device/cuda/owners.hpp"
@@ -118,6 +119,18 @@ class CudaDevice final : public Device {
   bool captures() const override { return true; }
   GraphInfo info(Graph graph) const override { return graphs_->info(graph); }
   void drop_graphs() override { graphs_->drop(); }
+
+  double clock() {
+    constexpr Nanoseconds looks_for = 100'000;
+    if (clock_said_.get() == nullptr) {
+      clock_stream_ = make_stream(lowest_priority_, context_);
+      clock_said_ = make_pinned(2 * sizeof(std::uint64_t), context_);
+    }
+    auto* const said = static_cast<std::uint64_t*>(clock_said_.get());
+    launch_clock_kernel(clock_stream_.get(), looks_for, said);
+    SHARDBOOK_CUDA(cudaStreamSynchronize(clock_stream_.get()), context_);
+    return static_cast<double>(said[1]) / static_cast<double>(said[0]);
+  }
 
   CudaTiming timing() const {
     const SpanTimer::Quality& quality = timer_->quality();
@@ -279,6 +292,8 @@ class CudaDevice final : public Device {
   std::vector<OwnedEvent> events_;
   std::vector<StreamState> streams_;
   std::optional<SpanTimer> timer_;
+  OwnedStream clock_stream_;
+  OwnedPinned clock_said_;
   std::optional<StepGraphs> graphs_;
   std::size_t ops_in_step_ = 0, most_ops_ = 0, untimed_ops_ = 0;
   Nanoseconds untimed_begin_ = 0, untimed_issue_ = 0, untimed_period_ = 0;
@@ -373,6 +388,11 @@ CudaPiece cuda_piece_of(const void* place) {
   if (code != CUDA_SUCCESS) throw base::Failure("no memory of a GPU lies at the place that a collective is given");
   piece.begin = reinterpret_cast<void*>(begin);
   return piece;
+}
+
+double cuda_clock(Device& device) {
+  SHARDBOOK_CHECK(device.kind() == Kind::cuda, "the clock of a ", name_of(device.kind()), " device");
+  return static_cast<cuda::CudaDevice&>(device).clock();
 }
 
 CudaTiming cuda_timing(const Device& device) {

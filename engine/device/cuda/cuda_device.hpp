@@ -59,4 +59,8 @@ struct CudaTiming {
 };
 CudaTiming cuda_timing(const Device& device);
 
+// At which the multiprocessors' clock goes, cycles a nanosecond, by a kernel that takes 0.1 ms. REQUIRES: device.kind() == Kind::cuda, and
+// it is idle. Throws Failure where a call fails.
+double cuda_clock(Device& device);
+
 }  // namespace shardbook::device

@@ -22,5 +22,6 @@ void* cuda_scratch(Device&, base::Bytes) { throw base::Failure(no_cuda); }
 void cuda_keep_buffers_whole(Device&) { throw base::Failure(no_cuda); }
 CudaPiece cuda_piece_of(const void*) { throw base::Failure(no_cuda); }
 CudaTiming cuda_timing(const Device&) { throw base::Failure(no_cuda); }
+double cuda_clock(Device&) { throw base::Failure(no_cuda); }
 
 }  // namespace shardbook::device
