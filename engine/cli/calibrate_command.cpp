@@ -54,7 +54,7 @@ simulate::Benchmarks prepare(int gpus, const std::string& name, const comm::Back
       text(gpus, " × ", plan.device.name, ", driver of CUDA ", dotted(device::cuda_driver_version()), ", runtime ",
            dotted(device::cuda_runtime_version()), ", ", backend.version(), "."),
       text("Measured by `shardbook calibrate` on ", plan.made_at, ": matmuls, kernels and collectives as periods, medians of "
-           "five, a matmul of 15 us or more once it has run for 160 ms; overlap and latencies from timed ops; host costs while a step is recorded; a graph's launch, and how much nearer its ops are, from graphs of some 200 and 600 small ops."),
+           "five, a matmul of 15 us or more once it has run for 160 ms, and put at the clock that its train settles at; overlap and latencies from timed ops; host costs while a step is recorded; a graph's launch, and how much nearer its ops are, from graphs of some 200 and 600 small ops."),
       "Assumed: 0.8 us between two ops of a stream; launching a graph with collectives costs no more than one without; between nodes 45 GB/s a GPU and 8 us; an idle GPU draws 0.18 of its limit on power; "
       "the CPU's own work goes through 50 GB/s of host memory."};
   return plan;

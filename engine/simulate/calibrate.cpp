@@ -315,7 +315,7 @@ base::Result<Profile> fit(const Benchmarks& measured) {
   profile.power = fit_power(measured.power, measured.idle_power);
   std::vector<GemmBenchmark> settled = measured.gemms;
   const auto peak = [&](const std::vector<GemmBenchmark>& gemms) { return fit_gemms(gemms, profile.device).peak_flops_per_ns; };
-  settle_clock(settled, measured.power, peak, profile.power);
+  settle_clock(settled, measured.power, peak, profile.device.memory_bytes_per_ns, profile.power);
   std::map<DType, std::vector<GemmBenchmark>> by_dtype;
   for (GemmBenchmark gemm : settled) {
     gemm.ns += measured.among_others_ns;

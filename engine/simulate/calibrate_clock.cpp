@@ -14,6 +14,9 @@ double flops_of(GemmSize size) { return 2.0 * size.m * size.n * size.k * size.ba
 
 namespace {
 
+// In bf16, each number once
+double bytes_of(GemmSize size) { return 2.0 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n); }
+
 // How much of the limit, times the mix's length, is left when matmuls and rest have drawn theirs.
 double left_of(const PowerBenchmark& mix, double fastest_ns, const PowerCosts& power) {
   const double rest_ns = std::max(0.0, mix.window_ns - mix.matmuls_ns - mix.collectives_ns - mix.kernels_ns);
@@ -33,7 +36,7 @@ bool is_limited(const PowerBenchmark& mix, double fastest_ns) {
   return fastest_ns / mix.matmul_ns() < clearly;
 }
 
-// The speed of the mixes' matmul by the GPU's clock: in proportion near the limit, and less above it (experiments/contention, "how-soon"). Of
+// The speed of the mixes' matmul by the GPU's clock: in proportion near the limit, and less above it (experiments/contention, "never-stays"). Of
 // mixes that only rest: without a pause, the fastest that the limit still slows down, and the fastest of all. Empty where no clock is told.
 using SpeedByClock = std::map<double, double>;
 SpeedByClock speed_by_clock(const std::vector<PowerBenchmark>& mixes, const PowerCosts& power) {
@@ -62,6 +65,32 @@ double speed_at(const SpeedByClock& speeds, double clock) {
   const auto below = std::prev(above);
   const double part = std::log(clock / below->first) / std::log(above->first / below->first);
   return below->second * std::pow(above->second / below->second, part);
+}
+
+// At which speed a matmul's own train ran, and what it did meanwhile.
+struct Train {
+  std::size_t gemm;
+  double speed, of_peak, of_bandwidth;
+};
+
+// A train that runs below the fastest draws just the limit at its speed, and so speed^-exponent of it at speed one: of many, least squares.
+void fit_draws(const std::vector<Train>& trains, PowerCosts& power) {
+  constexpr double clearly = 0.97;
+  constexpr int fewest = 8;
+  double rates = 0, both = 0, bytes = 0, by_rate = 0, by_bytes = 0;
+  int limited = 0;
+  for (const Train& one : trains) {
+    if (one.speed >= clearly * power.fastest) continue;
+    const double rate = std::min(1.0, one.of_peak), moved = std::min(1.0, one.of_bandwidth), beyond_idle = std::pow(one.speed, -power.exponent) - power.idle;
+    rates += rate * rate, both += rate * moved, bytes += moved * moved;
+    by_rate += rate * beyond_idle, by_bytes += moved * beyond_idle;
+    ++limited;
+  }
+  const double determinant = rates * bytes - both * both;
+  if (limited < fewest || determinant <= 1e-3 * rates * bytes) return;
+  const double moving = (rates * by_bytes - both * by_rate) / determinant;
+  power.moving = std::max(0.0, moving);
+  power.multiplying = (by_rate - both * power.moving) / rates;
 }
 
 }  // namespace
@@ -101,7 +130,8 @@ PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle) {
   return power;
 }
 
-void settle_clock(std::vector<GemmBenchmark>& gemms, const std::vector<PowerBenchmark>& mixes, const PeakOf& peak_of, PowerCosts& power) {
+void settle_clock(std::vector<GemmBenchmark>& gemms, const std::vector<PowerBenchmark>& mixes, const PeakOf& peak_of, double bytes_per_ns,
+                  PowerCosts& power) {
   if (power.exponent <= 0) return;
   const SpeedByClock speeds = speed_by_clock(mixes, power);
   const GemmSize size = mixes.front().size;
@@ -120,13 +150,17 @@ void settle_clock(std::vector<GemmBenchmark>& gemms, const std::vector<PowerBenc
     std::vector<GemmBenchmark> alike;
     std::copy_if(gemms.begin(), gemms.end(), std::back_inserter(alike), [](const GemmBenchmark& gemm) { return gemm.dtype == DType::bf16; });
     const double peak = peak_of(alike);
+    std::vector<Train> trains;
     for (std::size_t i = 0; i < gemms.size(); ++i) {
       const GemmBenchmark& was = measured[i];
       if (was.dtype != DType::bf16 || was.cycles <= 0) continue;
-      const double settled = speed_in_train(power, drawn_by_matmul(power, flops_of(was.size) / (gemms[i].ns * peak)));
-      const double longer = speed_at(speeds, was.cycles / was.ns) / settled;
-      gemms[i].ns = was.ns * longer;
-      gemms[i].beside_ns = was.beside_ns * longer;
+      trains.push_back({i, speed_at(speeds, was.cycles / was.ns), flops_of(was.size) / (gemms[i].ns * peak), bytes_of(was.size) / (gemms[i].ns * bytes_per_ns)});
+    }
+    fit_draws(trains, power);
+    for (const Train& one : trains) {
+      const double longer = one.speed / speed_in_train(power, drawn_by_matmul(power, one.of_peak, one.of_bandwidth));
+      gemms[one.gemm].ns = measured[one.gemm].ns * longer;
+      gemms[one.gemm].beside_ns = measured[one.gemm].beside_ns * longer;
     }
   }
 }

@@ -18,10 +18,12 @@ double flops_of(program::GemmSize size);
 // of a grid; then what collectives and other kernels draw where they fill the pauses.
 PowerCosts fit_power(const std::vector<PowerBenchmark>& mixes, double idle);
 
-// Gives each bf16 matmul whose cycles are known the time that it takes at the speed that a settled clock has in its train, for which models
-// take it; `peak_of` says what peak such matmuls have, flops a nanosecond. Says at which speed the largest ran: power.train. Where no mix
-// tells the clock, all stay as they were measured, and the train of the mixes' matmul tells.
+// What matmuls draw (power.multiplying, power.moving), of the clocks of their trains; and gives each bf16 matmul whose cycles are known the
+// time that it takes at the speed that a settled clock has in its train, for which models take it (power.train is 1 then). `peak_of` says
+// what peak such matmuls have, flops a nanosecond. Where no mix tells the clock, all stay as they were measured, and power.train is told
+// by the time of the mixes' matmul.
 using PeakOf = std::function<double(const std::vector<GemmBenchmark>&)>;
-void settle_clock(std::vector<GemmBenchmark>& gemms, const std::vector<PowerBenchmark>& mixes, const PeakOf& peak_of, PowerCosts& power);
+void settle_clock(std::vector<GemmBenchmark>& gemms, const std::vector<PowerBenchmark>& mixes, const PeakOf& peak_of, double bytes_per_ns,
+                  PowerCosts& power);
 
 }  // namespace shardbook::simulate

@@ -18,7 +18,10 @@ double drawn_beside_matmuls(const PowerCosts& power, const Load& load, double ma
 
 }  // namespace
 
-double drawn_by_matmul(const PowerCosts& power, double of_peak) { return power.idle + (1 - power.idle) * std::min(1.0, of_peak); }
+double drawn_by_matmul(const PowerCosts& power, double of_peak, double of_bandwidth) {
+  const double multiplying = power.multiplying > 0 ? power.multiplying : 1 - power.idle;
+  return power.idle + multiplying * std::min(1.0, of_peak) + power.moving * std::min(1.0, of_bandwidth);
+}
 
 double speed_in_train(const PowerCosts& power, double drawn) { return std::min(power.fastest, power.train * std::pow(drawn, -1 / power.exponent)); }
 

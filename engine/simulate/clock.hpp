@@ -6,8 +6,8 @@
 //
 // The model: what a device draws, as part of its limit, is `idle` while nothing runs, `communication` while a collective's
 // kernel moves data, midway between both while it polls for a rank that is late, `memory` while a kernel runs that is no
-// matmul, and speed^exponent while a matmul runs that leaves no multiprocessor idle; less in the proportion of its rate if
-// it does. The clock is the fastest with which the mean stays at the limit: of a
+// matmul, and speed^exponent times what a matmul draws at speed 1: `idle`, and `multiplying` in the proportion of its rate, and `moving`
+// in that of its bytes. The clock is the fastest with which the mean stays at the limit: of a
 // step's forward, of its backward, and of the rest, each by itself (clocked.hpp), since each lasts for milliseconds.
 // Speed 1 is that of large matmuls without a pause. Other kernels, which wait for memory as well, feel a part of it: their
 // time goes with the speed to the power of minus others_feel. Of a modelled step a collective counts for as long as its bytes take
@@ -29,6 +29,8 @@ struct PowerCosts {
   double communication = 0;
   double memory = 0;
   double fastest = 1;   // the speed where power is to spare
+  double multiplying = 0;   // what a matmul draws beyond `idle` at the peak of its type; 0: all the rest, 1 - idle
+  double moving = 0;        // and at the device's bandwidth
   double train = 0;     // at which the matmul of the mixes that measure power ran in a train of it alone, as the profile's matmuls were measured; 0: not known
   bool says_its_speed() const { return exponent > 0 && train > 0; }
   bool operator==(const PowerCosts&) const = default;
@@ -46,9 +48,9 @@ struct Load {
 
 inline constexpr double others_feel = 0.35;
 
-// What a matmul draws that multiplies at so much of the peak of its type, and the speed at which a train of what draws so much runs, which
-// a settled clock has.
-double drawn_by_matmul(const PowerCosts& power, double of_peak);
+// What a matmul draws that multiplies at so much of the peak of its type and moves so much of what memory can, and the speed at which a
+// train of what draws so much runs, which a settled clock has.
+double drawn_by_matmul(const PowerCosts& power, double of_peak, double of_bandwidth);
 double speed_in_train(const PowerCosts& power, double drawn);
 
 // The speed at which the device ran, where matmuls took as long as `load` has them; at most power.fastest.

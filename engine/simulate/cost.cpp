@@ -70,7 +70,7 @@ double CostModel::power(const program::OpDesc& desc, double ns) const {
   if (program::class_of(desc.kind) == program::OpClass::communication) return power.communication;
   if (desc.kind != OpKind::gemm && desc.kind != OpKind::attention) return power.memory;
   const double rate = static_cast<double>(desc.flop_count) / (ns * gemm_table(desc.dtype).second.peak_flops_per_ns);
-  return drawn_by_matmul(power, rate);
+  return drawn_by_matmul(power, rate, static_cast<double>(desc.bytes_read + desc.bytes_written) / (ns * profile_.device.memory_bytes_per_ns));
 }
 
 const Curve& CostModel::kernel_curve(const program::OpDesc& desc) const {

@@ -229,6 +229,8 @@ void read_power(PowerCosts& power, const Json& json) {
   power.memory = fields.number("memory", 0);
   power.fastest = fields.number("fastest", 1);
   if (json.contains("train")) power.train = fields.number("train", 1e-3);
+  if (json.contains("multiplying")) power.multiplying = fields.number("multiplying", 0);
+  if (json.contains("moving")) power.moving = fields.number("moving", 0);
   fields.nothing_else();
 }
 
@@ -314,6 +316,8 @@ std::string to_json(const Profile& profile) {
                      {"memory", profile.power.memory},
                      {"fastest", profile.power.fastest}};
     if (profile.power.train > 0) json["power"]["train"] = profile.power.train;
+    if (profile.power.multiplying > 0) json["power"]["multiplying"] = profile.power.multiplying;
+    if (profile.power.moving > 0) json["power"]["moving"] = profile.power.moving;
   }
   json["network"] = {{"ranks_per_node", profile.network.ranks_per_node},
                      {"bytes_per_ns", profile.network.bytes_per_ns},

@@ -179,6 +179,28 @@ TEST(Clocked, AtSpeedOneEachKernelIsLongerByTheSpeedOfItsTrain) {
   }
 }
 
+// Two matmuls of one rate, of which one moves half of what memory can meanwhile: it draws more, and its train ran at a lower clock.
+TEST(Clocked, AMatmulDrawsByItsRateAndItsBytes) {
+  Profile profile = clocked(train).profile();
+  profile.power.multiplying = 0.7, profile.power.moving = 0.6;
+  const CostModel model(profile);
+  const auto half = [] { return OpDesc("half", OpKind::gemm, base::DType::bf16).size({8192, 8192, 8192, 1}).flops(static_cast<std::int64_t>(0.5 * matmul_ns * 815e3)); };
+  OpDesc moves = half();
+  moves.bytes_read = static_cast<base::Bytes>(0.5 * matmul_ns * profile.device.memory_bytes_per_ns);
+  TestRank rank(0);
+  rank.recorder().op(0, half(), {});
+  rank.recorder().op(0, moves, {});
+  const auto plain = model.costs(rank.program(), rank.recorder().catalogue()), at_one = model.costs_at_speed_one(rank.program(), rank.recorder().catalogue());
+  EXPECT_NEAR(at_one->power[0], 0.1 + 0.7 * 0.5, 1e-3);
+  EXPECT_NEAR(at_one->power[1], 0.1 + 0.7 * 0.5 + 0.6 * 0.5, 1e-3);
+  for (const std::size_t op : {0, 1}) {
+    const double longer = static_cast<double>(at_one->op_ns[op]) / static_cast<double>(plain->op_ns[op]);
+    EXPECT_NEAR(longer, std::min(1.3, train / std::sqrt(static_cast<double>(at_one->power[op]))), 1e-3) << op;
+  }
+  EXPECT_LT(train / std::sqrt(static_cast<double>(at_one->power[1])), 1.3);
+  EXPECT_EQ(profile_from_json(to_json(profile), "again").value(), profile);
+}
+
 // A later rank's first ops may begin before the step before has ended on the others: they are no part of this step's window.
 TEST(Clocked, WhatBeginsBeforeTheStepIsNotCounted) {
   TestRank rank(0);
