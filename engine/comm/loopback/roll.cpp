@@ -7,6 +7,7 @@
 #include <atomic>
 #include <climits>
 #include <ctime>
+#include <thread>
 
 #include "engine/base/check.hpp"
 
@@ -15,6 +16,8 @@ namespace shardbook::comm {
 namespace {
 
 using Number32 = std::atomic_ref<std::uint32_t>;
+
+constexpr int turns_before_sleep = 4;
 
 // Sleeps while the number is `seen`, at most 20 ms; across processes, which std::atomic's own wait is not.
 void sleep_while(std::uint32_t& number, std::uint32_t seen) {
@@ -67,6 +70,8 @@ bool Roll::await_change(base::Rank rank, std::uint32_t& seen) {
     Number32(row.looked).store(seen);
     Number32(row.waits).store(1);
     if (all_wait(seen)) return true;
+    // Whom it waits for may be what runs here next: that is had for less than a sleep and being woken
+    for (int turn = 0; turn < turns_before_sleep && Number32(sheet_->events).load() == seen; ++turn) std::this_thread::yield();
     Number32(sheet_->sleepers).fetch_add(1);
     sleep_while(sheet_->events, seen);
     Number32(sheet_->sleepers).fetch_sub(1);
