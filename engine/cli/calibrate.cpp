@@ -248,10 +248,7 @@ class Calibration {
   void tracing_costs() {
     say("what tracing costs");
     constexpr int ops = 100;
-    constexpr double longer_than_marking_ns = 20e3;
-    const Bytes most = std::min(benches_.largest_buffer(), Bytes{1} << 26);
-    Bytes longer = tiny;
-    while (longer < most && watch_->period_ns([&] { benches_.pointwise(compute_, longer); }) < longer_than_marking_ns) longer = std::min(4 * longer, most);
+    const Bytes longer = std::min(benches_.largest_buffer(), Bytes{1} << 26);
     const auto repeated = [&](Bytes bytes) {
       return [this, bytes] {
         for (int op = 0; op < ops; ++op) benches_.pointwise(compute_, bytes);

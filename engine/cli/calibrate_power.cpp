@@ -5,8 +5,6 @@
 #include <cmath>
 #include <thread>
 
-#include "engine/device/cuda/cuda_device.hpp"
-
 namespace shardbook::cli {
 
 using base::Nanoseconds;
@@ -26,7 +24,7 @@ void run(PowerBenchmark& mix, device::Device& device, device::Stream& compute, B
     for (int n = 0; n < mix.kernels; ++n) benches.pointwise(compute, mix.bytes);
   });
   device.synchronize();
-  if (device.kind() == device::Kind::cuda) mix.clock += device::cuda_clock(device);
+  mix.clock += watch.clock();
   if (mix.rest_ns > 0) std::this_thread::sleep_for(std::chrono::nanoseconds(std::llround(mix.rest_ns)));
   for (std::size_t at = 0; at < times.ran.size(); ++at) {
     const double ns = static_cast<double>(times.ran[at].end - times.ran[at].start);

@@ -66,8 +66,7 @@ Stopwatch::Settled Stopwatch::period(const Issue& issue, Over over, int ops, dou
   for (int i = 0; i < settling; ++i) run_ns(issue, 3 * n, 0);
 
   // On a busy machine noise may be larger than so few ops: then more of them.
-  const bool has_clock = settled_after_ns > 0 && device_.kind() == device::Kind::cuda;
-  const auto clock = [&] { return has_clock ? device::cuda_clock(device_) : 0; };
+  const auto clock = [&] { return settled_after_ns > 0 ? this->clock() : 0; };
   Settled period;
   for (int attempt = 0; attempt < 5 && period.ns <= 0; ++attempt, n *= 4, held *= 4) {
     std::vector<double> periods, cycles;
@@ -83,6 +82,8 @@ Stopwatch::Settled Stopwatch::period(const Issue& issue, Over over, int ops, dou
   }
   return period;
 }
+
+double Stopwatch::clock() { return device_.kind() == device::Kind::cuda ? device::cuda_clock(device_) : 0; }
 
 double Stopwatch::host_ns(const Issue& issue, int count, int per_issue, int chosen) {
   await_all();

@@ -34,11 +34,14 @@ class Stopwatch {
   enum class Over { median, largest };
   double period_ns(const Issue& issue, Over over = Over::median, int ops = 1);
   // The same of one op that runs for about `settled_after_ns` before it is measured: what draws much power slows the clock down, but not at
-  // once. And of how many cycles it is, by the clock between runs of it; 0 of a device that tells none (cuda_clock).
+  // once. And of how many cycles it is, by the clock between runs of it.
   struct Settled {
     double ns = 0, cycles = 0;
   };
   Settled settled_period(const Issue& issue, double settled_after_ns);
+
+  // Cycles a nanosecond of this device's clock now; 0 of one that tells none. REQUIRES: it is idle.
+  double clock();
 
   // The host's time from the entry of one call to the entry of the next, in ns, while a step is recorded: the median
   // over `count` commands that issue() makes. `per_issue` commands belong to one issue(); the chosen one counts.

@@ -131,16 +131,16 @@ GemmTable fit_gemms(const std::vector<GemmBenchmark>& gemms, const DeviceCosts& 
   double best = 0;
   for (const GemmBenchmark& gemm : gemms) {
     table.points.push_back({gemm.size, gemm.ns, gemm.beside_ns});
-    best = std::max(best, flops_of(gemm.size) / gemm.ns);
+    best = std::max(best, gemm.flops() / gemm.ns);
   }
   // Fixed: what is left of the shortest when its products are taken off.
   const GemmBenchmark& shortest =
       *std::min_element(gemms.begin(), gemms.end(), [](const auto& a, const auto& b) { return a.ns < b.ns; });
-  table.fixed_ns = std::max(0.0, shortest.ns - flops_of(shortest.size) / best);
+  table.fixed_ns = std::max(0.0, shortest.ns - shortest.flops() / best);
   // Peak: the median over the matmuls that are long and come within a tenth of the best.
   std::vector<double> peaks;
   for (const GemmBenchmark& gemm : gemms) {
-    if (flops_of(gemm.size) / gemm.ns >= 0.9 * best) peaks.push_back(peak_of(gemm, table, device));
+    if (gemm.flops() / gemm.ns >= 0.9 * best) peaks.push_back(peak_of(gemm, table, device));
   }
   std::nth_element(peaks.begin(), peaks.begin() + peaks.size() / 2, peaks.end());
   table.peak_flops_per_ns = peaks[peaks.size() / 2];

@@ -22,6 +22,8 @@ struct GemmBenchmark {
   double ns = 0;
   double beside_ns = 0;   // while all-gathers over all GPUs are under way; 0: not measured
   double cycles = 0;      // of the GPU's clock in `ns`, as it was then; 0: not known
+  double flops() const { return 2.0 * size.m * size.n * size.k * size.batch; }
+  double bytes() const { return 2.0 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n); }   // in bf16, each number once
 };
 
 // A kernel other than a matmul. `kernel` is an op's name, or the name of a kind of op.

@@ -10,12 +10,7 @@ namespace shardbook::simulate {
 using base::DType;
 using program::GemmSize;
 
-double flops_of(GemmSize size) { return 2.0 * size.m * size.n * size.k * size.batch; }
-
 namespace {
-
-// In bf16, each number once
-double bytes_of(GemmSize size) { return 2.0 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n); }
 
 // How much of the limit, times the mix's length, is left when matmuls and rest have drawn theirs.
 double left_of(const PowerBenchmark& mix, double fastest_ns, const PowerCosts& power) {
@@ -154,7 +149,7 @@ void settle_clock(std::vector<GemmBenchmark>& gemms, const std::vector<PowerBenc
     for (std::size_t i = 0; i < gemms.size(); ++i) {
       const GemmBenchmark& was = measured[i];
       if (was.dtype != DType::bf16 || was.cycles <= 0) continue;
-      trains.push_back({i, speed_at(speeds, was.cycles / was.ns), flops_of(was.size) / (gemms[i].ns * peak), bytes_of(was.size) / (gemms[i].ns * bytes_per_ns)});
+      trains.push_back({i, speed_at(speeds, was.cycles / was.ns), was.flops() / (gemms[i].ns * peak), was.bytes() / (gemms[i].ns * bytes_per_ns)});
     }
     fit_draws(trains, power);
     for (const Train& one : trains) {

@@ -16,6 +16,17 @@ TEST_F(CudaDevice, SaysWhichGpuItIs) {
   EXPECT_EQ(device::cuda_problem(), "");
 }
 
+// No GPU that runs this is slower than a tenth of a GHz or faster than ten, awake or not.
+TEST_F(CudaDevice, TellsAtWhichClockItGoes) {
+  auto device = make();
+  device->seal();
+  for (int look = 0; look < 2; ++look) {
+    const double clock = device::cuda_clock(*device);
+    EXPECT_GT(clock, 0.1);
+    EXPECT_LT(clock, 10);
+  }
+}
+
 TEST_F(CudaDevice, RefusesAGpuThatIsNotThereInOneSentence) {
   auto made = device::make_cuda_device(99, {DType::bf16, DType::f32}, 3);
   ASSERT_FALSE(made.ok());

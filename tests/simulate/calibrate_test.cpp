@@ -192,9 +192,9 @@ TEST(Fit, FindsWhatEachSortOfWorkDraws) {
   EXPECT_NEAR(found.train, std::min(truth.fastest, 1.6e6 / Truth().gemm_ns({8192, 8192, 8192, 1}, DType::bf16)), 0.01);
 }
 
-// Trains of matmuls at clocks that are what their power has settled at, within `noise`. What each takes at speed one comes out, and what
-// matmuls draw.
-void expect_what_trains_draw(double noise, double within) {
+// Trains of matmuls at clocks that are what their power has settled at, within `noise`. What each takes at speed one comes out, and where
+// there is no noise, what matmuls draw.
+void expect_what_trains_draw(double noise) {
   SCOPED_TRACE(noise);
   Benchmarks measured = measured_on(Truth(), 2);
   const auto clock_at = [](double speed) { return 1.5 * std::pow(speed, speed < 1 ? 1 : 1.4); };
@@ -210,10 +210,12 @@ void expect_what_trains_draw(double noise, double within) {
     return speed_in_train(of, drawn_by_matmul(of, of_peak, of_bandwidth));
   };
   std::mt19937 draw(1);
-  std::vector<double> at_speed_one_ns;   // 0: too short to tell
+  std::vector<double> at_speed_one_ns, settled_ns;   // 0: too short to tell
+  double off_before = 0, off_behind = 0;
   for (GemmBenchmark& gemm : measured.gemms) {
     if (gemm.dtype != DType::bf16) continue;
     at_speed_one_ns.push_back(0);
+    settled_ns.push_back(gemm.ns);
     if (gemm.ns < 15'000) continue;
     const double settled_at = settles_at(power, settled, gemm.size, gemm.ns), part = static_cast<double>(draw()) / 4294967296.0;
     at_speed_one_ns.back() = gemm.ns * settled_at;
@@ -221,23 +223,30 @@ void expect_what_trains_draw(double noise, double within) {
     const double was_at = settled_at < power.fastest ? std::min(power.fastest, settled_at * (1 - noise + 2 * noise * part)) : settled_at;
     gemm.ns *= settled_at / was_at;
     gemm.cycles = gemm.ns * clock_at(was_at);
+    off_before += std::pow(gemm.ns / settled_ns.back() - 1, 2);
   }
   const Profile found = fit(measured).value();
   EXPECT_EQ(found.power.train, 1);
-  EXPECT_NEAR(found.power.multiplying, power.multiplying, within);
-  EXPECT_NEAR(found.power.moving, power.moving, within);
+  if (noise == 0) {
+    EXPECT_NEAR(found.power.multiplying, power.multiplying, 0.01);
+    EXPECT_NEAR(found.power.moving, power.moving, 0.01);
+  }
   EXPECT_EQ(profile_from_json(to_json(found), "text").value(), found);
   const std::vector<GemmPoint>& points = found.gemm.at(DType::bf16).points;
   ASSERT_EQ(points.size(), at_speed_one_ns.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (at_speed_one_ns[i] <= 0) continue;
     EXPECT_NEAR(points[i].ns * settles_at(found.power, found, points[i].size, points[i].ns) / at_speed_one_ns[i], 1, 0.005) << i;
+    off_behind += std::pow(points[i].ns / settled_ns[i] - 1, 2);
+  }
+  if (noise > 0) {
+    EXPECT_LT(off_behind, off_before) << "squares: no nearer to what trains settle at than what was measured";
   }
 }
 
-TEST(Fit, FindsWhatMatmulsDrawByTheClocksOfTheirTrains) { expect_what_trains_draw(0, 0.01); }
+TEST(Fit, FindsWhatMatmulsDrawByTheClocksOfTheirTrains) { expect_what_trains_draw(0); }
 
-TEST(Fit, TakesTheClockOfTheMomentOutOfMatmuls) { expect_what_trains_draw(0.05, 0.1); }
+TEST(Fit, TakesTheClockOfTheMomentOutOfMatmuls) { expect_what_trains_draw(0.05); }
 
 // A card whose power supply is never the limit: all mixes run alike, and nothing is said of power.
 TEST(Fit, SaysNothingOfPowerThatIsNeverShort) {

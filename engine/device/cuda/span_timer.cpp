@@ -290,19 +290,17 @@ void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<Timed>& stre
 
   const OwnedStream other = make_stream(0, context_);
   leads_.assign(streams.size(), std::vector<Leads>(streams.size()));
+  Nanoseconds shortest_wait = INT64_MAX;
   for (std::size_t waits = 0; waits < streams.size(); ++waits) {
     const Timed& on = streams[waits];
     for (const Way way : {Way::straight, Way::past_wait}) measure_leads(leads_[waits][waits], on, on, {on.stream, other.get()}, way);
     for (std::size_t waited_for = 0; waited_for < streams.size(); ++waited_for) {
-      if (waits != waited_for) measure_leads(leads_[waits][waited_for], on, streams[waited_for], {streams[waited_for].stream, on.stream}, Way::by_wait);
+      if (waits == waited_for) continue;
+      measure_leads(leads_[waits][waited_for], on, streams[waited_for], {streams[waited_for].stream, on.stream}, Way::by_wait);
+      shortest_wait = std::min(shortest_wait, wait(waits, waited_for));
     }
   }
-  shortest_wait_ = INT64_MAX;
-  for (std::size_t waits = 0; waits < streams.size(); ++waits) {
-    for (std::size_t waited_for = 0; waited_for < streams.size(); ++waited_for) {
-      if (waits != waited_for) shortest_wait_ = std::min(shortest_wait_, wait(waits, waited_for));
-    }
-  }
+  shortest_wait_ = shortest_wait;
   events_recorded_.clear();
   const Place own = can_be_kernels_ ? Place::kernel : Place::behind_op;
   quality_.lead = measure_lead({stream, other.get()}, own, own, Of::kernels, Way::straight);
