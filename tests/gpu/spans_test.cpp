@@ -215,7 +215,7 @@ TEST_F(Spans, BehindComputesWaitsAndThoseForItAreAsLongAsTheirKernelsSay) {
   expect_each_two_as_long_as_said(*device, true);
 }
 
-// On an H200 these wait longer for each other. On one host of two the median of one pair was 2.4 us off (experiments/cupti, "Two kinds of waits").
+// On an H200 these wait longer for each other (experiments/cupti, "Two kinds of waits").
 TEST_F(Spans, BehindWaitsOfOtherStreamsAreAsLongAsTheirKernelsSay) {
   auto device = make();
   expect_each_two_as_long_as_said(*device, false);

@@ -18,6 +18,8 @@ constexpr int anchor_tries = 16, ties = 9;
 constexpr Nanoseconds rebase_after = 50'000'000;
 // So many ops tell a host's pace, and fit into a queue that was empty.
 constexpr std::size_t pace_ops = 64;
+// By how much a span may be off, at most of nine in ten.
+constexpr Nanoseconds off_at_most = 2'000;
 
 }  // namespace
 
@@ -124,7 +126,7 @@ SpanTimer::OfEvent& SpanTimer::of_event(program::EventId event) {
 }
 
 void SpanTimer::records(program::EventId event) {
-  if (of_event(event).long_wait) mark_now();
+  if (of_event(event).raced) mark_now();
 }
 
 void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
@@ -137,7 +139,7 @@ void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
 
 void SpanTimer::waits(std::size_t stream_index, program::EventId event) {
   OfEvent& of = of_event(event);
-  if (waits_long(stream_index, of.stream)) of.long_wait = true;
+  if (races(stream_index, of.stream)) of.raced = true;
   if (!in_step_) return;
   mark_now();
   // What was recorded before the step was over when it began, and is no wait
@@ -147,14 +149,7 @@ void SpanTimer::waits(std::size_t stream_index, program::EventId event) {
   for (const Mark& mark : of.behind) add(on.behind, mark);
 }
 
-Nanoseconds SpanTimer::wait(std::size_t stream_index, std::size_t waited_for) {
-  return leads_.at(stream_index).at(waited_for).of(Place::behind_op, Place::behind_op, Of::kernels, Way::by_wait);
-}
-
-// Half as long again as the shortest of any two streams; the long ones of an H200 are 1.6 times as long and more.
-bool SpanTimer::waits_long(std::size_t stream_index, std::size_t waited_for) {
-  return shortest_wait_ > 0 && stream_index != waited_for && 2 * wait(stream_index, waited_for) > 3 * shortest_wait_;
-}
+bool SpanTimer::races(std::size_t waits, std::size_t waited_for) const { return !races_.empty() && races_.at(waits).at(waited_for); }
 
 void SpanTimer::set_anchor(Anchor& anchor) {
   anchor.error = -1;
@@ -290,20 +285,21 @@ void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<Timed>& stre
 
   const OwnedStream other = make_stream(0, context_);
   leads_.assign(streams.size(), std::vector<Leads>(streams.size()));
-  Nanoseconds shortest_wait = INT64_MAX;
+  races_.clear();
+  std::vector<std::vector<bool>> races(streams.size(), std::vector<bool>(streams.size()));
   for (std::size_t waits = 0; waits < streams.size(); ++waits) {
     const Timed& on = streams[waits];
     for (const Way way : {Way::straight, Way::past_wait}) measure_leads(leads_[waits][waits], on, on, {on.stream, other.get()}, way);
     for (std::size_t waited_for = 0; waited_for < streams.size(); ++waited_for) {
       if (waits == waited_for) continue;
-      measure_leads(leads_[waits][waited_for], on, streams[waited_for], {streams[waited_for].stream, on.stream}, Way::by_wait);
-      shortest_wait = std::min(shortest_wait, wait(waits, waited_for));
+      const Nanoseconds range = measure_leads(leads_[waits][waited_for], on, streams[waited_for], {streams[waited_for].stream, on.stream}, Way::by_wait);
+      races[waits][waited_for] = range > 2 * off_at_most;
     }
   }
-  shortest_wait_ = shortest_wait;
+  races_ = std::move(races);
   events_recorded_.clear();
   const Place own = can_be_kernels_ ? Place::kernel : Place::behind_op;
-  quality_.lead = measure_lead({stream, other.get()}, own, own, Of::kernels, Way::straight);
+  quality_.lead = measure_lead({stream, other.get()}, own, own, Of::kernels, Way::straight).middle();
   in_step_ = false;
 }
 
@@ -313,16 +309,22 @@ std::vector<SpanTimer::Place> SpanTimer::places_of(const Timed& stream) const {
   return {Place::behind_op, Place::kernel};
 }
 
-void SpanTimer::measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way) {
+Nanoseconds SpanTimer::measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way) {
+  Nanoseconds range = 0;
   for (const Place first : places_of(waited_for)) {
     for (const Place last : places_of(waits)) {
-      leads.of(first, last, Of::kernels, way) = measure_lead(streams, first, last, Of::kernels, way);
-      if (waits.goes_last) leads.of(first, last, Of::early_kernels, way) = measure_lead(streams, first, last, Of::early_kernels, way);
+      for (const Of of : {Of::kernels, Of::early_kernels}) {
+        if (of == Of::early_kernels && !waits.goes_last) continue;
+        const NineInTen lead = measure_lead(streams, first, last, of, way);
+        leads.of(first, last, of, way) = lead.middle();
+        if (first == Place::behind_record) range = std::max(range, lead.most - lead.least);
+      }
     }
   }
+  return range;
 }
 
-Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way) {
+SpanTimer::NineInTen SpanTimer::measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way) {
   // Long enough that the host is ahead; some GPUs' clocks go in steps of a microsecond, so it takes many.
   constexpr int ops = 64;
   constexpr Nanoseconds each = 20'000, until_issued = 2'000'000;
@@ -378,7 +380,7 @@ Nanoseconds SpanTimer::measure_lead(const TwoStreams& streams, Place first, Plac
     leads.push_back(at.of(span.last) - behind - static_cast<Nanoseconds>(took[i]));
   }
   std::sort(leads.begin(), leads.end());
-  return std::max<Nanoseconds>((leads[leads.size() / 10] + leads[leads.size() * 9 / 10]) / 2, 0);
+  return {leads[leads.size() / 10], leads[leads.size() * 9 / 10]};
 }
 
 }  // namespace shardbook::device::cuda

@@ -9,8 +9,8 @@
 // (early.cuh; experiments/cupti, "What a mark costs"). It wants room on a multiprocessor, though, so it stands only behind
 // kernels of a stream that goes last where the device has priorities: there the op before it has just made room. A collective's
 // mark would wait for a matmul that fills the device; it is an event, and where the stream is recorded behind the collective, the
-// mark stands behind that record: what waits there is not held up. It races whoever waits, though, and of two streams that wait long
-// for each other it tells little; once such a wait for an event was seen, the mark stands on the way, in front of the record.
+// mark stands behind that record: what waits there is not held up. It races whoever waits, though, and of some two streams it tells
+// little; once such a wait for an event was seen, the mark stands on the way, in front of the record.
 // A mark kernel costs the host 3 us, an event one, so in a step whose host is not ahead of its device all marks are events. Where a
 // step has more ops than the device queues, the host waits as it issues untimed steps; then the pace at which it issues the first ops
 // of this one, to a queue that is empty, tells, and their marks alone are events.
@@ -33,6 +33,7 @@
 // a step is not reused within it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -74,7 +75,7 @@ class SpanTimer {
   // Where the next call is recorded() or mark_now(), a mark that is an event is left to it, and recorded() has it behind the record.
   void end_op();
   // The event is about to be recorded, or was, on the stream, or the stream is about to wait for it. Of untimed steps as well, which
-  // tell what is waited for at length.
+  // tell for which events somebody races a mark.
   void records(program::EventId event);
   void recorded(std::size_t stream_index, program::EventId event);
   void waits(std::size_t stream_index, program::EventId event);
@@ -141,9 +142,8 @@ class SpanTimer {
   };
 
   bool host_is_ahead(base::Nanoseconds issue) const;
-  // From the end of what it waits for to the start of what stands behind the wait, each marked by an event on the way.
-  base::Nanoseconds wait(std::size_t stream_index, std::size_t waited_for);
-  bool waits_long(std::size_t stream_index, std::size_t waited_for);
+  // Whether marks behind the records that the one waits for tell no closer than 2 us, of nine in ten, when it goes on.
+  bool races(std::size_t waits, std::size_t waited_for) const;
   OfStream& of_stream(std::size_t stream_index);
   Mark mark(std::size_t stream_index, Place place);
   void mark_end(Place place);
@@ -154,12 +154,18 @@ class SpanTimer {
       return ns[static_cast<int>(first)][static_cast<int>(last)][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)];
     }
   };
-  // By how much the marks round such ops are further apart than the ops take, the middle of nine in ten; by a wait, where the second
-  // stream waits for the first. Without one, on the first alone. Set-up.
+  // Of many distances, but for a tenth at either end.
+  struct NineInTen {
+    base::Nanoseconds least, most;
+    base::Nanoseconds middle() const { return std::max<base::Nanoseconds>((least + most) / 2, 0); }
+  };
+  // By how much the marks round such ops are further apart than the ops take; by a wait, where the second stream waits for the first.
+  // Without one, on the first alone. Set-up.
   using TwoStreams = std::array<cudaStream_t, 2>;
-  base::Nanoseconds measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way);
-  // For all the marks and ops that `waits`'s stream has behind those that `waited_for`'s has; of a stream alone both are it.
-  void measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way);
+  NineInTen measure_lead(const TwoStreams& streams, Place first, Place last, Of of, Way way);
+  // For all the marks and ops that `waits`'s stream has behind those that `waited_for`'s has; of a stream alone both are it. Returns
+  // the widest of those behind a record, from least to most.
+  base::Nanoseconds measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way);
   std::vector<Place> places_of(const Timed& stream) const;
   void set_anchor(Anchor& anchor);
   // What mark kernels wrote; waits for it.
@@ -182,7 +188,7 @@ class SpanTimer {
   struct OfEvent {
     Marks behind;                // what stands behind a wait for it, in this step
     std::uint32_t stream = 0;    // on which it was recorded last
-    bool long_wait = false;      // a stream has waited for it that waits long for that one
+    bool raced = false;          // a stream has waited for it that races the marks behind that one's records
   };
   OfEvent& of_event(program::EventId event);
   std::vector<OfEvent> events_recorded_;
@@ -192,7 +198,7 @@ class SpanTimer {
   bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
   std::uint32_t marks_ = 0;
   std::vector<std::vector<Leads>> leads_;    // by the stream that waits, and the one that it waits for: without a wait, itself
-  base::Nanoseconds shortest_wait_ = 0;
+  std::vector<std::vector<bool>> races_;     // the same; empty until it is measured
   Quality quality_;
   const bool can_be_kernels_;    // where a kernel's mark costs the device less than an event
   bool by_kernels_ = false;      // in this step, from here on
