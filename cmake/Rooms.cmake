@@ -107,6 +107,13 @@ function(shardbook_room ROOM)
   endif()
   if(NOT SHARDBOOK_SANITIZE)
     target_compile_options(shardbook_${ROOM} PRIVATE "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:${optimise}>")
+    set(level "${optimise}")
   endif()
+  if(NOT level AND SHARDBOOK_SANITIZE)
+    set(level ${CMAKE_CXX_FLAGS_RELWITHDEBINFO})
+  elseif(NOT level)
+    set(level -O3)   # as the build's type asks for
+  endif()
+  set_target_properties(shardbook_${ROOM} PROPERTIES SHARDBOOK_LEVEL "${level}")   # read by Tests.cmake
   target_link_libraries(shardbook_${ROOM} PUBLIC ${below} ${ARG_LIBRARIES})
 endfunction()
