@@ -9,8 +9,8 @@
 // (early.cuh; experiments/cupti, "What a mark costs"). It wants room on a multiprocessor, though, so it stands only behind
 // kernels of a stream that goes last where the device has priorities: there the op before it has just made room. A collective's
 // mark would wait for a matmul that fills the device; it is an event, and where the stream is recorded behind the collective, the
-// mark stands behind that record: what waits there is not held up. It races whoever waits, though, and of some two streams it tells
-// little; once such a wait for an event was seen, the mark stands on the way, in front of the record.
+// mark stands behind that record: what waits there is not held up. It races whoever waits, though, and of some pairs of streams it
+// tells little; once such a wait for an event was seen, the mark stands on the way, in front of the record.
 // A mark kernel costs the host 3 us, an event one, so in a step whose host is not ahead of its device all marks are events. Where a
 // step has more ops than the device queues, the host waits as it issues untimed steps; then the pace at which it issues the first ops
 // of this one, to a queue that is empty, tells, and their marks alone are events.
