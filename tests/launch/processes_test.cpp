@@ -20,6 +20,7 @@
 #include "engine/world/spawn.hpp"
 #include "engine/world/wire.hpp"
 #include "tests/launch/faulty_rank.hpp"
+#include "tests/support/own_ports.hpp"
 #include "tests/support/process_ranks.hpp"
 #include "tests/support/run_id.hpp"
 #include "tests/support/small_run.hpp"
@@ -226,13 +227,12 @@ std::vector<pid_t> start_as(const std::vector<Asked>& variables, const std::stri
 }
 
 std::vector<Asked> as_torchrun(int ranks) {
-  auto port = world::listen_on(0, 1);
-  ::close(port.value().fd);
+  const std::string port = std::to_string(tests::own_port());
   std::vector<Asked> all;
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string own = std::to_string(rank), size = std::to_string(ranks);
     all.push_back({{"RANK", own}, {"WORLD_SIZE", size}, {"LOCAL_RANK", own}, {"LOCAL_WORLD_SIZE", size}, {"GROUP_RANK", "0"}, {"MASTER_ADDR", "127.0.0.1"},
-                   {"MASTER_PORT", std::to_string(port.value().port)}, {"TORCHELASTIC_RUN_ID", tests::own_run_id()}, {"SHARDBOOK_SECRET", "the tests' own secret"}});
+                   {"MASTER_PORT", port}, {"TORCHELASTIC_RUN_ID", tests::own_run_id()}, {"SHARDBOOK_SECRET", "the tests' own secret"}});
   }
   return all;
 }

@@ -4,23 +4,12 @@
 // or with 1 and the first cause on stderr. Which roles there are: roles.cpp.
 #pragma once
 
-#include <unistd.h>
-
 #include <chrono>
 #include <string>
-
-#include "engine/world/wire.hpp"
 
 namespace shardbook::world::test {
 
 int run_role(const std::string& role);
-
-// A port that was free a moment ago.
-inline int free_port() {
-  auto listener = listen_on(0, 1);
-  close(listener.value().fd);
-  return listener.value().port;
-}
 
 // Seconds since its making.
 class Stopwatch {

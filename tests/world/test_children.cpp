@@ -13,6 +13,7 @@
 #include "engine/world/process_state.hpp"
 #include "engine/world/spawn.hpp"
 #include "engine/world/wire.hpp"
+#include "tests/support/own_ports.hpp"
 #include "tests/world/roles.hpp"
 
 namespace shardbook::world::test {
@@ -339,7 +340,7 @@ TEST(Spawn, ChildrenDoNotOutliveAKilledParent) {
 // --- As launchers start us -----------------------------------------------------------------------
 
 TEST(StartedBy, TorchrunWhoseStoreHoldsMasterPort) {
-  auto store = listen_on(0, 1);
+  auto store = listen_on(tests::own_port(), 1);
   ASSERT_TRUE(store.ok());
   Capture out;
   std::vector<pid_t> children;

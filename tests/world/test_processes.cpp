@@ -11,6 +11,7 @@
 
 #include "engine/world/processes.hpp"
 #include "engine/world/wire.hpp"
+#include "tests/support/own_ports.hpp"
 #include "tests/support/run_id.hpp"
 #include "tests/world/roles.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Rank `rank` of a run whose ports begin at one that was free a moment ago.
+// Rank `rank` of a run whose ports begin at `port`.
 Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id = tests::own_run_id()) {
   Launch launch;
   launch.launcher = Launcher::shardbook;
@@ -34,7 +35,7 @@ Launch launch_of(base::Rank rank, int size, int port, const std::string& run_id 
 
 struct TestRun {
   int size = 3;
-  int port = free_port();
+  int port = tests::own_port();
   std::string run_id = tests::own_run_id();
   ProcessOptions options;
   std::vector<base::Rank> absent;
@@ -58,6 +59,22 @@ std::vector<std::string> run_all(const TestRun& run, const RankMain& main) {
 const std::vector<std::string> all_well(3, "");
 
 }  // namespace
+
+// Whose tests run beside each other, each in a process, meet nobody at their ports.
+TEST(OwnPorts, AreNobodyElses) {
+  tests::OwnPorts mine, other;
+  std::set<int> all;
+  for (int run = 0; run < 4; ++run) {
+    all.insert(mine.next());
+    all.insert(other.next());
+  }
+  ASSERT_EQ(all.size(), 8u);
+  int last = 0;
+  for (const int port : all) {
+    EXPECT_GE(port, last + tests::OwnPorts::at_once);
+    last = port;
+  }
+}
 
 TEST(Processes, GatherBroadcastAndAwaitEachOther) {
   std::atomic<int> arrived{0};
@@ -224,7 +241,7 @@ TEST(Processes, TwoRanksOfOneNumberAreRefused) {
 }
 
 TEST(Processes, TwoRanksOfOneGpuAreRefused) {
-  const int port = free_port();
+  const int port = tests::own_port();
   std::vector<std::string> said(2);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 2; ++rank) {

@@ -17,6 +17,7 @@
 #include "engine/world/rendezvous.hpp"
 #include "engine/world/secret.hpp"
 #include "engine/world/wire.hpp"
+#include "tests/support/own_ports.hpp"
 #include "tests/support/run_id.hpp"
 #include "tests/world/roles.hpp"
 
@@ -52,7 +53,7 @@ auto connect_soon(int port) {
 
 // Rank 0 of two waits for rank 1 while `stranger` does what it does; then rank 1 comes. What both said, "" for well.
 std::vector<std::string> run_while(const std::function<void(int port)>& stranger) {
-  const int port = free_port();
+  const int port = tests::own_port();
   std::vector<std::string> said(2);
   const auto rank = [&](int number) {
     const auto status = run_process(secret_launch_of(number, 2, port), [](World& world) {
@@ -183,7 +184,7 @@ TEST(Strangers, ThatAnswerForAServerAreFoundOutAndPassedBy) {
   const std::string welcome = Writer().integer(1).string("evil").integer(0).bytes();
   for (const auto& [kind, payload] : {std::pair{Kind::refusal, Writer().string("go home").bytes()}, {Kind::welcome, welcome},
                                       {Kind::challenge, no_proof}, {Kind::result, Writer().integer(std::int64_t{1} << 60).bytes()}}) {
-    const int port = free_port();
+    const int port = tests::own_port();
     auto listener = listen_on(port, 1);
     ASSERT_TRUE(listener.ok());
     std::atomic<bool> over{false};
@@ -215,7 +216,7 @@ TEST(Strangers, ThatAnswerForAServerAreFoundOutAndPassedBy) {
 }
 
 TEST(Strangers, ARankWithAnotherSecretIsToldSo) {
-  const int port = free_port();
+  const int port = tests::own_port();
   ProcessOptions options;
   options.connect_timeout = 300ms;
   std::thread first([&] { (void)run_process(secret_launch_of(0, 2, port), [](World&) {}, options); });
@@ -239,7 +240,7 @@ TEST(Listening, IsOnTheLoopbackUnlessAnotherAddressIsNamed) {
     close(listener.value().fd);
     return std::string(inet_ntoa(bound.sin_addr));
   };
-  Launch launch = secret_launch_of(0, 2, free_port());
+  Launch launch = secret_launch_of(0, 2, tests::own_port());
   EXPECT_EQ(address_of(launch), "127.0.0.1");
   launch.address = "localhost";
   EXPECT_EQ(address_of(launch), "127.0.0.1");
@@ -324,7 +325,7 @@ TEST(Gather, BringsToRankZeroAloneWhatIsLongerThanAnyMessagePart) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "instrumented, tens of mebibytes take minutes; address sanitizers and the plain build send them";
 #endif
-  const int port = free_port();
+  const int port = tests::own_port();
   std::vector<std::string> said(3);
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < 3; ++rank) {
