@@ -248,7 +248,8 @@ class Calibration {
   void tracing_costs() {
     say("what tracing costs");
     constexpr int ops = 100;
-    const Bytes longer = std::min(benches_.largest_buffer(), Bytes{1} << 26);
+    // 64 MiB take a GPU some 20 us, and a processor of the host 20 ms
+    const Bytes longer = std::min(benches_.largest_buffer(), device_.kind() == device::Kind::host ? Bytes{1} << 18 : Bytes{1} << 26);
     const auto repeated = [&](Bytes bytes) {
       return [this, bytes] {
         for (int op = 0; op < ops; ++op) benches_.pointwise(compute_, bytes);

@@ -74,7 +74,7 @@ Kernel<T> kernel_of([[maybe_unused]] Instructions instructions) {
 // --- Packing -------------------------------------------------------------------------------------
 
 // `count` vectors of a block, cut into panels `width` wide and padded with zeros: to[panel, p, i] =
-// element(panel · width + i, p). `along` and `across` are the strides of p and of i.
+// element(panel · width + i, p). `along` and `across` are the strides of p and of i; one of them is 1.
 template <class T>
 void pack(const T* from, std::int64_t across, std::int64_t along, std::int64_t count, std::int64_t depth, int width,
           T* to) {
@@ -87,12 +87,10 @@ void pack(const T* from, std::int64_t across, std::int64_t along, std::int64_t c
         for (std::int64_t p = 0; p < depth; ++p) to[p * width + i] = panel[i * across + p];
       }
     } else {
-      for (std::int64_t p = 0; p < depth; ++p) {
-        for (std::int64_t i = 0; i < filled; ++i) to[p * width + i] = panel[p * along + i * across];
-      }
+      for (std::int64_t p = 0; p < depth; ++p) std::copy_n(panel + p * along, filled, to + p * width);
     }
-    for (std::int64_t p = 0; p < depth; ++p) {
-      for (std::int64_t i = filled; i < width; ++i) to[p * width + i] = T(0);
+    if (filled < width) {
+      for (std::int64_t p = 0; p < depth; ++p) std::fill_n(to + p * width + filled, width - filled, T(0));
     }
     to += depth * width;
   }
