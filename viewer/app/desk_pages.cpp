@@ -2,7 +2,8 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <regex>
+#include <functional>
+#include <string_view>
 
 #include "engine/book/project.hpp"
 #include "engine/timeline/run_info.hpp"
@@ -66,10 +67,21 @@ std::string link_of_page(const std::string& path) {
   return "note:" + page.stem().string();
 }
 
+// Calls `found` with what stands between each `before` and the first character that `inside` refuses, and where that stands.
+void each_behind(std::string_view page, std::string_view before, bool (*inside)(char), const std::function<void(std::string_view, std::size_t)>& found) {
+  for (std::size_t at = page.find(before); at != std::string_view::npos; at = page.find(before, at)) {
+    const std::size_t begin = at + before.size();
+    for (at = begin; at < page.size() && inside(page[at]);) ++at;
+    found(page.substr(begin, at - begin), at);
+  }
+}
+
 // A page names a span in a fence or a link `span:`, and a file of the engine by its path.
 PageIndex index_pages(const std::string& root) {
   PageIndex index;
-  static const std::regex fence("```span\\s*\\n([^`]+)```"), span_link("\\(span:([a-z0-9_.]+)\\)"), file_link("(engine/[a-z0-9_/]+\\.(?:[ch]pp|cuh?))");
+  const auto no_fence = [](char c) { return c != '`'; };
+  const auto of_path = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '/'; };
+  const auto of_span = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.'; };
   for (const std::string& path : page_paths(root)) {
     // How notes are written is no note about what they name.
     if (path.ends_with(".es.md") || path == "notes/README.md") continue;
@@ -82,9 +94,22 @@ PageIndex index_pages(const std::string& root) {
       auto& list = map[name];
       if (std::none_of(list.begin(), list.end(), [&](const auto& one) { return one.second == title; })) list.emplace_back(link_of_page(path), title);
     };
-    for (auto at = std::sregex_iterator(page.begin(), page.end(), fence); at != std::sregex_iterator(); ++at) add(index.by_span, (*at)[1]);
-    for (auto at = std::sregex_iterator(page.begin(), page.end(), span_link); at != std::sregex_iterator(); ++at) add(index.by_span, (*at)[1]);
-    for (auto at = std::sregex_iterator(page.begin(), page.end(), file_link); at != std::sregex_iterator(); ++at) add(index.by_file, (*at)[1]);
+    const std::string_view whole = page;
+    each_behind(whole, "```span", no_fence, [&](std::string_view body, std::size_t end) {
+      const std::size_t name = body.find_first_not_of(" \t\r\n");
+      const bool own_line = name != std::string_view::npos && body.substr(0, name).find('\n') != std::string_view::npos;
+      if (own_line && whole.substr(end).starts_with("```")) add(index.by_span, std::string(body.substr(name)));
+    });
+    each_behind(whole, "(span:", of_span, [&](std::string_view name, std::size_t end) {
+      if (!name.empty() && whole.substr(end).starts_with(")")) add(index.by_span, std::string(name));
+    });
+    each_behind(whole, "engine/", of_path, [&](std::string_view name, std::size_t end) {
+      for (const std::string_view ending : {".cpp", ".hpp", ".cuh", ".cu"}) {
+        if (name.empty() || !whole.substr(end).starts_with(ending)) continue;
+        add(index.by_file, text("engine/", name, ending));
+        break;
+      }
+    });
   }
   return index;
 }
