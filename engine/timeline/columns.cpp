@@ -6,8 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <functional>
-#include <optional>
-#include <span>
+#include <string_view>
 
 #include "engine/timeline/columns_check.hpp"
 #include "engine/timeline/columns_form.hpp"
@@ -60,6 +59,33 @@ std::uint64_t checksum_of(const char* bytes, std::size_t count) {
   return sum.sum();
 }
 
+// --- A field of each row --------------------------------------------------------------------------
+
+// Where a field lies in its row, in bytes: to what copies it a column of ids and one of times differ in nothing else.
+struct Field {
+  std::size_t offset, width;
+};
+template <class Row, class Of>
+Field field_of(Of of) {
+  Row row{};
+  return {static_cast<std::size_t>(reinterpret_cast<const char*>(&of(row)) - reinterpret_cast<const char*>(&row)), sizeof of(row)};
+}
+
+// `count` words of `width` bytes, each `from_stride` bytes behind the last, to where each is `to_stride` behind the last.
+template <std::size_t width>
+void copy_words(const char* from, std::size_t from_stride, char* to, std::size_t to_stride, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) std::memcpy(to + i * to_stride, from + i * from_stride, width);
+}
+void copy_fields(std::size_t width, const char* from, std::size_t from_stride, char* to, std::size_t to_stride, std::size_t count) {
+  switch (width) {
+    case 1: return copy_words<1>(from, from_stride, to, to_stride, count);
+    case 2: return copy_words<2>(from, from_stride, to, to_stride, count);
+    case 4: return copy_words<4>(from, from_stride, to, to_stride, count);
+    case 8: return copy_words<8>(from, from_stride, to, to_stride, count);
+    default: SHARDBOOK_CHECK(false, "a column of ", width, " bytes a row");
+  }
+}
+
 // --- Writing --------------------------------------------------------------------------------------
 
 // Goes through the timeline twice: without a file it makes the head, with one it writes the columns.
@@ -85,8 +111,16 @@ class Writing {
   }
   template <class T>
   void column(const std::vector<T>& values, std::uint64_t count) {
-    const char* bytes = reinterpret_cast<const char*>(values.data());
-    const std::size_t size = count * sizeof(T);
+    column(reinterpret_cast<const char*>(values.data()), count * sizeof(T));
+  }
+  template <class T, class... Of>
+  void table(std::vector<T>& rows, Of... of) {
+    value(std::uint64_t{rows.size()});
+    for (const Field field : {field_of<T>(of)...}) gather(field, reinterpret_cast<const char*>(rows.data()), sizeof(T), rows.size());
+  }
+
+ private:
+  void column(const char* bytes, std::size_t size) {
     if (out_ == nullptr) {
       value(checksum_of(bytes, size));
       column_bytes += aligned(size);
@@ -96,19 +130,12 @@ class Writing {
     static constexpr char zeros[column_alignment] = {};
     *out_ << std::string_view(zeros, aligned(size) - size);
   }
-  template <class T, class... Fields>
-  void table(std::vector<T>& rows, Fields... fields) {
-    value(std::uint64_t{rows.size()});
-    const auto gather = [&](auto field) {
-      std::vector<std::remove_reference_t<decltype(field(rows[0]))>> values;
-      values.reserve(rows.size());
-      for (T& row : rows) values.push_back(field(row));
-      column(values, values.size());
-    };
-    (gather(fields), ...);
+  void gather(Field field, const char* rows, std::size_t row_bytes, std::size_t count) {
+    std::vector<char> values(count * field.width);
+    copy_fields(field.width, rows + field.offset, row_bytes, values.data(), field.width, count);
+    column(values.data(), values.size());
   }
 
- private:
   Output* out_;
 };
 
@@ -122,11 +149,24 @@ class Reading {
 
   struct Task {
     std::size_t at, bytes;                   // of its column in the file
-    std::function<bool()> copy;              // false if the checksum is another
+    std::uint64_t checksum;
+    std::function<void(const char* bytes, std::size_t size)> take;   // piece by piece
   };
   std::vector<Task> tasks;
-  bool failed() const { return failed_; }
   bool whole() const { return !failed_ && head_.empty() && at_ == file_.size(); }
+
+  // Hands a column over; false if its checksum is another. Called on many threads, for another task each.
+  bool copy(Task& task) const {
+    const char* bytes = file_.data() + task.at;
+    Checksum sum;
+    for (std::size_t at = 0; at < task.bytes; at += cached_piece) {
+      const std::size_t some = std::min(cached_piece, task.bytes - at);
+      sum.add(bytes + at, some);
+      task.take(bytes + at, some);
+    }
+    if (mapped_ != nullptr) mapped_->let_go(static_cast<std::int64_t>(task.at), static_cast<std::int64_t>(task.bytes));
+    return sum.sum() == task.checksum;
+  }
 
   template <class Value>
   void value(Value& value) {
@@ -157,63 +197,48 @@ class Reading {
   }
   template <class T>
   void column(std::vector<T>& values, std::uint64_t count) {
-    const std::optional<Source> source = next_column(count, sizeof(T));
-    if (!source) return;
-    tasks.push_back({source->at, count * sizeof(T), [&values, count, source = *source, this] {
+    if (Task* task = next_column(count, sizeof(T))) {
       values.clear();
-      values.reserve(count);
-      return in_pieces<T>(source, count, [&](std::span<const T> some) { values.insert(values.end(), some.begin(), some.end()); });
-    }});
+      task->take = [&values, count](const char* bytes, std::size_t size) {
+        if (values.empty()) values.reserve(count);
+        const T* some = reinterpret_cast<const T*>(bytes);
+        values.insert(values.end(), some, some + size / sizeof(T));
+      };
+    }
   }
-  template <class T, class... Fields>
-  void table(std::vector<T>& rows, Fields... fields) {
+  template <class T, class... Of>
+  void table(std::vector<T>& rows, Of... of) {
     std::uint64_t count = 0;
     value(count);
-    const auto scatter = [&](auto field) {
-      using Value = std::remove_reference_t<decltype(field(rows[0]))>;
-      const std::optional<Source> source = next_column(count, sizeof(Value));
-      if (!source) return;
-      tasks.push_back({source->at, count * sizeof(Value), [&rows, field, count, source = *source, this] {
-        T* row = rows.data();
-        return in_pieces<Value>(source, count, [&](std::span<const Value> some) {
-          for (const Value& value : some) field(*row++) = value;
-        });
-      }});
-    };
-    (scatter(fields), ...);
-    if (!failed_) rows.assign(count, T{});
+    const Field fields[] = {field_of<T>(of)...};
+    const std::size_t first = tasks.size();
+    for (const Field& field : fields) next_column(count, field.width);
+    if (failed_) return;
+    rows.assign(count, T{});
+    for (std::size_t i = 0; i < std::size(fields); ++i) tasks[first + i].take = scatter(fields[i], reinterpret_cast<char*>(rows.data()), sizeof(T));
   }
 
  private:
-  struct Source {
-    std::size_t at;
-    std::uint64_t checksum;
-  };
-
   bool need(std::uint64_t bytes) {
     failed_ = failed_ || bytes > head_.size();
     return !failed_;
   }
-  std::optional<Source> next_column(std::uint64_t count, std::size_t width) {
-    Source source{at_, 0};
-    value(source.checksum);
+  // The task of the next column in the file, which takes nothing yet; null where the file has no room for it.
+  Task* next_column(std::uint64_t count, std::size_t width) {
+    Task task{at_, count * width, 0, {}};
+    value(task.checksum);
     failed_ = failed_ || at_ > file_.size() || count > (file_.size() - at_) / width;
-    if (failed_) return std::nullopt;
-    at_ += aligned(count * width);
-    return source;
+    if (failed_) return nullptr;
+    at_ += aligned(task.bytes);
+    tasks.push_back(std::move(task));
+    return &tasks.back();
   }
-  template <class T, class Take>
-  bool in_pieces(Source source, std::uint64_t count, Take take) const {
-    const char* bytes = file_.data() + source.at;
-    const std::size_t size = count * sizeof(T);
-    Checksum sum;
-    for (std::size_t at = 0; at < size; at += cached_piece) {
-      const std::size_t some = std::min(cached_piece, size - at);
-      sum.add(bytes + at, some);
-      take(std::span<const T>(reinterpret_cast<const T*>(bytes + at), some / sizeof(T)));
-    }
-    if (mapped_ != nullptr) mapped_->let_go(static_cast<std::int64_t>(source.at), static_cast<std::int64_t>(size));
-    return sum.sum() == source.checksum;
+  static std::function<void(const char*, std::size_t)> scatter(Field field, char* rows, std::size_t row_bytes) {
+    return [field, row_bytes, to = rows + field.offset](const char* bytes, std::size_t size) mutable {
+      const std::size_t count = size / field.width;
+      copy_fields(field.width, bytes, field.width, to, row_bytes, count);
+      to += count * row_bytes;
+    };
   }
 
   std::string_view file_;
@@ -295,7 +320,7 @@ static base::Result<Timeline> read_from(std::string_view bytes, const FileBytes*
   std::atomic<bool> stopped{false};
   on_all_cores(reading.tasks.size(), [&](std::size_t i) {
     if (stopped) return;
-    fits[i] = reading.tasks[i].copy();
+    fits[i] = reading.copy(reading.tasks[i]);
     if (!meter.add(static_cast<std::int64_t>(reading.tasks[i].bytes))) stopped = true;
   });
   if (stopped) return base::Error{base::text("reading ", path, " was stopped")};
