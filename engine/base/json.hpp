@@ -1,8 +1,7 @@
 // base/json: JSON as text.
 //
 // The parser and the writer of nlohmann/json are templates: every file that names them compiles them anew, for two to six
-// seconds (g++ 12, one kind of value or both). They are named here, and compiled once; checkpoint/safetensors.cpp names the
-// parser too, for it looks at each key as it is read.
+// seconds (g++ 12, one kind of value or both). They are named here, and compiled once.
 #pragma once
 
 #include <string>
@@ -22,6 +21,8 @@ nlohmann::ordered_json try_parse_ordered_json(std::string_view text);
 // and the value means nothing.
 nlohmann::json parse_json(std::string_view text, int deepest, bool& too_deep);
 nlohmann::json try_parse_json(std::string_view text, int deepest, bool& too_deep);
+// `twice`: a key that an object names twice (the value has the last), "" where none does.
+nlohmann::json try_parse_json(std::string_view text, int deepest, bool& too_deep, std::string& twice);
 bool is_json(std::string_view text);
 
 // On one line, or with `indent` spaces a level. Bytes that are no UTF-8 are replaced. `ascii`: other letters as \uXXXX.

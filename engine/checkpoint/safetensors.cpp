@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "engine/base/json.hpp"
 #include "engine/base/printable.hpp"
@@ -61,19 +60,12 @@ SafeTensor tensor_of(const std::string& name, const Json& value, Bytes data_byte
   return tensor;
 }
 
-// The tree, and that no key of an object comes twice: nlohmann/json keeps the last.
+// The tree, and that no key of an object comes twice.
 Json parsed_header(std::string_view content) {
   constexpr int deepest = 4;
   bool too_deep = false;
   std::string twice;
-  std::vector<std::set<std::string>> keys(deepest + 2);
-  Json all = Json::parse(content, [&](int depth, Json::parse_event_t event, const Json& value) {
-    too_deep = too_deep || depth > deepest;
-    if (too_deep) return false;
-    if (event == Json::parse_event_t::object_start) keys[static_cast<std::size_t>(depth) + 1].clear();
-    if (event == Json::parse_event_t::key && !keys[static_cast<std::size_t>(depth)].insert(value.get<std::string>()).second) twice = value.get<std::string>();
-    return true;
-  }, false);
+  Json all = base::try_parse_json(content, deepest, too_deep, twice);
   if (too_deep) bad("its header nests deeper than any");
   if (all.is_discarded() || !all.is_object()) bad("its header is no JSON object");
   if (!twice.empty()) bad("its header names ", base::printable(twice.substr(0, 64)), " twice");

@@ -38,6 +38,20 @@ TEST(Json, ThatNestsTooDeepIsRefusedBeforeItIsKept) {
   EXPECT_TRUE(too_deep);
 }
 
+TEST(Json, SaysWhichKeyAnObjectNamesTwice) {
+  bool too_deep = true;
+  std::string twice = "of before";
+  EXPECT_EQ(json_text(try_parse_json(R"({"a":{"b":1},"c":{"b":2,"a":3}})", 2, too_deep, twice)), R"({"a":{"b":1},"c":{"a":3,"b":2}})");
+  EXPECT_FALSE(too_deep);
+  EXPECT_EQ(twice, "");
+  EXPECT_EQ(json_text(try_parse_json(R"({"a":[{"b":1},{"b":2,"b":3}]})", 4, too_deep, twice)), R"({"a":[{"b":1},{"b":3}]})");
+  EXPECT_EQ(twice, "b");
+  try_parse_json(R"({"a":1,"a":{"b":{}}})", 2, too_deep, twice);
+  EXPECT_EQ(twice, "a");
+  try_parse_json(std::string(200'000, '['), 2, too_deep, twice);
+  EXPECT_TRUE(too_deep);
+}
+
 TEST(Json, ReplacesWhatIsNoUtf8AndSpellsOutLettersWhereAsked) {
   EXPECT_EQ(json_text(nlohmann::json("a\xff" "b")), "\"a\xef\xbf\xbd" "b\"");
   EXPECT_THROW(json_text_or_throw(nlohmann::json("a\xff")), nlohmann::json::type_error);
