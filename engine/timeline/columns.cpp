@@ -132,7 +132,7 @@ class Writing {
   }
   void gather(Field field, const char* rows, std::size_t row_bytes, std::size_t count) {
     std::vector<char> values(count * field.width);
-    copy_fields(field.width, rows + field.offset, row_bytes, values.data(), field.width, count);
+    if (count > 0) copy_fields(field.width, rows + field.offset, row_bytes, values.data(), field.width, count);   // no rows lie nowhere
     column(values.data(), values.size());
   }
 
@@ -234,10 +234,10 @@ class Reading {
     return &tasks.back();
   }
   static std::function<void(const char*, std::size_t)> scatter(Field field, char* rows, std::size_t row_bytes) {
-    return [field, row_bytes, to = rows + field.offset](const char* bytes, std::size_t size) mutable {
+    return [field, row_bytes, rows](const char* bytes, std::size_t size) mutable {
       const std::size_t count = size / field.width;
-      copy_fields(field.width, bytes, field.width, to, row_bytes, count);
-      to += count * row_bytes;
+      copy_fields(field.width, bytes, field.width, rows + field.offset, row_bytes, count);
+      rows += count * row_bytes;
     };
   }
 
