@@ -2,6 +2,7 @@
 #include "engine/timeline/rules.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -51,9 +52,9 @@ std::optional<RankSaid> first_rank(const std::string& content) {
   constexpr std::string_view key = "\"rank\":";
   for (std::size_t at = content.find(key); at != std::string::npos; at = content.find(key, at + 1)) {
     const std::size_t blank = at + key.size(), number = content.find_first_not_of(" \t\r\n", blank);
+    if (number == std::string::npos || number == blank || std::isdigit(static_cast<unsigned char>(content[number])) == 0) continue;
     int rank = 0;
-    const char* end = content.data() + content.size();
-    if (number != std::string::npos && number > blank && std::from_chars(content.data() + number, end, rank).ec == std::errc{}) return RankSaid{at, rank};
+    if (std::from_chars(content.data() + number, content.data() + content.size(), rank).ec == std::errc{}) return RankSaid{at, rank};
   }
   return std::nullopt;
 }
