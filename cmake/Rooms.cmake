@@ -98,9 +98,9 @@ function(shardbook_room ROOM)
   # waits for them. Of the others those that loop over numbers have all that the compiler can do; what only decides what is to be done
   # is as fast without.
   set(optimise "")
-  if(ROOM MATCHES "^(cause|cli|config|launch|reading|report|workbook|viewer_app)$")
+  if(ROOM MATCHES "^(cause|cli|config|launch|reading|report|workbook|viewer_app|viewer_page)$")
     set(optimise -Og)
-  elseif(ROOM MATCHES "^(book|diagram|mesh|plan|world|viewer_ui|viewer_views)$")
+  elseif(ROOM MATCHES "^(book|checkpoint|diagram|mesh|metrics|plan|simulate|world|viewer_ui|viewer_views)$")
     set(optimise -O1)
   elseif(NOT ROOM MATCHES "^(base|comm|device|kernels|tensor)$")
     set(optimise -O2)
