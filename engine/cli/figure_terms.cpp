@@ -2,7 +2,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <utility>
 
 #include "engine/cause/whatif.hpp"
 #include "engine/cli/figures.hpp"
@@ -36,14 +38,15 @@ std::vector<std::string> words_in(std::string_view line) {
 // A modelled run of options of `train`, and its step ready to be resolved again. Each line of options is run once.
 struct Modelled {
   cause::Recorded recorded;
+  std::optional<cause::Study> study;   // of what is recorded, once it was asked for
   double step_ns = 0;
   std::size_t calls = 0, collectives = 0;   // of a step of rank 0
 };
 
-Result<const Modelled*> modelled(const std::string& options) {
+Result<Modelled*> modelled(const std::string& options) {
   static std::map<std::string, Modelled> known;
   if (const auto found = known.find(options); found != known.end()) return &found->second;
-  Result<launch::Outcome> outcome = run_on_meta(words_in(options));
+  Result<launch::Outcome> outcome = run_on_meta(words_in(options), false);
   if (!outcome) return outcome.as_error();
   Modelled made;
   made.step_ns = outcome.value().speed.step_ns;
@@ -57,19 +60,23 @@ Result<const Modelled*> modelled(const std::string& options) {
 // "--tp 2 with comm=0": the step with that change, or as it is.
 Result<cause::WhatIf> resolved(std::string_view arguments) {
   const std::size_t with = arguments.find(" with ");
-  const Result<const Modelled*> run = modelled(std::string(arguments.substr(0, with)));
+  const Result<Modelled*> run = modelled(std::string(arguments.substr(0, with)));
   if (!run) return run.as_error();
-  const Result<cause::Study> study = cause::study_of(run.value()->recorded, std::nullopt);
-  if (!study) return study.as_error();
+  std::optional<cause::Study>& study = run.value()->study;
+  if (!study) {
+    Result<cause::Study> made = cause::study_of(run.value()->recorded, std::nullopt);
+    if (!made) return made.as_error();
+    study = std::move(made).value();
+  }
   cause::Asked asked;
   if (with == std::string_view::npos) asked.scale = {"compute=1"};
   else for (const std::string& word : words_in(arguments.substr(with + 6))) (word.starts_with("wait") ? asked.drop : asked.scale).push_back(word);
-  return cause::what_if(study.value(), asked);
+  return cause::what_if(*study, asked);
 }
 
 Result<double> step(std::string_view arguments) {
   if (arguments.find(" with ") == std::string_view::npos) {
-    const Result<const Modelled*> run = modelled(std::string(arguments));
+    const Result<Modelled*> run = modelled(std::string(arguments));
     if (!run) return run.as_error();
     return run.value()->step_ns;
   }
@@ -85,13 +92,13 @@ Result<double> exposed(std::string_view arguments) {
 }
 
 Result<double> calls(std::string_view arguments) {
-  const Result<const Modelled*> run = modelled(std::string(arguments));
+  const Result<Modelled*> run = modelled(std::string(arguments));
   if (!run) return run.as_error();
   return static_cast<double>(run.value()->calls);
 }
 
 Result<double> collectives(std::string_view arguments) {
-  const Result<const Modelled*> run = modelled(std::string(arguments));
+  const Result<Modelled*> run = modelled(std::string(arguments));
   if (!run) return run.as_error();
   return static_cast<double>(run.value()->collectives);
 }

@@ -326,7 +326,7 @@ base::Result<double> step_ms_of(const std::string& run) {
     if (!words.empty() && words.front() == lead) words.erase(words.begin());
   }
   if (words.empty() || !words.front().starts_with("--")) return base::Error{"it is neither a folder of a run nor options of `shardbook train`"};
-  const base::Result<launch::Outcome> outcome = run_on_meta(words);
+  const base::Result<launch::Outcome> outcome = run_on_meta(words, false);
   if (!outcome) return outcome.as_error();
   return outcome.value().speed.step_ns / 1e6;
 }

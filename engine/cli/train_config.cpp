@@ -190,13 +190,14 @@ base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& w
   return made.value().config;
 }
 
-base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words) {
+base::Result<launch::Outcome> run_on_meta(const std::vector<std::string>& words, bool make_timeline) {
   const base::Result<config::RunConfig> config = config_on_meta(words);
   if (!config) return config.as_error();
   constexpr int most_ranks = 64;
   if (config.value().ranks > most_ranks) return Error{text("it has ", config.value().ranks, " ranks; a figure names a run of at most ", most_ranks)};
   launch::LaunchOptions quiet;
   quiet.write_run = false;
+  quiet.make_timeline = make_timeline;
   return launch::run(config.value(), quiet);
 }
 

@@ -115,7 +115,7 @@ base::Status write(const Outcome& outcome, const ResolvedRun& run) {
 
 base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
                                const std::vector<RankOutcome>& ranks, const std::string& backend, const std::string& interruption) {
-  base::Result<ResolvedRun> resolved = resolve_run(config, ranks);
+  base::Result<ResolvedRun> resolved = resolve_run(config, ranks, options.make_timeline);
   if (!resolved) return resolved.as_error();
   ResolvedRun run = std::move(resolved).value();
 

@@ -96,6 +96,7 @@ struct LaunchOptions {
   std::string command;                             // as it was typed, for run.json
   std::string source_root;                         // root of the project, for source excerpts; may be empty
   bool write_run = true;                           // false: keep everything in memory (tests)
+  bool make_timeline = true;                       // false: records and figures are all that is asked for. REQUIRES: !write_run
   std::function<void(device::Device&)> with_device;   // of tests: what a rank's device gets before it trains; may be empty
 };
 

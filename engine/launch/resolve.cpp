@@ -154,7 +154,7 @@ double modelled_step_ns(const config::RunConfig& config, const std::vector<std::
   return static_cast<double>(resolved.value().step_ns);
 }
 
-base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std::vector<RankOutcome>& ranks) {
+base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std::vector<RankOutcome>& ranks, bool make_timeline) {
   std::vector<std::string> encoded;
   for (const RankOutcome& rank : ranks) encoded.push_back(rank.record);
   base::Result<std::vector<program::Record>> decoded = decode_all(encoded);
@@ -189,6 +189,9 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
     }
   }
 
+  for (const program::Record& record : records) run.program_hashes.push_back(program::hash(*record.programs.back(), record.catalogue));
+  if (!make_timeline) return run;
+
   // One base for all ranks: the first thing that happened.
   base::Nanoseconds first = std::numeric_limits<base::Nanoseconds>::max();
   for (const program::Record& record : records) {
@@ -213,7 +216,6 @@ base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std
       if (step == 0 && led_in) steps.back().device_free_at = free_at[rank] - first;
     }
     timeline::add_program(builder, provenance, record.catalogue, steps);
-    run.program_hashes.push_back(program::hash(*record.programs.back(), record.catalogue));
   }
   run.timeline = builder.finish();
   return run;

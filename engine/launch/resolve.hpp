@@ -35,7 +35,7 @@ struct ResolvedRun {
 //
 // A modelled timeline shows traced steps as a GPU runs them: each stands alone, and every op pays for its marks. So
 // it is compared with a measured timeline like with like. `step_ns` is that of steps that are not traced, as
-// everywhere.
-base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std::vector<RankOutcome>& ranks);
+// everywhere. Without `make_timeline` there is none, and all else is the same.
+base::Result<ResolvedRun> resolve_run(const config::RunConfig& config, const std::vector<RankOutcome>& ranks, bool make_timeline);
 
 }  // namespace shardbook::launch
