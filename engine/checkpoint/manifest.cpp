@@ -28,10 +28,41 @@ std::string hex_sums(const std::vector<std::uint32_t>& sums) {
   return text;
 }
 
-nlohmann::ordered_json ends_of(const shard::Box& box, std::int64_t shard::Interval::*end) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+using Ordered = nlohmann::ordered_json;
+
+Ordered ends_of(const shard::Box& box, std::int64_t shard::Interval::*end) {
+  Ordered all = Ordered::array();
   for (int dim = 0; dim < box.dims; ++dim) all.push_back(box[dim].*end);
   return all;
+}
+
+// Built up from empty objects: values in braces are copied with all below them, once a level.
+Ordered json_of(const DataFile& file) {
+  Ordered json;
+  json["name"] = file.name;
+  json["bytes"] = file.bytes;
+  json["sums"] = hex_sums(file.sums);
+  return json;
+}
+
+Ordered json_of(const StoredBox& stored) {
+  Ordered json;
+  json["file"] = stored.file;
+  json["at"] = stored.at;
+  json["begin"] = ends_of(stored.box, &shard::Interval::begin);
+  json["end"] = ends_of(stored.box, &shard::Interval::end);
+  return json;
+}
+
+Ordered json_of(const StoredTensor& tensor) {
+  Ordered json;
+  json["name"] = tensor.name;
+  json["dtype"] = base::name_of(tensor.dtype);
+  Ordered& shape = json["shape"] = Ordered::array();
+  for (int dim = 0; dim < tensor.shape.dims(); ++dim) shape.push_back(tensor.shape[dim]);
+  Ordered& boxes = json["boxes"] = Ordered::array();
+  for (const StoredBox& stored : tensor.boxes) boxes.push_back(json_of(stored));
+  return json;
 }
 
 }  // namespace
@@ -48,18 +79,14 @@ const StoredTensor* Manifest::find(std::string_view name) const {
 }
 
 std::string to_text(const Manifest& manifest) {
-  using Json = nlohmann::ordered_json;
-  Json files = Json::array(), tensors = Json::array();
-  for (const DataFile& file : manifest.files) files.push_back({{"name", file.name}, {"bytes", file.bytes}, {"sums", hex_sums(file.sums)}});
-  for (const StoredTensor& tensor : manifest.tensors) {
-    Json boxes = Json::array(), shape = Json::array();
-    for (int dim = 0; dim < tensor.shape.dims(); ++dim) shape.push_back(tensor.shape[dim]);
-    for (const StoredBox& stored : tensor.boxes) {
-      boxes.push_back({{"file", stored.file}, {"at", stored.at}, {"begin", ends_of(stored.box, &shard::Interval::begin)}, {"end", ends_of(stored.box, &shard::Interval::end)}});
-    }
-    tensors.push_back({{"name", tensor.name}, {"dtype", base::name_of(tensor.dtype)}, {"shape", shape}, {"boxes", boxes}});
-  }
-  const Json all{{"step", manifest.step}, {"config", base::parse_ordered_json(manifest.config)}, {"chunk", chunk_bytes}, {"files", files}, {"tensors", tensors}};
+  Ordered all;
+  all["step"] = manifest.step;
+  all["config"] = base::parse_ordered_json(manifest.config);
+  all["chunk"] = chunk_bytes;
+  Ordered& files = all["files"] = Ordered::array();
+  for (const DataFile& file : manifest.files) files.push_back(json_of(file));
+  Ordered& tensors = all["tensors"] = Ordered::array();
+  for (const StoredTensor& tensor : manifest.tensors) tensors.push_back(json_of(tensor));
   const std::string content = base::json_text(all) + "\n";
   return head_of(content) + content;
 }
