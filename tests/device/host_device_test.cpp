@@ -1,6 +1,8 @@
 // The host device keeps CUDA's promises about streams and events, and no others.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
 
 #include "engine/device/host/host_device.hpp"
@@ -138,6 +140,22 @@ TEST(HostDevice, BindsAWaitToTheLastRecordIssuedBeforeIt) {
   }
   EXPECT_TRUE(one_before_two) << "a wait for what was never recorded holds nobody";
   EXPECT_TRUE(four_before_three) << "a wait is for the record before it";
+}
+
+// From an address as a GPU's, zeros, and where a buffer ends the next byte is nobody's: the address sanitizer says so.
+TEST(HostDevice, GivesZerosThatEndWhereTheyEnd) {
+  HostDevice device(plain, 0, 0);
+  for (const std::int64_t elements : {1, 3, 64, 1000, 100'000}) {
+    const Memory memory = device.allocate(elements, base::DType::f32, program::MemoryKind::workspace, "some");
+    ASSERT_EQ(memory.storage_bytes, 4 * elements);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data) % 256, 0u);
+    auto* bytes = static_cast<unsigned char*>(memory.data);
+    EXPECT_EQ(std::count(bytes, bytes + memory.storage_bytes, 0), memory.storage_bytes);
+#ifdef __SANITIZE_ADDRESS__
+    bytes[memory.storage_bytes - 1] = 1;
+    EXPECT_DEATH(bytes[memory.storage_bytes] = 1, "AddressSanitizer") << elements;
+#endif
+  }
 }
 
 TEST(HostDevice, RefusesToAllocateOnceSealed) {
