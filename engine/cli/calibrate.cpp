@@ -248,35 +248,40 @@ class Calibration {
   void tracing_costs() {
     say("what tracing costs");
     constexpr int ops = 100;
-    // 64 MiB take a GPU some 20 us, and a processor of the host 20 ms
-    const Bytes longer = std::min(benches_.largest_buffer(), device_.kind() == device::Kind::host ? Bytes{1} << 18 : Bytes{1} << 26);
-    const auto repeated = [&](Bytes bytes) {
-      return [this, bytes] {
-        for (int op = 0; op < ops; ++op) benches_.pointwise(compute_, bytes);
-      };
+    const auto pointwise = [&](Bytes bytes) { return [this, bytes] { benches_.pointwise(compute_, bytes); }; };
+    const auto over_traced = [&](Bytes bytes, auto&& ns_of) {
+      std::vector<double> each;
+      for (int i = 0; i < 11; ++i) {
+        each.push_back(static_cast<double>(ns_of(watch_->timed_among_untimed([&] {
+                         for (int op = 0; op < ops; ++op) benches_.pointwise(compute_, bytes);
+                       }))) / (ops - 1));
+      }
+      return watch_->over_ranks(Stopwatch::median(std::move(each)), Stopwatch::Over::median);
     };
-    std::vector<double> on_host, on_device;
-    for (int i = 0; i < 11; ++i) {
-      const program::StepTimes issued = watch_->timed_among_untimed(repeated(tiny));
-      on_host.push_back(static_cast<double>(issued.issued.back().start - issued.issued.front().start) / (ops - 1));
-      const program::StepTimes ran = watch_->timed_among_untimed(repeated(longer));
-      on_device.push_back(static_cast<double>(ran.ran.back().end - ran.ran.front().end) / (ops - 1));
+    using program::StepTimes;
+    const double issue_ns = over_traced(tiny, [](const StepTimes& times) { return times.issued.back().start - times.issued.front().start; });
+    plan_.host.trace_ns = std::max(0.0, issue_ns - watch_->host_ns(pointwise(tiny), ops));
+
+    Bytes longer = tiny;
+    double plain_ns = watch_->period_ns(pointwise(longer));
+    while (plain_ns < 2 * issue_ns && longer < benches_.largest_buffer()) {
+      longer = std::min(4 * longer, benches_.largest_buffer());
+      plain_ns = watch_->period_ns(pointwise(longer));
     }
-    const auto added = [&](std::vector<double> traced, double plain) {
-      return std::max(0.0, watch_->over_ranks(Stopwatch::median(std::move(traced)), Stopwatch::Over::median) - plain);
-    };
-    plan_.host.trace_ns = added(on_host, watch_->host_ns([&] { tiny_op(compute_); }, ops));
-    plan_.device.trace_ns = added(on_device, watch_->period_ns([&] { benches_.pointwise(compute_, longer); }));
+    const double ran_ns = over_traced(longer, [](const StepTimes& times) { return times.ran.back().end - times.ran.front().end; });
+    plan_.device.trace_ns = std::max(0.0, ran_ns - plain_ns);
   }
 
-  // What a launch of a graph costs the host, of as many ops as a small step has; and by how much an op's period is shorter in one, of the
-  // mix, for a kernel of a few bytes behind a matmul gains what others do not.
+  // What a launch of a graph costs the host, of as many ops as a small step has, or of some milliseconds where they are long; and by how
+  // much an op's period is shorter in one, of the mix, for a kernel of a few bytes behind a matmul gains what others do not.
   void graph_costs() {
     if (!device_.captures() || small_.empty()) return;
     say("what a graph costs");
-    const InGraph mix = in_graph(device_, compute_, *watch_, [&] { small_ops(); }, 1 + 200 / small_op_count());
+    constexpr double ops = 200, longest_ns = 5e6;
+    const double op_ns = mixed_ns();   // of all ranks, which so make as many copies
+    const InGraph mix = in_graph(device_, compute_, *watch_, [&] { small_ops(); }, 1 + static_cast<int>(std::min(ops, longest_ns / op_ns)) / small_op_count());
     plan_.host.graph_ns = mix.launch_ns;
-    plan_.device.graph_gap_ns = std::max(0.0, mixed_ns() - mix.period_ns / small_op_count());
+    plan_.device.graph_gap_ns = std::max(0.0, op_ns - mix.period_ns / small_op_count());
   }
 
   void collectives() {

@@ -136,7 +136,7 @@ TEST(Calibrate, AnOpThatIsToSettleRunsBeforeItIsMeasured) {
   const base::Status ran = world::run_threads(1, [&](world::World& world) {
     device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
     device::Stream& stream = device.create_stream("compute");
-    const tensor::Tensor large = tensor::allocate(device, {32 << 20}, DType::f32, program::MemoryKind::workspace, "large");
+    const tensor::Tensor large = tensor::allocate(device, {8 << 20}, DType::f32, program::MemoryKind::workspace, "large");
     device.seal();
     Stopwatch watch(world, device, stream, large.slice(0, {1 << 20}));
     const auto fill = [&](int& count) { return [&] { ++count, kernels::fill(stream, large, 1); }; };
