@@ -182,9 +182,8 @@ float LineBreaker::lines(const std::vector<Run>& runs, float x, float y, float w
     for (; end < all.size() && all[end].kind == Piece::Kind::word; ++end) word_width += all[end].width;
     if (used + word_width > width && !line.empty() && line.back().kind == Piece::Kind::blank) finish();
     if (used + word_width <= width || (word_width <= width && line.empty())) {
-      line.insert(line.end(), all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(end));
+      while (i < end) line.push_back(all[i++]);
       used += word_width;
-      i = end;
       continue;
     }
     // No line can: as much as fits, then the rest below.
