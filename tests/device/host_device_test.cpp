@@ -142,7 +142,7 @@ TEST(HostDevice, BindsAWaitToTheLastRecordIssuedBeforeIt) {
   EXPECT_TRUE(four_before_three) << "a wait is for the record before it";
 }
 
-// From an address as a GPU's, zeros, and where a buffer ends the next byte is nobody's: the address sanitizer says so.
+// From an address as a GPU's, zeros, and the bytes before and behind are nobody's: the address sanitizer says so.
 TEST(HostDevice, GivesZerosThatEndWhereTheyEnd) {
   HostDevice device(plain, 0, 0);
   for (const std::int64_t elements : {1, 3, 64, 1000, 100'000}) {
@@ -154,6 +154,7 @@ TEST(HostDevice, GivesZerosThatEndWhereTheyEnd) {
 #ifdef __SANITIZE_ADDRESS__
     bytes[memory.storage_bytes - 1] = 1;
     EXPECT_DEATH(bytes[memory.storage_bytes] = 1, "AddressSanitizer") << elements;
+    EXPECT_DEATH(bytes[-1] = 1, "AddressSanitizer") << elements;
 #endif
   }
 }

@@ -24,12 +24,14 @@ void* HostDevice::allocate_storage(base::Bytes bytes) {
   constexpr std::size_t alignment = 256;
   const auto size = static_cast<std::size_t>(bytes);
   std::size_t room = size + alignment;
-  void* memory = std::calloc(room, 1);
-  if (memory == nullptr) throw base::Failure("the system gave no memory");
-  owned_.push_back(memory);
+  void* const given = std::calloc(room, 1);
+  if (given == nullptr) throw base::Failure("the system gave no memory");
+  owned_.push_back(given);
+  void* memory = given;
   std::align(alignment, size, memory, room);
 #ifdef __SANITIZE_ADDRESS__
-  // What lies behind is nobody's, though it was given, too
+  // What lies before and behind is nobody's, though it was given, too
+  __asan_poison_memory_region(given, static_cast<std::size_t>(static_cast<std::byte*>(memory) - static_cast<std::byte*>(given)));
   __asan_poison_memory_region(static_cast<std::byte*>(memory) + size, room - size);
 #endif
   return memory;
