@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iomanip>
 
+#include "engine/base/check.hpp"
 #include "engine/base/json.hpp"
 #include "engine/config/in_force.hpp"
 #include "engine/kernels/cudnn_attention.hpp"
@@ -115,6 +116,7 @@ base::Status write(const Outcome& outcome, const ResolvedRun& run) {
 
 base::Result<Outcome> conclude(const config::RunConfig& config, const LaunchOptions& options, RunFolder& folder,
                                const std::vector<RankOutcome>& ranks, const std::string& backend, const std::string& interruption) {
+  SHARDBOOK_CHECK(options.make_timeline || !options.write_run, "a run that is written has its timeline");
   base::Result<ResolvedRun> resolved = resolve_run(config, ranks, options.make_timeline);
   if (!resolved) return resolved.as_error();
   ResolvedRun run = std::move(resolved).value();
