@@ -87,7 +87,7 @@ function(shardbook_room ROOM)
   elseif(ROOM MATCHES "^(config|data|launch|plan|simulate|world)$")
     set(level -O0)
   elseif(ROOM STREQUAL "kernels")
-    set(level -O3)   # as its folder asks for, too
+    set(level -O2)   # as its folder asks for, too
   endif()
   if(SHARDBOOK_SANITIZE)
     target_compile_options(shardbook_${ROOM} PRIVATE ${level})
