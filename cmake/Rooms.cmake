@@ -100,7 +100,7 @@ function(shardbook_room ROOM)
   set(optimise "")
   if(ROOM MATCHES "^(cause|cli|config|launch|reading|report|workbook|viewer_app|viewer_page)$")
     set(optimise -Og)
-  elseif(ROOM MATCHES "^(book|checkpoint|diagram|mesh|metrics|plan|simulate|world|viewer_scene|viewer_ui|viewer_views)$")
+  elseif(ROOM MATCHES "^(book|checkpoint|diagram|mesh|metrics|plan|simulate|timeline|world|viewer_scene|viewer_ui|viewer_views)$")
     set(optimise -O1)
   elseif(ROOM STREQUAL "kernels")
     set(optimise -O3)   # in every build but Debug

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "engine/base/nearest.hpp"
 #include "engine/config/config.hpp"
@@ -98,8 +99,14 @@ std::string Switch::values_text() const {
 }
 
 const Switch* find_switch(std::string_view key) {
-  const auto found = std::find_if(switches().begin(), switches().end(), [&](const Switch& row) { return row.key == key; });
-  return found == switches().end() ? nullptr : &*found;
+  // Each trainer asks for every switch
+  static const std::unordered_map<std::string_view, const Switch*> by_key = [] {
+    std::unordered_map<std::string_view, const Switch*> rows;
+    for (const Switch& row : switches()) rows[row.key] = &row;
+    return rows;
+  }();
+  const auto found = by_key.find(key);
+  return found == by_key.end() ? nullptr : found->second;
 }
 
 std::string switch_value(const RunConfig& config, std::string_view key) {
