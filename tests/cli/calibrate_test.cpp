@@ -1,6 +1,9 @@
 // The micro-benchmarks of `calibrate`, on two ranks of the host: each gets a time, and a profile comes of them.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "engine/cli/calibrate.hpp"
 #include "engine/cli/calibrate_graph.hpp"
 #include "engine/comm/loopback/loopback.hpp"
@@ -128,20 +131,29 @@ TEST(Calibrate, InAGraphEachCopyRunsWithEachLaunch) {
   EXPECT_GT(found.launch_ns, 0);
 }
 
-// An op so long that each try has as few as there may be: two and four to look, five tries of three and nine. What lets the clock settle goes before those.
+// An op of two milliseconds, on every machine: so long that each try has as few as there may be, two and four to look, five tries of
+// three and nine. What lets the clock settle goes before those.
 TEST(Calibrate, AnOpThatIsToSettleRunsBeforeItIsMeasured) {
   constexpr int measured = 2 + 4 + 5 * (3 + 9), more = 9;
   constexpr double settled_after_ns = 60e6;
+  struct Nothing {};
+  void (*const on_cuda)(const Nothing&, const device::CudaQueue&) = nullptr;
   int issued = 0, settled = 0;
   const base::Status ran = world::run_threads(1, [&](world::World& world) {
     device::HostDevice device({DType::f32, DType::f32}, world.rank(), 0);
     device::Stream& stream = device.create_stream("compute");
-    const tensor::Tensor large = tensor::allocate(device, {8 << 20}, DType::f32, program::MemoryKind::workspace, "large");
+    const tensor::Tensor filled = tensor::allocate(device, {1 << 20}, DType::f32, program::MemoryKind::workspace, "filled");
     device.seal();
-    Stopwatch watch(world, device, stream, large.slice(0, {1 << 20}));
-    const auto fill = [&](int& count) { return [&] { ++count, kernels::fill(stream, large, 1); }; };
-    watch.period_ns(fill(issued));
-    EXPECT_EQ(watch.settled_period(fill(settled), settled_after_ns).cycles, 0) << "a host tells no clock";
+    Stopwatch watch(world, device, stream, filled);
+    const auto sleep = [&](int& count) {
+      return [&] {
+        ++count;
+        device.launch(stream, program::OpDesc("sleep", OpKind::fill, DType::f32), Nothing{},
+                      +[](const Nothing&) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }, on_cuda);
+      };
+    };
+    watch.period_ns(sleep(issued));
+    EXPECT_EQ(watch.settled_period(sleep(settled), settled_after_ns).cycles, 0) << "a host tells no clock";
   });
   ASSERT_TRUE(ran.ok()) << ran.error();
   EXPECT_EQ(issued, measured) << "the op is too short to tell";
