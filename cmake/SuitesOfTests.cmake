@@ -7,6 +7,8 @@
 #   returns  one process for those of a suite, in which the address sanitizer looks for what is used after its function has
 #            returned, even if it does not in the program's others (LONG)
 #   first    its suite's process begins before others, for it takes longest or waits
+# Suites of fewer tests than GATHER share a process until it has so many; 0: each has its own.
+#
 # A report for each process goes to the folder REPORTS.
 cmake_minimum_required(VERSION 3.22)
 
@@ -27,9 +29,10 @@ set(unused ${rules})
 
 get_filename_component(folder ${PROGRAM} DIRECTORY)
 set(written "")
-# To look for what is used after its function has returned takes half as long again; and where memory was taken is told by eight
-# callers.
-set(address malloc_context_size=8)
+# To look for what is used after its function has returned takes half as long again, and twice as long where a thread's calls go
+# round 1 MiB of each size of stack frame, and not 64 KiB, before they take memory of one that returned; where memory was taken is
+# told by eight callers.
+set(address malloc_context_size=8:max_uar_stack_size_log=16)
 set(every_look "${address}")
 if(LONG)
   string(APPEND address :detect_stack_use_after_return=0)
@@ -46,6 +49,36 @@ macro(add_process NAME FILTER LABELS COUNT)
     "  COST ${cost} ENVIRONMENT [=[ASAN_OPTIONS=${look}]=])\n")
 endmacro()
 
+# The same for the tests of the suites that the list SUITES names, but for those that the list WITHOUT names.
+macro(add_process_of_suites SUITES WITHOUT COUNT)
+  list(GET ${SUITES} 0 name)
+  list(LENGTH ${SUITES} others)
+  if(others GREATER 1)
+    math(EXPR others "${others} - 1")
+    string(APPEND name ".and_${others}_more")
+  endif()
+  list(TRANSFORM ${SUITES} APPEND ".*" OUTPUT_VARIABLE filter)
+  string(REPLACE ";" ":" filter "${filter}")
+  if(NOT "${${WITHOUT}}" STREQUAL "")
+    string(REPLACE ";" ":" left_out "${${WITHOUT}}")
+    string(APPEND filter "-${left_out}")
+  endif()
+  add_process("${PREFIX}${name}" "${filter}" "${LABEL};suite" ${COUNT})
+endmacro()
+
+# Small suites that are to share the next process.
+set(gathered "")
+set(gathered_without "")
+set(gathered_count 0)
+macro(end_gathering)
+  if(gathered)
+    add_process_of_suites(gathered gathered_without ${gathered_count})
+  endif()
+  set(gathered "")
+  set(gathered_without "")
+  set(gathered_count 0)
+endmacro()
+
 # The suite that was read last: how many tests share its process, and which do not.
 set(suite "")
 set(together 0)
@@ -57,11 +90,16 @@ macro(end_suite)
   set(look "${address}")
   if(together GREATER 0)
     set(without ${apart} ${numbers} ${returns})
-    string(REPLACE ";" ":" without "${without}")
-    if(without)
-      set(without "-${without}")
+    if(cost EQUAL 1 AND together LESS "${GATHER}")
+      list(APPEND gathered ${suite})
+      list(APPEND gathered_without ${without})
+      math(EXPR gathered_count "${gathered_count} + ${together}")
+      if(NOT gathered_count LESS "${GATHER}")
+        end_gathering()
+      endif()
+    else()
+      add_process_of_suites(suite without ${together})
     endif()
-    add_process("${PREFIX}${suite}" "${suite}.*${without}" "${LABEL};suite" ${together})
   endif()
   foreach(word numbers returns)
     list(LENGTH ${word} count)
@@ -123,6 +161,7 @@ foreach(line IN LISTS lines)
   endif()
 endforeach()
 end_suite()
+end_gathering()
 if(unused)
   message(FATAL_ERROR "${APART} names tests that ${PROGRAM} does not have: ${unused}")
 endif()

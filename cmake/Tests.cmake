@@ -1,4 +1,4 @@
-# A test program becomes tests of ctest: one process for each suite of GoogleTest.
+# A test program becomes tests of ctest: one process for each suite of GoogleTest, or, under sanitizers, for a few of them.
 #
 #   shardbook_tests(test_mesh PREFIX mesh. LABEL fast APART "${apart}")
 #
@@ -10,9 +10,14 @@ function(shardbook_tests TARGET)
   cmake_parse_arguments(ARG "LONG" "PREFIX;LABEL;APART" "" ${ARGN})
   set(script ${PROJECT_SOURCE_DIR}/cmake/SuitesOfTests.cmake)
   set(suites ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_suites.cmake)
+  # What a sanitizer watches takes as long to begin as many a suite takes to run.
+  set(gather 0)
+  if(SHARDBOOK_SANITIZE)
+    set(gather 24)
+  endif()
   add_custom_command(TARGET ${TARGET} POST_BUILD BYPRODUCTS ${suites} VERBATIM
     COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${TARGET}> -DPREFIX=${ARG_PREFIX} -DLABEL=${ARG_LABEL} -DAPART=${ARG_APART}
-            -DLONG=${ARG_LONG} -DREPORTS=${CMAKE_BINARY_DIR}/tested -DSUITES=${suites} -P ${script})
+            -DLONG=${ARG_LONG} -DGATHER=${gather} -DREPORTS=${CMAKE_BINARY_DIR}/tested -DSUITES=${suites} -P ${script})
   set_property(TARGET ${TARGET} APPEND PROPERTY LINK_DEPENDS ${script} ${ARG_APART})
   set(include ${CMAKE_CURRENT_BINARY_DIR}/${TARGET}_include.cmake)
   file(WRITE ${include} "if(EXISTS \"${suites}\")\n  include(\"${suites}\")\nelse()\n  add_test(${TARGET}_NOT_BUILT ${TARGET}_NOT_BUILT)\nendif()\n")

@@ -71,8 +71,12 @@ StepTimes& Recorder::end_step() {
   while (index < hashes_.size() && hashes_[index] != this_hash) ++index;
   times_.program = static_cast<std::uint32_t>(index);
   if (index < hashes_.size()) return times_;
-  programs_.push_back(std::make_unique<Program>(current_));
+  // It takes the list with it: the next step's has as much room.
+  programs_.push_back(std::make_unique<Program>(std::move(current_)));
   hashes_.push_back(this_hash);
+  current_ = {};
+  current_.ops.reserve(programs_.back()->ops.size());
+  current_.commands.reserve(programs_.back()->commands.size());
   return times_;
 }
 
