@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <span>
+#include <vector>
 
 #include "engine/device/host/host_device.hpp"
 #include "engine/device/meta/meta_device.hpp"
@@ -157,6 +159,32 @@ TEST(HostDevice, GivesZerosThatEndWhereTheyEnd) {
     EXPECT_DEATH(bytes[-1] = 1, "AddressSanitizer") << elements;
 #endif
   }
+}
+
+// However large: no byte is of two buffers, though they share pieces of the system's memory.
+TEST(HostDevice, GivesEachBufferItsOwnBytes) {
+  HostDevice device(plain, 0, 0);
+  std::vector<std::span<unsigned char>> buffers;
+  for (int round = 0; round < 2; ++round) {
+    for (const std::int64_t elements : {1, 63, 64, 65, 20'000, 300'000, 524'224, 524'288, 1'500'000, 17'000'000}) {
+      const Memory memory = device.allocate(elements, base::DType::f32, program::MemoryKind::workspace, "some");
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data) % 256, 0u);
+      buffers.emplace_back(static_cast<unsigned char*>(memory.data), static_cast<std::size_t>(memory.storage_bytes));
+    }
+  }
+  unsigned char mark = 0;
+  for (const auto& bytes : buffers) {
+    EXPECT_EQ(bytes.front(), 0);
+    EXPECT_EQ(bytes.back(), 0);
+    bytes.front() = bytes.back() = ++mark;
+  }
+  mark = 0;
+  for (const auto& bytes : buffers) {
+    EXPECT_EQ(bytes.front(), ++mark);
+    EXPECT_EQ(bytes.back(), mark);
+  }
+  std::sort(buffers.begin(), buffers.end(), [](const auto& left, const auto& right) { return left.data() < right.data(); });
+  for (std::size_t at = 1; at < buffers.size(); ++at) EXPECT_LE(buffers[at - 1].data() + buffers[at - 1].size(), buffers[at].data());
 }
 
 TEST(HostDevice, RefusesToAllocateOnceSealed) {

@@ -3,39 +3,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <optional>
-
-#ifdef __SANITIZE_ADDRESS__
-#include <sanitizer/asan_interface.h>
-#endif
 
 namespace shardbook::device {
 
 HostDevice::HostDevice(Storage storage, base::Rank rank, std::uint64_t drain_seed)
     : Device(Kind::host, storage, rank), drain_state_(drain_seed == 0 ? 0 : drain_seed * 2654435761u + rank + 1) {}
 
-HostDevice::~HostDevice() {
-  for (void* memory : owned_) std::free(memory);
-}
+HostDevice::~HostDevice() = default;
 
-// Zeros of the system's, which takes no memory for what nothing touches, from an address as cudaMalloc() gives it.
-void* HostDevice::allocate_storage(base::Bytes bytes) {
-  constexpr std::size_t alignment = 256;
-  const auto size = static_cast<std::size_t>(bytes);
-  std::size_t room = size + alignment;
-  void* const given = std::calloc(room, 1);
-  if (given == nullptr) throw base::Failure("the system gave no memory");
-  owned_.push_back(given);
-  void* memory = given;
-  std::align(alignment, size, memory, room);
-#ifdef __SANITIZE_ADDRESS__
-  // What lies before and behind is nobody's, though it was given, too
-  __asan_poison_memory_region(given, static_cast<std::size_t>(static_cast<std::byte*>(memory) - static_cast<std::byte*>(given)));
-  __asan_poison_memory_region(static_cast<std::byte*>(memory) + size, room - size);
-#endif
-  return memory;
-}
+void* HostDevice::allocate_storage(base::Bytes bytes) { return arena_.allocate(bytes); }
 
 void* HostDevice::pinned(base::Bytes bytes) { return allocate_storage(bytes); }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/device/device.hpp"
+#include "engine/device/host/arena.hpp"
 #include "engine/device/host/touched.hpp"
 
 namespace shardbook::device {
@@ -90,7 +91,7 @@ class HostDevice : public Device {
 
   std::vector<Queue> queues_;
   std::vector<EventState> events_;
-  std::vector<void*> owned_;
+  HostArena arena_;
   std::vector<std::pair<program::StreamId, Item>> captured_;
   std::vector<std::vector<std::pair<program::StreamId, Item>>> graphs_;
   std::vector<program::TimeSpan> ran_;
