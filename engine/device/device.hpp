@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "engine/base/types.hpp"
-#include "engine/device/crew.hpp"
 #include "engine/device/cuda_queue.hpp"
 #include "engine/device/finite.hpp"
 #include "engine/device/host_function.hpp"

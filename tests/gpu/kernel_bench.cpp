@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "engine/device/copy.hpp"
+#include "engine/device/crew.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/cuda/owners.hpp"
 #include "engine/kernels/cuda/launchers.hpp"

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "engine/device/crew.hpp"
 #include "engine/kernels/host/references.hpp"
 #include "tests/kernels/host_bench.hpp"
 

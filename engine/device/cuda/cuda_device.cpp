@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "engine/device/crew.hpp"
 #include "engine/device/cuda/arena.hpp"
 #include "engine/device/cuda/blas_library.hpp"
 #include "engine/device/cuda/clock_kernel.hpp"

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/device/crew.hpp"
 #include "engine/kernels/host/dispatch.hpp"
 #include "engine/kernels/host/references.hpp"
 

@@ -7,7 +7,7 @@
 // They throw base::Failure where a dtype is neither f32 nor f64.
 #pragma once
 
-#include "engine/device/crew.hpp"
+#include "engine/device/cuda_queue.hpp"
 #include "engine/kernels/arguments.hpp"
 
 namespace shardbook::kernels::host {
