@@ -247,7 +247,7 @@ void ControlServer::join_call(Peer& peer, const std::string& payload) {
   const auto call = static_cast<World::Call>(reader.integer());
   const auto root = static_cast<base::Rank>(reader.integer());
   const std::string name = World::name_of(call, root);
-  const std::string contribution = reader.string();
+  std::string contribution = reader.string();
   if (!reader.ended() || call > World::Call::gather || root < 0 || root >= launch_.place.size) {
     return fail(base::text(describe(peer), " sent a call that there is not; do all ranks run the same build?"));
   }
@@ -259,7 +259,7 @@ void ControlServer::join_call(Peer& peer, const std::string& payload) {
     return fail(base::text(describe(peer), " called ", name, " while rank ", first_caller_, " waits in ",
                            call_name_, "; all ranks must make the same calls in the same order"));
   }
-  peer.contribution = contribution;
+  peer.contribution = std::move(contribution);
   peer.in_call = true;
   ++in_call_;
   check_departures();
@@ -275,7 +275,9 @@ void ControlServer::join_call(Peer& peer, const std::string& payload) {
   in_call_ = 0;
   const auto result = World::take_result(call, root, std::move(contributions));
   Writer writer;
-  writer.integer(static_cast<std::int64_t>(result.size()));
+  std::size_t bytes = 8;
+  for (const std::string& one : result) bytes += 8 + one.size();
+  writer.reserve(bytes).integer(static_cast<std::int64_t>(result.size()));
   for (const std::string& one : result) writer.string(one);
   if (call != World::Call::gather) return send_all(Kind::result, writer.bytes());
   // Only rank 0 gets what was gathered; the others hear that it is there.

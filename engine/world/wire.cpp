@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 namespace shardbook::world {
 
@@ -42,6 +43,11 @@ Writer& Writer::integer(std::int64_t value) {
 Writer& Writer::string(std::string_view value) {
   integer(static_cast<std::int64_t>(value.size()));
   bytes_ += value;
+  return *this;
+}
+
+Writer& Writer::reserve(std::size_t bytes) {
+  bytes_.reserve(bytes);
   return *this;
 }
 
@@ -158,7 +164,7 @@ std::vector<Frame> Channel::receive() {
 
   // The whole frames among them.
   std::vector<Frame> frames;
-  std::size_t at = 0;
+  std::size_t at = 0, wanted = 0;
   while (incoming_.size() - at >= head_bytes) {
     std::uint32_t length = 0;
     for (int byte = 0; byte < 4; ++byte) {
@@ -169,11 +175,20 @@ std::vector<Frame> Channel::receive() {
       closed_ = true;
       break;
     }
-    if (incoming_.size() - at - head_bytes < length) break;
+    if (incoming_.size() - at - head_bytes < length) {
+      wanted = head_bytes + length;
+      break;
+    }
+    if (at == 0 && incoming_.size() == head_bytes + length) {   // a long one, most of the time: it is moved
+      incoming_.erase(0, head_bytes);
+      frames.push_back({kind, std::exchange(incoming_, {})});
+      break;
+    }
     frames.push_back({kind, incoming_.substr(at + head_bytes, length)});
     at += head_bytes + length;
   }
   incoming_.erase(0, at);
+  if (wanted > 0) incoming_.reserve(wanted);   // at once, rather than by doubling
   return frames;
 }
 

@@ -50,6 +50,8 @@ class Writer {
   Writer& integer(std::int64_t value);
   Writer& number(double value) { return integer(std::bit_cast<std::int64_t>(value)); }
   Writer& string(std::string_view value);
+  // Room for so many bytes in all.
+  Writer& reserve(std::size_t bytes);
   const std::string& bytes() const { return bytes_; }
 
  private:
