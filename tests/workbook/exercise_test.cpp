@@ -109,7 +109,8 @@ TEST_F(Trial, ADeadlockIsNamedBeforeTheTimeIsUp) {
 
 TEST_F(Trial, OneThatEatsTheMemoryIsStopped) {
   if (instrumented) GTEST_SKIP() << "an instrumented program has no bound";
-  const Finding finding = first_of("std::vector<double> all; while (true) all.resize(2 * all.size() + 1000000, bytes); return 0;");
+  // Asked for and not written: what counts is what it asks for, and pages take seconds where they are dear.
+  const Finding finding = first_of("std::vector<double*> all; while (true) all.push_back(new double[1000000]), all.back()[0] = bytes; return 0;");
   EXPECT_EQ(finding.rule, "memory");
   EXPECT_NE(finding.message.find("2048 MiB"), std::string::npos);
 }
