@@ -17,7 +17,7 @@ namespace shardbook::device {
 namespace {
 
 constexpr std::size_t place_alignment = 256;
-constexpr const char* no_memory_left = "the system gave no memory";
+constexpr const char* gave_none = "the system gave no memory";
 
 }  // namespace
 
@@ -31,7 +31,7 @@ void* HostArena::allocate(base::Bytes bytes) {
   const auto size = static_cast<std::size_t>(bytes);
   std::size_t room = size + place_alignment;
   auto* const begin = static_cast<std::byte*>(std::calloc(room, 1));
-  if (begin == nullptr) throw base::Failure(no_memory_left);
+  if (begin == nullptr) throw base::Failure(gave_none);
   pieces_.push_back({begin, room});
   void* place = begin;
   std::align(place_alignment, size, place, room);
@@ -84,7 +84,7 @@ void* HostArena::allocate(base::Bytes bytes) {
     }
   }
   const Piece piece = new_piece(size + place_alignment);
-  if (piece.begin == nullptr) throw base::Failure(no_memory_left);
+  if (piece.begin == nullptr) throw base::Failure(gave_none);
   pieces_.push_back(piece);
   taken_ = 0;
   return allocate(bytes);

@@ -1,11 +1,13 @@
 // device/host/arena: the memory of a rank on the CPU.
 //
-// Idea: the system is asked for large pieces, which are filled from their begin; each is as large as all before it together, within
-// bounds. That asks for huge pages where the kernel gives some (Linux, Documentation/admin-guide/mm/transhuge.rst): memory that is
-// taken page by page costs a fault for every 4 KiB, and the heap writes the zeros of a buffer, which the system's pages have.
+// Idea: buffers fill large pieces of memory from their begin; each piece is as large as all before it together, within bounds. Small
+// pieces are the heap's. Large ones are the system's own and ask for huge pages, which are given where the kernel has some (Linux,
+// Documentation/admin-guide/mm/transhuge.rst): taken one by one, each 4 KiB cost a fault, and the heap writes the zeros of a buffer,
+// which new pages have.
 //
-// Invariants: places are multiples of 256 bytes, as cudaMalloc() gives them; memory is zeroed; what nothing touches takes none, but for
-// the rest of a huge page. Under the address sanitizer each place is the heap's own, and the bytes around it are nobody's.
+// Invariants: places are multiples of 256 bytes, as cudaMalloc() gives them; memory is zeroed; of a large piece, what nothing touches
+// takes none, but for the rest of a huge page. Under the sanitizers each buffer is the heap's own, and the address sanitizer knows
+// that the bytes around it are nobody's.
 #pragma once
 
 #include <cstddef>
