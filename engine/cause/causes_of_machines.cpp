@@ -173,7 +173,7 @@ class Machines {
 
   // Whether all that a copy touches is masters and moments.
   static bool moves_states(const program::Op& op, const program::Catalogue& catalogue) {
-    return std::all_of(op.desc.uses.begin(), op.desc.uses.begin() + op.desc.use_count,
+    return std::all_of(op.desc.uses.begin(), op.desc.uses.end(),
                        [&](const program::BufferUse& use) { return use.buffer < catalogue.buffers.size() && catalogue.buffers[use.buffer].kind == program::MemoryKind::optimizer; });
   }
 

@@ -56,7 +56,7 @@ class Finder {
     const OpNumber number = static_cast<OpNumber>(issued_.size());
     conflicts_.clear();
     // What it reads must have been written
-    for (int use = 0; use < op.desc.use_count; ++use) {
+    for (int use = 0; use < op.desc.uses.size(); ++use) {
       if (op.desc.written_mask >> use & 1) continue;
       const program::BufferUse& range = op.desc.uses[use];
       buffers_[range.buffer].read(range.begin, range.end, {op.stream, number}, [&](OpNumber writer, base::Bytes begin, base::Bytes end) {
@@ -64,7 +64,7 @@ class Finder {
       });
     }
     // What it writes must have been read, and written, by all before
-    for (int use = 0; use < op.desc.use_count; ++use) {
+    for (int use = 0; use < op.desc.uses.size(); ++use) {
       if ((op.desc.written_mask >> use & 1) == 0) continue;
       const program::BufferUse& range = op.desc.uses[use];
       buffers_[range.buffer].write(range.begin, range.end, number, [&](OpNumber other, bool wrote, base::Bytes begin, base::Bytes end) {

@@ -2,9 +2,25 @@
 
 #include <numeric>
 
+#include "engine/comm/flight.hpp"
 #include "engine/device/copy.hpp"
 
 namespace shardbook::comm {
+
+struct Communicator::InGraph {
+  FlightLog::Captured calls;
+  std::size_t first = 0, count = 0;   // of all that were captured
+  std::uint64_t captured_as = 0;      // ticket of its first call
+  bool was_launched = false;
+  std::uint64_t last = 0;             // ticket of its last launch
+};
+
+Communicator::Communicator(mesh::Group group, program::GroupId id) : group_(std::move(group)), id_(id) {}
+Communicator::~Communicator() = default;
+Backend::Backend() : flight_(std::make_unique<Flight>()) {}
+Backend::~Backend() = default;
+
+void Communicator::ran(std::uint64_t ticket) { splits_.erase(ticket); }
 
 program::OpDesc Communicator::describe(const char* name, program::OpKind kind, Lane lane, const Tensor& in,
                                        const Tensor& out, base::Bytes bytes, int peer) {

@@ -15,7 +15,6 @@
 #include <memory>
 #include <vector>
 
-#include "engine/comm/flight.hpp"
 #include "engine/device/device.hpp"
 #include "engine/mesh/mesh.hpp"
 #include "engine/tensor/tensor.hpp"
@@ -24,6 +23,9 @@ namespace shardbook::comm {
 
 using device::Lane;
 using tensor::Tensor;
+
+class Flight;      // comm/flight.hpp
+class FlightLog;   // comm/flight_log.hpp
 
 enum class Reduction : std::uint8_t { sum, max };
 
@@ -37,8 +39,8 @@ enum class Beside : std::uint8_t { kernels, nothing };
 
 class Communicator {
  public:
-  Communicator(mesh::Group group, program::GroupId id) : group_(std::move(group)), id_(id) {}
-  virtual ~Communicator() = default;
+  Communicator(mesh::Group group, program::GroupId id);
+  virtual ~Communicator();
 
   int size() const { return static_cast<int>(group_.ranks.size()); }
   int index() const { return group_.index_of_me; }  // of this rank in the group
@@ -103,7 +105,7 @@ class Communicator {
   // Runs one described call on the device.
   virtual void issue(Lane lane, const program::OpDesc& desc, const Call& call) = 0;
   // The call of this ticket has run, or needs what it points to no more: its splits go. On the rank's own thread.
-  void ran(std::uint64_t ticket) { splits_.erase(ticket); }
+  void ran(std::uint64_t ticket);
   // Null where nobody keeps one.
   FlightLog* log() { return log_; }
   bool capturing() const { return capturing_; }
@@ -119,14 +121,7 @@ class Communicator {
   program::GroupId id_;
   std::uint64_t tickets_ = 0;
   bool moves_ = true;
-  // What a graph holds of this communicator's.
-  struct InGraph {
-    FlightLog::Captured calls;
-    std::size_t first = 0, count = 0;   // of all that were captured
-    std::uint64_t captured_as = 0;      // ticket of its first call
-    bool was_launched = false;
-    std::uint64_t last = 0;             // ticket of its last launch
-  };
+  struct InGraph;   // what a graph holds of this communicator's
   bool capturing_ = false;
   std::uint64_t captured_from_ = 0;     // ticket
   std::size_t captured_ = 0;
@@ -141,7 +136,8 @@ class Communicator {
 // Makes this rank's communicators. Collective: every rank makes those it belongs to, in one order.
 class Backend {
  public:
-  virtual ~Backend() = default;
+  Backend();
+  virtual ~Backend();
   virtual std::unique_ptr<Communicator> communicator(device::Device& device, const mesh::Group& group) = 0;
   // The same; a group of one needs no backend.
   std::unique_ptr<Communicator> communicator_or_alone(device::Device& device, const mesh::Group& group);
@@ -150,13 +146,13 @@ class Backend {
   // Throws base::Failure if a collective has failed asynchronously; cheap enough for each step's end.
   virtual void check() {}
   // What this rank's communicators have called.
-  virtual Flight& flight() { return flight_; }
+  virtual Flight& flight() { return *flight_; }
   // Ends what is under way, so that a rank whose peer died can leave.
   virtual void abort() {}
   virtual std::string version() const = 0;  // "NCCL 2.28.3", "loopback"
 
  private:
-  Flight flight_;
+  std::unique_ptr<Flight> flight_;
 };
 
 }  // namespace shardbook::comm

@@ -11,6 +11,14 @@ const char* name_of(Kind kind) {
   return names[static_cast<int>(kind)];
 }
 
+Device::Device(Kind kind, Storage storage, base::Rank rank) : kind_(kind), storage_(storage), recorder_(rank) {}
+Device::~Device() = default;
+
+void Device::set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
+void Device::leave_room(program::Beside::Rule rule) { beside_ = program::Beside(std::move(rule)); }
+void Device::leave_out_waits(std::string event_ends_in) { left_out_ = std::move(event_ends_in); }
+void Device::set_before_op(std::function<void(Lane, const program::OpDesc&)> before_op) { before_op_ = std::move(before_op); }
+
 namespace host {
 void copy(const CopyArgs& args) { std::memcpy(args.to, args.from, static_cast<std::size_t>(args.bytes)); }
 }  // namespace host
@@ -22,7 +30,7 @@ Memory Device::allocate(std::int64_t elements, base::DType dtype, program::Memor
   Memory memory;
   const base::Bytes nominal_bytes = elements * base::size_of(dtype);
   memory.storage_bytes = elements * base::size_of(storage_.of(dtype));
-  memory.use = {recorder_.add_buffer({name, kind, nominal_bytes}), 0, nominal_bytes, 0};
+  memory.use = {recorder_.add_buffer({name, kind, nominal_bytes}), 0, nominal_bytes};
   try {
     memory.data = allocate_storage(memory.storage_bytes);
   } catch (const std::exception& problem) {

@@ -124,8 +124,8 @@ struct Slower {
 
 class Device {
  public:
-  Device(Kind kind, Storage storage, base::Rank rank) : kind_(kind), storage_(storage), recorder_(rank) {}
-  virtual ~Device() = default;
+  Device(Kind kind, Storage storage, base::Rank rank);
+  virtual ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
@@ -196,7 +196,7 @@ class Device {
 
   // Called every so often while the host waits, so that the failure of a peer can end the wait (by an
   // exception). Set once, before the first step.
-  void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
+  void set_watch(std::function<void()> watch);
 
   // Of a long run: nobody will ask for the programs of steps that are not timed. The first step's is kept; those after it are
   // issued without being written down, at no cost.
@@ -204,11 +204,11 @@ class Device {
 
   // Set before the first step: a matmul leaves multiprocessors to the collectives that start beside it (program/beside.hpp). On cuda it
   // is planned for the rest; other devices have none.
-  void leave_room(program::Beside::Rule rule) { beside_ = program::Beside(std::move(rule)); }
+  void leave_room(program::Beside::Rule rule);
 
   // Of labs, set before the first step: a slower machine; and a mistake, that no stream waits for events whose name ends so.
   void make_slower(Slower by) { slower_ = by; }
-  void leave_out_waits(std::string event_ends_in) { left_out_ = std::move(event_ends_in); }
+  void leave_out_waits(std::string event_ends_in);
 
   // Set-up: from the first step on an op more, "check_finite", goes through whatever numbers an op has written (finite.hpp).
   // That costs a pass over memory for each, and is recorded as any op is.
@@ -229,7 +229,7 @@ class Device {
   std::optional<Numbers> range_of(const program::BufferUse& use) const;
 
   // Of tests: called with each op of a step before it is issued.
-  void set_before_op(std::function<void(Lane, const program::OpDesc&)> before_op) { before_op_ = std::move(before_op); }
+  void set_before_op(std::function<void(Lane, const program::OpDesc&)> before_op);
 
   // Storage bytes of all that was allocated.
   base::Bytes allocated_bytes() const { return allocated_bytes_; }

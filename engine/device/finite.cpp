@@ -66,8 +66,8 @@ std::optional<Device::Numbers> Device::range_of(const program::BufferUse& use) c
 
 void Device::look_at_inputs(Lane lane, const program::OpDesc& read) {
   std::vector<program::BufferUse> ranges;
-  for (int use = 0; use < read.use_count; ++use) {
-    if ((read.written_mask >> use & 1) == 0 && numbers_in(read.uses[static_cast<std::size_t>(use)])) ranges.push_back(read.uses[static_cast<std::size_t>(use)]);
+  for (int use = 0; use < read.uses.size(); ++use) {
+    if ((read.written_mask >> use & 1) == 0 && numbers_in(read.uses[use])) ranges.push_back(read.uses[use]);
   }
   // It is issued behind those that look
   const auto op = static_cast<program::OpIndex>(recorder_.ops_issued() + ranges.size());
@@ -75,8 +75,8 @@ void Device::look_at_inputs(Lane lane, const program::OpDesc& read) {
 }
 
 void Device::look_at_outputs(Lane lane, const program::OpDesc& written, program::OpIndex op) {
-  for (int use = 0; use < written.use_count; ++use) {
-    const program::BufferUse& range = written.uses[static_cast<std::size_t>(use)];
+  for (int use = 0; use < written.uses.size(); ++use) {
+    const program::BufferUse& range = written.uses[use];
     const std::optional<Numbers> numbers = (written.written_mask >> use & 1) != 0 ? numbers_in(range) : std::nullopt;
     if (numbers) look_at(lane, range, *numbers, Ticket{recorder_.step(), op, true}.number());
   }

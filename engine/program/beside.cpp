@@ -13,6 +13,9 @@ void grow(std::vector<double>& all, std::size_t size) {
 
 }  // namespace
 
+Beside::Beside() = default;
+Beside::Beside(Rule rule) : rule_(std::move(rule)) {}
+
 void Beside::begin_step() {
   const auto forget = [](ByStream& times) { std::fill(times.begin(), times.end(), 0.0); };
   forget(issued_);

@@ -36,8 +36,8 @@ class Beside {
     int multiprocessors = 0;                    // that each collective beside it is left by a matmul; 0: none
     std::function<double(const OpDesc&)> ns;    // how long an op takes alone
   };
-  Beside() = default;
-  explicit Beside(Rule rule) : rule_(std::move(rule)) {}
+  Beside();
+  explicit Beside(Rule rule);
   bool on() const { return rule_.multiprocessors > 0; }
 
   // A step follows its commands, in the order in which they are issued. REQUIRES of all: on().

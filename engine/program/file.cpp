@@ -91,9 +91,9 @@ void write(Writer& to, const Op& op) {
   to.number(op.desc.collective.sequence);
   to.signed_number(op.desc.collective.bytes);
   to.signed_number(op.desc.collective.peer);
-  to.number(op.desc.use_count);
+  to.number(op.desc.uses.size());
   to.number(op.desc.written_mask);
-  for (int use = 0; use < op.desc.use_count; ++use) {
+  for (int use = 0; use < op.desc.uses.size(); ++use) {
     to.number(op.desc.uses[use].buffer);
     to.signed_number(op.desc.uses[use].begin);
     to.signed_number(op.desc.uses[use].end);

@@ -133,13 +133,15 @@ Op read_op(Reader& from, const Catalogue& catalogue) {
   op.desc.collective.sequence = static_cast<std::uint32_t>(from.below(1ull << 32, "sequence number"));
   op.desc.collective.bytes = from.signed_number();
   op.desc.collective.peer = from.small<base::Rank>("peer");
-  op.desc.use_count = static_cast<std::uint8_t>(from.below(OpDesc::max_uses + 1, "number of buffers"));
-  op.desc.written_mask = static_cast<std::uint16_t>(from.below(1ull << op.desc.use_count, "mask of written buffers"));
-  for (int use = 0; use < op.desc.use_count; ++use) {
-    op.desc.uses[use].buffer = static_cast<BufferId>(from.below(catalogue.buffers.size(), "buffer"));
-    op.desc.uses[use].begin = from.signed_number();
-    op.desc.uses[use].end = from.signed_number();
-    op.desc.uses[use].generation = static_cast<std::uint32_t>(from.below(1ull << 32, "generation"));
+  const auto uses = from.below(BufferUses::most + 1, "number of buffers");
+  op.desc.written_mask = static_cast<std::uint16_t>(from.below(1ull << uses, "mask of written buffers"));
+  while (op.desc.uses.size() < static_cast<int>(uses)) {
+    BufferUse use;
+    use.buffer = static_cast<BufferId>(from.below(catalogue.buffers.size(), "buffer"));
+    use.begin = from.signed_number();
+    use.end = from.signed_number();
+    use.generation = static_cast<std::uint32_t>(from.below(1ull << 32, "generation"));
+    op.desc.uses.add(use);
   }
   return op;
 }

@@ -43,6 +43,12 @@ const char* name_of(EdgeKind kind) {
   return names[static_cast<int>(kind)];
 }
 
+void OpDesc::add(const BufferUse& use, bool written) {
+  SHARDBOOK_CHECK(uses.size() < BufferUses::most, name, " names more than ", BufferUses::most, " buffers");
+  if (written) written_mask |= static_cast<std::uint16_t>(1u << uses.size());
+  uses.add(use);
+}
+
 bool SourceLine::operator==(const SourceLine& other) const {
   return line == other.line && (file == other.file || std::strcmp(file, other.file) == 0);
 }
@@ -105,7 +111,7 @@ void add_op(Hash& sum, const Op& op, const Catalogue& catalogue, bool structure_
   sum.add(static_cast<std::uint64_t>(op.desc.flop_count));
   sum.add(static_cast<std::uint64_t>(op.desc.bytes_read));
   sum.add(static_cast<std::uint64_t>(op.desc.bytes_written));
-  for (int use = 0; use < op.desc.use_count; ++use) {
+  for (int use = 0; use < op.desc.uses.size(); ++use) {
     const BufferUse& range = op.desc.uses[use];
     sum.add(buffers(range.buffer) << 32 | range.generation);
     sum.add(static_cast<std::uint64_t>(range.begin));

@@ -12,8 +12,9 @@
 //   - nothing here depends on the device, on addresses or on the rank's own number.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <cstring>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -79,10 +80,43 @@ struct SourceLine {
 
 // Nominal bytes [begin, end) of a buffer.
 struct BufferUse {
+  BufferUse() = default;
+  constexpr BufferUse(BufferId buffer, base::Bytes begin, base::Bytes end) : buffer(buffer), begin(begin), end(end) {}
   BufferId buffer = no_buffer;
+  std::uint32_t generation = 0;  // how often the buffer had been written in this step before this op
   base::Bytes begin = 0;
   base::Bytes end = 0;
-  std::uint32_t generation = 0;  // how often the buffer had been written in this step before this op
+};
+
+// What one op reads and writes, in place. Most ops name three or four of the twelve that there is room for, and an op is copied
+// as it is issued, recorded and kept: places that hold nothing are neither set nor copied.
+class BufferUses {
+ public:
+  static constexpr int most = 12;
+
+  BufferUses() {}   // NOLINT: at_ stays as it lies
+  BufferUses(const BufferUses& other) { *this = other; }
+  BufferUses& operator=(const BufferUses& other) {
+    size_ = other.size_;
+    std::memmove(at_, other.at_, static_cast<std::size_t>(size_) * sizeof(BufferUse));
+    return *this;
+  }
+
+  // REQUIRES of add: size() < most.
+  void add(const BufferUse& use) { ::new (&at_[size_++]) BufferUse(use); }
+  int size() const { return size_; }
+  BufferUse& operator[](int i) { return at_[i]; }
+  const BufferUse& operator[](int i) const { return at_[i]; }
+  BufferUse* begin() { return at_; }
+  BufferUse* end() { return at_ + size_; }
+  const BufferUse* begin() const { return at_; }
+  const BufferUse* end() const { return at_ + size_; }
+
+ private:
+  union {
+    BufferUse at_[most];
+  };
+  int size_ = 0;
 };
 
 // C[m, n] = A[m, k] B[k, n], `batch` times. Of fused attention: the scores of its heads, k wide, the masked ones too; 0 in
@@ -104,8 +138,6 @@ struct CollectiveUse {
 //   OpDesc("gelu_forward", OpKind::pointwise, dtype).flops(8 * n).reads(x.use()).writes(y.use())
 class OpDesc {
  public:
-  static constexpr int max_uses = 16;
-
   // `name` must be a literal. `dtype` is nominal.
   OpDesc(const char* name, OpKind kind, base::DType dtype) : name(name), kind(kind), dtype(dtype) {}
 
@@ -129,16 +161,11 @@ class OpDesc {
   base::Bytes bytes_written = 0;
   GemmSize gemm;
   CollectiveUse collective;
-  std::array<BufferUse, max_uses> uses;
+  BufferUses uses;
   std::uint16_t written_mask = 0;  // bit i: uses[i] is written
-  std::uint8_t use_count = 0;
 
  private:
-  void add(BufferUse use, bool written) {
-    SHARDBOOK_CHECK(use_count < max_uses, name, " names more than ", max_uses, " buffers");
-    if (written) written_mask |= static_cast<std::uint16_t>(1u << use_count);
-    uses[use_count++] = use;
-  }
+  void add(const BufferUse& use, bool written);
 };
 
 // Which of a step's many ops this is. `n` counts the ops issued within the same scope.

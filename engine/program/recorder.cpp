@@ -5,11 +5,20 @@
 
 namespace shardbook::program {
 
+namespace {
+
+constexpr std::size_t ops_at_first = 256;   // that there is room for: a list that grows is copied
+
+}  // namespace
+
 base::Nanoseconds host_now() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<base::Nanoseconds>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
+
+Recorder::Recorder(base::Rank rank) : rank_(rank) {}
+Recorder::~Recorder() = default;
 
 StreamId Recorder::add_stream(std::string name) {
   catalogue_.streams.push_back({std::move(name)});
@@ -53,6 +62,10 @@ void Recorder::begin_step(std::int64_t step, bool records) {
   std::fill(buffer_generations_.begin(), buffer_generations_.end(), 0);
   std::fill(group_sequences_.begin(), group_sequences_.end(), 0);
   times_.step = step;
+  if (records) {
+    current_.ops.reserve(ops_at_first);
+    current_.commands.reserve(2 * ops_at_first);
+  }
   times_.window.start = host_now();
 }
 
@@ -99,10 +112,10 @@ OpIndex Recorder::op(StreamId stream, const OpDesc& desc, SourceLine where) {
   Op& op = current_.ops.emplace_back(Op{key_, desc, stream, where});
   ++key_.n;
   // Give each buffer it touches its generation: reads see the last write, writes make the next.
-  for (int use = 0; use < op.desc.use_count; ++use) {
+  for (int use = 0; use < op.desc.uses.size(); ++use) {
     op.desc.uses[use].generation = buffer_generations_[op.desc.uses[use].buffer];
   }
-  for (int use = 0; use < op.desc.use_count; ++use) {
+  for (int use = 0; use < op.desc.uses.size(); ++use) {
     if (op.desc.written_mask >> use & 1) ++buffer_generations_[op.desc.uses[use].buffer];
   }
   return index;

@@ -24,7 +24,8 @@ base::Nanoseconds host_now();
 
 class Recorder {
  public:
-  explicit Recorder(base::Rank rank) : rank_(rank) {}
+  explicit Recorder(base::Rank rank);
+  ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 

@@ -51,7 +51,7 @@ double by_ranks_ns(const std::map<int, Curve>& curves, OpKind kind, base::Bytes 
 }  // namespace
 
 bool crosses_to_host(const program::OpDesc& desc) {
-  return desc.kind == OpKind::copy && desc.use_count == 2 && (desc.bytes_read == 0) != (desc.bytes_written == 0);
+  return desc.kind == OpKind::copy && desc.uses.size() == 2 && (desc.bytes_read == 0) != (desc.bytes_written == 0);
 }
 
 CostModel::CostModel(Profile profile, Conditions conditions) : profile_(std::move(profile)), conditions_(conditions) {
@@ -91,8 +91,8 @@ double CostModel::kernel_ns(const program::OpDesc& desc) const {
 double CostModel::bus_ns(const program::OpDesc& desc, const program::Catalogue& catalogue) const {
   if (desc.kind == OpKind::copy) return 0;   // its curve is the bus's
   base::Bytes bytes = 0;
-  for (int use = 0; use < desc.use_count; ++use) {
-    const program::BufferUse& range = desc.uses[static_cast<std::size_t>(use)];
+  for (int use = 0; use < desc.uses.size(); ++use) {
+    const program::BufferUse& range = desc.uses[use];
     if (program::in_host_memory(catalogue.buffers.at(range.buffer))) bytes += range.end - range.begin;
   }
   auto curve = profile_.kernels.find("to_device");

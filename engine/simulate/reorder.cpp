@@ -35,11 +35,11 @@ std::vector<Bundle> bundles_of(const program::Program& program, const program::S
 }
 
 bool reads_what_it_writes(const program::OpDesc& reader, const program::OpDesc& writer) {
-  for (int read = 0; read < reader.use_count; ++read) {
-    for (int written = 0; written < writer.use_count; ++written) {
+  for (int read = 0; read < reader.uses.size(); ++read) {
+    for (int written = 0; written < writer.uses.size(); ++written) {
       if (!(writer.written_mask >> written & 1)) continue;
-      const program::BufferUse& a = reader.uses[static_cast<std::size_t>(read)];
-      const program::BufferUse& b = writer.uses[static_cast<std::size_t>(written)];
+      const program::BufferUse& a = reader.uses[read];
+      const program::BufferUse& b = writer.uses[written];
       const bool is_only_written = reader.written_mask >> read & 1;
       if (!is_only_written && a.buffer == b.buffer && a.begin < b.end && b.begin < a.end) return true;
     }

@@ -35,7 +35,7 @@ struct Tensor {
   // The recorded range of bytes that an op on this tensor reads or writes.
   program::BufferUse use() const {
     const base::Bytes size = base::size_of(nominal);
-    return {buffer, offset * size, (offset + elements()) * size, 0};
+    return {buffer, offset * size, (offset + elements()) * size};
   }
 
   // The same numbers under another shape of as many elements.

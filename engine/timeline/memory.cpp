@@ -87,8 +87,8 @@ std::map<program::BufferId, std::vector<Access>> accesses_of(const ProgramStep& 
   for (OpIndex op = 0; op < step.program->ops.size(); ++op) {
     if (step.times->ran[op].start > step.times->ran[op].end) continue;
     const program::OpDesc& desc = step.program->ops[op].desc;
-    for (int i = 0; i < desc.use_count; ++i) {
-      const program::BufferUse& use = desc.uses[static_cast<std::size_t>(i)];
+    for (int i = 0; i < desc.uses.size(); ++i) {
+      const program::BufferUse& use = desc.uses[i];
       const bool writes = (desc.written_mask >> i & 1) != 0;
       if (use.buffer != program::no_buffer && use.begin < use.end) accesses[use.buffer].push_back({use.begin, use.end, op, !writes, writes});
     }

@@ -54,6 +54,9 @@ FailureHook& FailureHook::operator=(FailureHook&& other) noexcept {
   return *this;
 }
 
+World::World(Place place, std::shared_ptr<FailureNotice> notice) : place_(place), notice_(std::move(notice)) {}
+World::~World() = default;
+
 void World::barrier() { exchange(Call::barrier, 0, {}); }
 
 std::string World::broadcast(std::string_view bytes, base::Rank root) {

@@ -116,7 +116,7 @@ struct Account {
 // cause(), fail() and on_failure() may come from any thread.
 class World {
  public:
-  virtual ~World() = default;
+  virtual ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -183,8 +183,7 @@ class World {
   virtual bool step_ended(std::int64_t step) = 0;
 
  protected:
-  World(Place place, std::shared_ptr<FailureNotice> notice)
-      : place_(place), notice_(std::move(notice)) {}
+  World(Place place, std::shared_ptr<FailureNotice> notice);
   // Awaits the same call of all ranks. Returns one string a rank (all_gather), only the root's
   // (broadcast), none (barrier), or what rank 0 gets (gather). Throws base::Failure if the run failed.
   virtual std::vector<std::string> exchange(Call call, base::Rank root, std::string_view mine) = 0;

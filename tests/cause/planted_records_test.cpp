@@ -169,7 +169,7 @@ void copy_in_every_layer(PlantedRun& run, base::Bytes bytes, bool to_host = fals
       copy.where = {"labs/planted.cpp", to_host ? 10u : 9u};
       if (to_host) {
         copy.desc.bytes_written = 0;
-        copy.desc.use_count = 2;   // of buffers that the record does not know
+        while (copy.desc.uses.size() < 2) copy.desc.uses.add({});   // of buffers that the record does not know
         copy.stream = other;
       }
       program.ops.push_back(copy);

@@ -31,7 +31,7 @@ struct Issued {
   program::OpIndex op(program::StreamId stream, const std::vector<Use>& uses, const char* name = "op") {
     program::OpDesc desc(name, program::OpKind::pointwise, base::DType::f32);
     for (const Use& use : uses) {
-      const program::BufferUse range{use.buffer, use.begin, use.end, 0};
+      const program::BufferUse range{use.buffer, use.begin, use.end};
       if (use.writes) desc.writes(range);
       else desc.reads(range);
     }

@@ -86,10 +86,10 @@ OracleRaces oracle(const program::Catalogue& catalogue, const check::Steps& step
     std::vector<std::pair<std::size_t, int>> uses;
     for (std::size_t at = 0; at < order.ops.size(); ++at) {
       const program::OpDesc& desc = steps[order.ops[at].place.step]->ops[order.ops[at].place.op].desc;
-      for (int use = 0; use < desc.use_count; ++use) {
-        if (desc.uses[static_cast<std::size_t>(use)].buffer != buffer) continue;
+      for (int use = 0; use < desc.uses.size(); ++use) {
+        if (desc.uses[use].buffer != buffer) continue;
         uses.push_back({at, use});
-        cuts.insert({desc.uses[static_cast<std::size_t>(use)].begin, desc.uses[static_cast<std::size_t>(use)].end});
+        cuts.insert({desc.uses[use].begin, desc.uses[use].end});
       }
     }
     for (auto cut = cuts.begin(); cut != cuts.end() && std::next(cut) != cuts.end(); ++cut) {
@@ -97,7 +97,7 @@ OracleRaces oracle(const program::Catalogue& catalogue, const check::Steps& step
       std::vector<PartUse> users;
       for (const auto& [at, use] : uses) {
         const program::Op& op = steps[order.ops[at].place.step]->ops[order.ops[at].place.op];
-        const program::BufferUse& range = op.desc.uses[static_cast<std::size_t>(use)];
+        const program::BufferUse& range = op.desc.uses[use];
         if (range.begin > begin || range.end < end) continue;
         if (users.empty() || users.back().op != at) users.push_back({at, op.stream});
         ((op.desc.written_mask >> use & 1) != 0 ? users.back().writes : users.back().reads) = true;

@@ -48,8 +48,8 @@ class Step {
   std::size_t op(const std::string& name, const std::string& that_uses, int n = 0) {
     return find(n, name + " on " + that_uses, [&](const Command& command) {
       if (command.kind != CommandKind::op || name != op_of(command).desc.name) return false;
-      for (int use = 0; use < op_of(command).desc.use_count; ++use) {
-        if (op_of(command).desc.uses[static_cast<std::size_t>(use)].buffer == buffer(that_uses)) return true;
+      for (int use = 0; use < op_of(command).desc.uses.size(); ++use) {
+        if (op_of(command).desc.uses[use].buffer == buffer(that_uses)) return true;
       }
       return false;
     });

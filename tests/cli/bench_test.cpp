@@ -65,7 +65,7 @@ TEST(Floor, IsTheFlopsOfMatmulsAndTheBytesOfAllElseThatComputes) {
   profile.device.memory_bytes_per_ns = 4;
   program::Program step;
   const auto add = [&](OpDesc desc) { step.ops.push_back({.desc = desc}); };
-  const auto bytes = [](std::int64_t count) { return program::BufferUse{.buffer = 0, .begin = 0, .end = count}; };
+  const auto bytes = [](std::int64_t count) { return program::BufferUse{0, 0, count}; };
   add(OpDesc("linear_forward", OpKind::gemm, DType::bf16).size({.m = 10, .n = 10, .k = 10, .batch = 1}).reads(bytes(999)));   // 2000 flops
   add(OpDesc("flash_attention_forward", OpKind::attention, DType::bf16).flops(500));
   add(OpDesc("gelu_forward", OpKind::pointwise, DType::bf16).flops(77).reads(bytes(100)).writes(bytes(300)));

@@ -24,7 +24,7 @@ class Finite : public testing::Test {
   }
   void write(Stream& stream, std::int64_t element, float value) {
     program::OpDesc desc("set", program::OpKind::pointwise, base::DType::f32);
-    desc.writes({memory_.use.buffer, element * 4, element * 4 + 4, 0});
+    desc.writes({memory_.use.buffer, element * 4, element * 4 + 4});
     device_.launch(stream, desc, SetArgs{static_cast<float*>(memory_.data) + element, value}, &set, static_cast<void (*)(const SetArgs&, const CudaQueue&)>(nullptr));
   }
   std::optional<Ticket> step_of(std::int64_t step, std::initializer_list<float> values) {

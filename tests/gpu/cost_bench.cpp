@@ -17,6 +17,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "engine/comm/flight.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/device/host/host_device.hpp"

@@ -69,7 +69,7 @@ TEST_F(CudaDevice, FindsItInFp32BeforeWhatCameOfIt) {
   device->seal();
   device->begin_step(7, true);
   fill(stream, big, 1);
-  fill(stream, {static_cast<float*>(big.data) + many - 1, {big.use.buffer, (many - 1) * 4, many * 4, 0}, 4}, std::nanf(""));
+  fill(stream, {static_cast<float*>(big.data) + many - 1, {big.use.buffer, (many - 1) * 4, many * 4}, 4}, std::nanf(""));
   fill(stream, big, std::nanf(""));
   device->end_step();
   const auto found = device->first_not_finite(7);

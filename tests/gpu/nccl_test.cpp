@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/comm/flight.hpp"
 #include "engine/comm/nccl/known_memory.hpp"
 #include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/check.hpp"

@@ -332,8 +332,8 @@ std::set<program::BufferId> written_in_backward(const Modelled& run, const std::
   std::set<program::BufferId> all;
   for (const Op& op : run.issued().program().ops) {
     if (op.desc.name != name || op.key.phase != Phase::backward) continue;
-    for (int use = 0; use < op.desc.use_count; ++use) {
-      if ((op.desc.written_mask >> use & 1) != 0) all.insert(op.desc.uses[static_cast<std::size_t>(use)].buffer);
+    for (int use = 0; use < op.desc.uses.size(); ++use) {
+      if ((op.desc.written_mask >> use & 1) != 0) all.insert(op.desc.uses[use].buffer);
     }
   }
   return all;
@@ -366,8 +366,8 @@ TEST(Because, OneRoundedGradientIsEnoughForOneStreamWritesAndReadsIt) {
   ASSERT_NE(rounded, buffers.end());
   const auto buffer = static_cast<program::BufferId>(rounded - buffers.begin());
   const auto rounds = [&](const Op& op) {
-    for (int use = 0; use < op.desc.use_count; ++use) {
-      if ((op.desc.written_mask >> use & 1) != 0 && op.desc.uses[static_cast<std::size_t>(use)].buffer == buffer) return true;
+    for (int use = 0; use < op.desc.uses.size(); ++use) {
+      if ((op.desc.written_mask >> use & 1) != 0 && op.desc.uses[use].buffer == buffer) return true;
     }
     return false;
   };
@@ -415,8 +415,8 @@ TEST(Because, AShardStandsBesideWhatIsWholeForAGatherReadsTheOneAndWritesTheOthe
     const Op& op = zero_2.issued().program().ops[at];
     if (op.desc.kind != OpKind::all_gather) continue;
     ++gathers;
-    for (int use = 0; use < op.desc.use_count; ++use) {
-      const program::MemoryKind kind = zero_2.issued().catalogue().buffers[op.desc.uses[static_cast<std::size_t>(use)].buffer].kind;
+    for (int use = 0; use < op.desc.uses.size(); ++use) {
+      const program::MemoryKind kind = zero_2.issued().catalogue().buffers[op.desc.uses[use].buffer].kind;
       EXPECT_EQ(kind, (op.desc.written_mask >> use & 1) != 0 ? program::MemoryKind::gathered : program::MemoryKind::parameter);
     }
   }

@@ -121,8 +121,8 @@ void plant(device::Device& device, const Fault& fault) {
     if (!now) return;
     done = true;
     if (fault.what != "spoils") return say_fault(), issue(lane, what_of(fault.what), &go_wrong, +[](const What& what, const device::CudaQueue&) { go_wrong(what); });
-    for (int use = 0; use < desc.use_count; ++use) {
-      const program::BufferUse& range = desc.uses[static_cast<std::size_t>(use)];
+    for (int use = 0; use < desc.uses.size(); ++use) {
+      const program::BufferUse& range = desc.uses[use];
       const auto numbers = (desc.written_mask >> use & 1) == 0 ? lane.device().numbers_in(range) : std::nullopt;
       if (numbers) issue(lane, Spoil{static_cast<float*>(numbers->data), mine ? numbers->elements : 0}, &spoil);
     }

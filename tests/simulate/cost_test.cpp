@@ -206,7 +206,7 @@ TEST(CostModel, PrefersAKernelsNameToItsKind) {
 
 TEST(CostModel, TimesAPauseByWhatItIsToldAndByTheFillBehindIt) {
   const CostModel costs = model();
-  const program::OpDesc fill = OpDesc("fill", OpKind::fill, DType::f32).writes({0, 0, 32, 0}), pause = OpDesc(program::pause_name, OpKind::fill, DType::f32).writes({0, 0, 32, 0});
+  const program::OpDesc fill = OpDesc("fill", OpKind::fill, DType::f32).writes({0, 0, 32}), pause = OpDesc(program::pause_name, OpKind::fill, DType::f32).writes({0, 0, 32});
   program::Catalogue catalogue;
   catalogue.buffers.push_back({"scratch", program::MemoryKind::workspace, 32});
   EXPECT_EQ(costs.op_ns(pause, catalogue), costs.op_ns(fill, catalogue) + program::pause_ns);
@@ -250,7 +250,7 @@ TEST(CostModel, HoldsKernelsThatReadHostMemoryToTheBus) {
   const program::Catalogue catalogue{{}, {}, {{"sum", program::MemoryKind::gradient, 1 << 26}, {"sum in host memory", program::MemoryKind::gradient, 1 << 26}}, {}};
   const auto ns = [&](program::BufferId buffer) {
     OpDesc desc("sum_of_squares", OpKind::reduction, DType::f32);
-    return costs.op_ns(desc.reads({buffer, 0, 1 << 26, 0}), catalogue);
+    return costs.op_ns(desc.reads({buffer, 0, 1 << 26}), catalogue);
   };
   EXPECT_DOUBLE_EQ(ns(1), 1'750'000);
   EXPECT_LT(ns(0), 0.1 * ns(1));

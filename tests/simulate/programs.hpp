@@ -60,7 +60,7 @@ class TestRank {
   // A copy between host memory and the device.
   void crossing(StreamId stream, base::Nanoseconds ns) {
     const program::BufferId here = recorder_->add_buffer({"here", program::MemoryKind::optimizer, 64}), there = recorder_->add_buffer({"there", program::MemoryKind::optimizer, 64});
-    recorder_->op(stream, OpDesc("to_device", OpKind::copy, base::DType::f32).reads({there, 0, 64, 0}, 0).writes({here, 0, 64, 0}), {"test.cpp", ++line_});
+    recorder_->op(stream, OpDesc("to_device", OpKind::copy, base::DType::f32).reads({there, 0, 64}, 0).writes({here, 0, 64}), {"test.cpp", ++line_});
     costs_->op_ns.push_back(ns);
     costs_->shared_part.push_back(1);
     costs_->fills.push_back(false);

@@ -84,7 +84,7 @@ TEST(Bytes, OfShardsInHostMemoryCrossForEachGatherAndEachReduction) {
           if (name == "to_host") down += bytes;
           if (op.desc.kind == program::OpKind::host) {
             EXPECT_EQ(stream, "cpu");
-            for (int use = 0; use < op.desc.use_count; ++use) EXPECT_TRUE(program::in_host_memory(step.catalogue().buffers[op.desc.uses[use].buffer])) << name;
+            for (int use = 0; use < op.desc.uses.size(); ++use) EXPECT_TRUE(program::in_host_memory(step.catalogue().buffers[op.desc.uses[use].buffer])) << name;
             (name == "adam_w_on_host" ? updated : added) += bytes;
           }
         }

@@ -334,7 +334,7 @@ TEST(Bytes, OfOffloadedStatesCrossOnceEachWayAStepThroughThreeSlotsInTurn) {
         EXPECT_EQ(command.planned_leads, !computes);
         (name == "to_device" ? up : down) += op.desc.bytes_read + op.desc.bytes_written;
         ahead += !computes;
-        const auto buffer = [&](int use) { return step.catalogue().buffers[op.desc.uses[static_cast<std::size_t>(use)].buffer].name; };
+        const auto buffer = [&](int use) { return step.catalogue().buffers[op.desc.uses[use].buffer].name; };
         if (name == "to_device") came.push_back(buffer(0) + " in " + buffer(1));
         else went.push_back(buffer(1) + " in " + buffer(0));
       }

@@ -329,21 +329,4 @@ TEST(Processes, ARunOfOneRankNeedsNoServer) {
   EXPECT_TRUE(status.ok());
 }
 
-TEST(Wire, AReaderNeverReadsBeyondTheEnd) {
-  const std::string whole = Writer().integer(-5).string("abc").bytes();
-  for (std::size_t length = 0; length <= whole.size(); ++length) {
-    Reader reader(std::string_view(whole).substr(0, length));
-    const std::int64_t number = reader.integer();
-    const std::string text = reader.string();
-    EXPECT_EQ(reader.good(), length == whole.size());
-    if (length == whole.size()) {
-      EXPECT_EQ(base::text(number, text), "-5abc");
-    }
-  }
-  const std::string negative_length = Writer().integer(-1).bytes();
-  Reader negative(negative_length);
-  EXPECT_EQ(negative.string(), "");
-  EXPECT_FALSE(negative.good());
-}
-
 }  // namespace shardbook::world::test

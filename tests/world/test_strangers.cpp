@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -297,29 +296,6 @@ TEST(Secret, IsOneFileOfTheUsersForAllRanksThatLookForIt) {
 }
 
 // --- Messages ------------------------------------------------------------------------------------
-
-TEST(Wire, CountsBeyondTheMessageAreRefusedBeforeMemoryIsTaken) {
-  for (const std::int64_t count : {std::int64_t{1} << 60, std::int64_t{-1}, std::int64_t{3}}) {
-    const std::string bytes = Writer().integer(count).integer(0).integer(0).bytes();
-    Reader reader(bytes);
-    EXPECT_EQ(reader.count(), 0u) << count;
-    EXPECT_FALSE(reader.good()) << count;
-  }
-  const std::string two = Writer().integer(2).integer(7).integer(8).bytes();
-  Reader reader(two);
-  EXPECT_EQ(reader.count(), 2u);
-  EXPECT_TRUE(reader.good());
-}
-
-TEST(Wire, NumbersThatAreNotFiniteArriveAsTheyAre) {
-  const std::string bytes = Writer().number(NAN).number(INFINITY).number(-0.0).number(0.1).bytes();
-  Reader reader(bytes);
-  EXPECT_TRUE(std::isnan(reader.number()));
-  EXPECT_EQ(reader.number(), INFINITY);
-  EXPECT_TRUE(std::signbit(reader.number()));
-  EXPECT_EQ(reader.number(), 0.1);
-  EXPECT_TRUE(reader.ended());
-}
 
 TEST(Gather, BringsToRankZeroAloneWhatIsLongerThanAnyMessagePart) {
 #ifdef __SANITIZE_THREAD__

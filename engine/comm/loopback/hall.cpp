@@ -6,6 +6,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "engine/comm/flight.hpp"
+
 namespace shardbook::comm {
 
 namespace {

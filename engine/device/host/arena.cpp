@@ -16,7 +16,6 @@ namespace shardbook::device {
 
 namespace {
 
-constexpr std::size_t place_alignment = 256;
 constexpr const char* gave_none = "the system gave no memory";
 
 }  // namespace

@@ -5,7 +5,7 @@
 // Documentation/admin-guide/mm/transhuge.rst): taken one by one, each 4 KiB cost a fault, and the heap writes the zeros of a buffer,
 // which new pages have.
 //
-// Invariants: places are multiples of 256 bytes, as cudaMalloc() gives them; memory is zeroed; of a large piece, what nothing touches
+// Invariants: places are multiples of place_alignment, as cudaMalloc() gives them; memory is zeroed; of a large piece, what nothing touches
 // takes none, but for the rest of a huge page. Under the sanitizers each buffer is the heap's own, and the address sanitizer knows
 // that the bytes around it are nobody's.
 #pragma once
@@ -16,6 +16,8 @@
 #include "engine/base/types.hpp"
 
 namespace shardbook::device {
+
+inline constexpr std::size_t place_alignment = 256;
 
 class HostArena {
  public:

@@ -49,8 +49,8 @@ Touched HostDevice::touched() const {
   Touched touched;
   const program::OpDesc& op = op_desc();
   if (program::class_of(op.kind) == program::OpClass::communication) return touched;   // what it does is instrumented
-  for (int use = 0; use < op.use_count; ++use) {
-    const std::optional<Numbers> range = range_of(op.uses[static_cast<std::size_t>(use)]);
+  for (int use = 0; use < op.uses.size(); ++use) {
+    const std::optional<Numbers> range = range_of(op.uses[use]);
     if (!range || range->data == nullptr) continue;
     touched.add(range->data, static_cast<std::size_t>(range->elements * base::size_of(range->stored)), (op.written_mask >> use & 1) != 0);
   }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/base/check.hpp"
+#include "engine/device/host/arena.hpp"
 #include "engine/device/host/memory_left.hpp"
 
 namespace shardbook::device {
@@ -23,7 +24,6 @@ namespace {
 using Address = SharedMemory::Address;
 
 constexpr Address first_chunk = Address{64} << 20;
-constexpr Address alignment = 256;
 constexpr std::size_t mark_bytes = 32;
 
 Address length_of(int chunk) { return first_chunk << chunk; }
@@ -82,7 +82,7 @@ std::byte* SharedMemory::chunk(int number) {
 
 void* SharedMemory::take(base::Bytes bytes, bool at_once) {
   SHARDBOOK_CHECK(own_, "memory of another process is not given out here");
-  const Address length = (std::max<Address>(static_cast<Address>(bytes), 1) + alignment - 1) / alignment * alignment;
+  const Address length = (std::max<Address>(static_cast<Address>(bytes), 1) + place_alignment - 1) / place_alignment * place_alignment;
   // The kernel promises more of such memory than there is, and kills somebody when it cannot keep that.
   if (at_once && length >= first_chunk) {
     if (const Address left = memory_left(); length > left) throw base::Failure(base::text("the system has ", left >> 20, " MiB"));

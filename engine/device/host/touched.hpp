@@ -39,7 +39,7 @@ class Touched {
     std::size_t bytes;
     bool written;
   };
-  std::array<Range, program::OpDesc::max_uses> ranges_;
+  std::array<Range, program::BufferUses::most> ranges_;
   int count_ = 0;
 };
 inline constexpr bool tells_what_is_touched = true;

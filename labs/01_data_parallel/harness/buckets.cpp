@@ -120,8 +120,8 @@ bool covers(const Issued& issued, const Sums& sums, labs::Verdict& verdict) {
     const Op* last = nullptr;
     for (OpIndex op : sums.ops) {
       const Op& of = issued.program().ops[op];
-      for (int use = 0; use < of.desc.use_count; ++use) {
-        const program::BufferUse& touched = of.desc.uses[static_cast<std::size_t>(use)];
+      for (int use = 0; use < of.desc.uses.size(); ++use) {
+        const program::BufferUse& touched = of.desc.uses[use];
         if ((of.desc.written_mask >> use & 1) == 0 || touched.buffer != gradient.buffer) continue;
         const base::Bytes common = std::min(touched.end, gradient.end) - std::max(touched.begin, gradient.begin);
         if (common > 0) last = &of;

@@ -141,8 +141,8 @@ labs::Finding about(const char* rule, const Op& op, std::string message) { retur
 std::string kind_text(const Op& op) { return op.desc.kind == OpKind::all_gather ? "all-gather" : op.desc.kind == OpKind::reduce_scatter ? "reduce-scatter" : op.desc.kind == OpKind::all_reduce ? "all-reduce" : op.desc.name; }
 
 bool touches(const program::Catalogue& catalogue, const Op& op, std::string_view buffer) {
-  for (int use = 0; use < op.desc.use_count; ++use) {
-    if (catalogue.buffers[op.desc.uses[static_cast<std::size_t>(use)].buffer].name == buffer) return true;
+  for (int use = 0; use < op.desc.uses.size(); ++use) {
+    if (catalogue.buffers[op.desc.uses[use].buffer].name == buffer) return true;
   }
   return false;
 }
