@@ -283,7 +283,7 @@ int plan_of(const Line& line, Console& console) {
   if (line.has("memory") && line.has("parameters")) {
     return refuse(console, "--memory and --parameters are two lists, each in the place of the actions: ask for one of them, or for --json, which has both");
   }
-  base::Result<TrainingConfig> made = training_config(line, std::nullopt, launch::gpus_available());
+  base::Result<TrainingConfig> made = config_of_shapes(line, launch::gpus_available());
   if (!made) return refuse(console, made.error());
   const config::RunConfig& config = made.value().config;
   int number = 0;

@@ -177,6 +177,14 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
   return made;
 }
 
+base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus) {
+  base::Result<TrainingConfig> here = training_config(line, std::nullopt, gpus);
+  if (here || gpus == 0) return here;
+  Line elsewhere = line;
+  elsewhere.switches["device"] = {"meta"};
+  return training_config(elsewhere, std::nullopt, 0);   // or what is wrong with it on any node
+}
+
 base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& words) {
   Command command;
   command.name = "train";

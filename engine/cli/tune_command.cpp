@@ -95,12 +95,7 @@ int tune(const Line& line, Console& console) {
   if (of_training.has("device") && of_training.value("device") == "host") return refuse(console, "tune measures a GPU's matmuls: leave --device host out");
   const int gpus = launch::gpus_available();
   if (gpus == 0) return refuse(console, text("tune measures a GPU, and there is none: ", device::cuda_problem()));
-  base::Result<TrainingConfig> made = training_config(of_training, std::nullopt, gpus);
-  if (!made) {
-    // What is multiplied follows from shapes: the layout may have more GPUs than there are here
-    of_training.switches["device"] = {"meta"};
-    made = training_config(of_training, std::nullopt, 0);
-  }
+  const base::Result<TrainingConfig> made = config_of_shapes(of_training, gpus);
   if (!made) return refuse(console, made.error());
   const std::string out = line.has("out") ? line.value("out") : usual_file;
   MatmulFile file;

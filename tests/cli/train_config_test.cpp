@@ -61,6 +61,23 @@ TEST(Lab, RefusesWhatWasAskedForAndCannotBe) {
   EXPECT_FALSE(training_config(typed({{"tp", {"4"}}}), lab(), 2).ok());
 }
 
+// A plan is made, and matmuls are named, of layouts that other nodes run.
+TEST(Config, OfShapesMayHaveMoreGpusThanThereAreHere) {
+  for (const int gpus : {1, 2}) {
+    const base::Result<TrainingConfig> made = config_of_shapes(typed({{"fsdp", {"64"}}}), gpus);
+    ASSERT_TRUE(made) << made.error();
+    EXPECT_EQ(made.value().config.device, DeviceKind::meta);
+    EXPECT_EQ(made.value().config.ranks, 64);
+  }
+  EXPECT_EQ(config_of_shapes(typed({{"fsdp", {"2"}}}), 2).value().config.device, DeviceKind::cuda);
+  EXPECT_EQ(config_of_shapes(typed({{"fsdp", {"2"}}}), 0).value().config.device, DeviceKind::host);
+  // What is wrong on any node is said, not that GPUs are missing
+  const base::Result<TrainingConfig> wrong = config_of_shapes(typed({{"fsdp", {"64"}}, {"sequences", {"63"}}}), 1);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().find("GPU"), std::string::npos) << wrong.error();
+  EXPECT_NE(wrong.error().find("63"), std::string::npos) << wrong.error();
+}
+
 TEST(TrainingConfig, TheLineGoesBeforeTheFile) {
   const Folder folder;
   const std::string file = folder.write("c.json", R"({"steps": 7, "tp": 2})");
