@@ -120,6 +120,59 @@ base::Result<TrainingConfig> lab_config(RunConfig config, const book::Lab& lab, 
   return TrainingConfig{validated.value(), said};
 }
 
+// What stands on a line, in its --config and in the checkpoint that it goes on from: nothing is chosen yet.
+struct Wanted {
+  RunConfig config;
+  std::int64_t first_step = 0;
+  std::vector<std::string> said;   // of the checkpoint
+};
+
+base::Result<Wanted> wanted_by(const Line& line) {
+  if (base::Status status = one_value_each(asked_of_switches(line)); !status) return status.as_error();
+  Wanted wanted;
+  RunConfig& config = wanted.config;
+  if (line.has("config")) {
+    if (base::Status status = read_config(config, line.value("config")); !status) return status.as_error();
+  }
+  if (line.has("resume")) {
+    const base::Result<checkpoint::Found> found = checkpoint::find(line.value("resume"));
+    if (!found) return found.as_error();
+    if (!line.has("config")) {
+      if (base::Status status = take_from_checkpoint(config, line, found.value()); !status) return status.as_error();
+    }
+    wanted.first_step = found.value().manifest.step;
+    for (const std::string& why : found.value().passed_over) wanted.said.push_back(base::printable(why));
+    wanted.said.push_back(text("goes on from ", base::printable(found.value().path), ", of ", count_text(wanted.first_step, "step")));
+  }
+  // In the order of the table, so that another model than the file's comes before its sizes.
+  for (const config::Option& option : config::options()) {
+    if (!line.has(option.name)) continue;
+    const std::vector<std::string>& given = line.switches.at(option.name);
+    if (base::Status status = config::ask(config, option.name, given.empty() ? std::vector<std::string>{"true"} : given); !status) {
+      return status.as_error();
+    }
+  }
+  return wanted;
+}
+
+base::Result<TrainingConfig> settle(const Wanted& wanted, const std::optional<book::Lab>& lab, int gpus) {
+  base::Result<TrainingConfig> made = Error{""};
+  if (lab) {
+    made = lab_config(wanted.config, *lab, gpus);
+  } else {
+    base::Result<RunConfig> validated = config::validate(wanted.config, gpus);
+    if (!validated) return validated.as_error();
+    made = TrainingConfig{validated.value(), {}};
+  }
+  if (made) {
+    begin_at(made.value().config, wanted.first_step);
+    made.value().said.insert(made.value().said.end(), wanted.said.begin(), wanted.said.end());
+    const std::vector<std::string>& notes = made.value().config.notes;
+    made.value().said.insert(made.value().said.end(), notes.begin(), notes.end());
+  }
+  return made;
+}
+
 }  // namespace
 
 std::vector<Switch> training_switches() {
@@ -135,54 +188,21 @@ std::vector<Switch> training_switches() {
 }
 
 base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus) {
-  if (base::Status status = one_value_each(asked_of_switches(line)); !status) return status.as_error();
-  RunConfig config;
-  if (line.has("config")) {
-    if (base::Status status = read_config(config, line.value("config")); !status) return status.as_error();
-  }
-  std::vector<std::string> resumed;
-  std::int64_t first_step = 0;
-  if (line.has("resume")) {
-    const base::Result<checkpoint::Found> found = checkpoint::find(line.value("resume"));
-    if (!found) return found.as_error();
-    if (!line.has("config")) {
-      if (base::Status status = take_from_checkpoint(config, line, found.value()); !status) return status.as_error();
-    }
-    first_step = found.value().manifest.step;
-    for (const std::string& why : found.value().passed_over) resumed.push_back(base::printable(why));
-    resumed.push_back(text("goes on from ", base::printable(found.value().path), ", of ", count_text(first_step, "step")));
-  }
-  // In the order of the table, so that another model than the file's comes before its sizes.
-  for (const config::Option& option : config::options()) {
-    if (!line.has(option.name)) continue;
-    const std::vector<std::string>& given = line.switches.at(option.name);
-    if (base::Status status = config::ask(config, option.name, given.empty() ? std::vector<std::string>{"true"} : given); !status) {
-      return status.as_error();
-    }
-  }
-  base::Result<TrainingConfig> made = Error{""};
-  if (lab) {
-    made = lab_config(config, *lab, gpus);
-  } else {
-    base::Result<RunConfig> validated = config::validate(config, gpus);
-    if (!validated) return validated.as_error();
-    made = TrainingConfig{validated.value(), {}};
-  }
-  if (made) {
-    begin_at(made.value().config, first_step);
-    made.value().said.insert(made.value().said.end(), resumed.begin(), resumed.end());
-    const std::vector<std::string>& notes = made.value().config.notes;
-    made.value().said.insert(made.value().said.end(), notes.begin(), notes.end());
-  }
-  return made;
+  const base::Result<Wanted> wanted = wanted_by(line);
+  if (!wanted) return wanted.as_error();
+  return settle(wanted.value(), lab, gpus);
 }
 
 base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus) {
-  base::Result<TrainingConfig> here = training_config(line, std::nullopt, gpus);
-  if (here || gpus == 0) return here;
-  Line elsewhere = line;
-  elsewhere.switches["device"] = {"meta"};
-  return training_config(elsewhere, std::nullopt, 0);   // or what is wrong with it on any node
+  base::Result<Wanted> wanted = wanted_by(line);
+  if (!wanted) return wanted.as_error();
+  base::Result<TrainingConfig> here = settle(wanted.value(), std::nullopt, gpus);
+  RunConfig& config = wanted.value().config;
+  if (here || gpus == 0 || config.was_asked("device")) return here;
+  if (base::Status status = config::ask(config, "device", {"meta"}); !status) return status.as_error();
+  base::Result<TrainingConfig> elsewhere = settle(wanted.value(), std::nullopt, 0);
+  const bool fits_here = elsewhere && elsewhere.value().config.ranks <= gpus;
+  return fits_here ? here : elsewhere;   // or what is wrong with it on any node
 }
 
 base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& words) {

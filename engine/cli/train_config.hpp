@@ -28,8 +28,8 @@ struct TrainingConfig {
 // it runs on the host, unless --device cuda was asked for.
 // Errors: one sentence; those of a file name file, line and key.
 base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus);
-// The same without a lab, for what follows from shapes alone: where the layout asks for more GPUs than there are here, it is that of
-// --device meta.
+// The same without a lab, for what follows from shapes alone: where no device is asked for and the layout has more ranks than there are
+// GPUs here, it is that of --device meta.
 base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus);
 
 // The validated config of options of `train` on --device meta. Errors: a sentence.

@@ -71,6 +71,18 @@ TEST(Config, OfShapesMayHaveMoreGpusThanThereAreHere) {
   }
   EXPECT_EQ(config_of_shapes(typed({{"fsdp", {"2"}}}), 2).value().config.device, DeviceKind::cuda);
   EXPECT_EQ(config_of_shapes(typed({{"fsdp", {"2"}}}), 0).value().config.device, DeviceKind::host);
+  // What was asked for is refused where it cannot be, and so is what GPUs cannot do of which there are enough
+  const std::string many_ranks = "257";   // one more than the host runs
+  EXPECT_TRUE(training_config(typed({{"device", {"meta"}}, {"fsdp", {many_ranks}}, {"sequences", {many_ranks}}}), std::nullopt, 1));
+  for (const char* device : {"host", "cuda"}) {
+    const base::Result<TrainingConfig> refused =
+        config_of_shapes(typed({{"device", {device}}, {"fsdp", {many_ranks}}, {"sequences", {many_ranks}}}), 1);
+    ASSERT_FALSE(refused) << device;
+    EXPECT_NE(refused.error().find(many_ranks), std::string::npos) << refused.error();
+  }
+  const base::Result<TrainingConfig> not_on_gpus = config_of_shapes(typed({{"attention", {"flash"}}, {"precision", {"fp32"}}}), 1);
+  ASSERT_FALSE(not_on_gpus);
+  EXPECT_NE(not_on_gpus.error().find("--attention flash"), std::string::npos) << not_on_gpus.error();
   // What is wrong on any node is said, not that GPUs are missing
   const base::Result<TrainingConfig> wrong = config_of_shapes(typed({{"fsdp", {"64"}}, {"sequences", {"63"}}}), 1);
   ASSERT_FALSE(wrong);

@@ -5,10 +5,13 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 namespace shardbook::tests {
 namespace {
@@ -32,6 +35,19 @@ class OneThread final : public testing::EmptyTestEventListener {
   testing::UnitTest::GetInstance()->listeners().Append(new OneThread);
   return true;
 }();
+
+// Where a library's pthread_create were called in place of the one below, nothing above would ever fail.
+TEST(OneThread, SeesAThreadAndAProcessBegin) {
+  int before = begun;
+  std::thread([] {}).join();
+  EXPECT_EQ(begun, before + 1);
+  before = begun;
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_GT(child, 0);
+  EXPECT_EQ(begun, before + 1);
+  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+}
 
 }  // namespace
 }  // namespace shardbook::tests
