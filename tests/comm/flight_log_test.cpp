@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "engine/comm/watch.hpp"
+#include "engine/device/host/host_device.hpp"
 #include "tests/program/allocations.hpp"
 
 namespace shardbook::tests {

@@ -9,6 +9,8 @@
 namespace shardbook::simulate {
 namespace {
 
+using base::Nanoseconds;
+
 constexpr unsigned replayed_seeds = 40;
 
 std::vector<RankSteps> under(std::vector<RankSteps> ranks, const Scale& scale) {
