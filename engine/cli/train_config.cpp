@@ -193,12 +193,13 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
   return settle(wanted.value(), lab, gpus);
 }
 
-base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus) {
+base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus, CudaMeans cuda) {
   base::Result<Wanted> wanted = wanted_by(line);
   if (!wanted) return wanted.as_error();
   base::Result<TrainingConfig> here = settle(wanted.value(), std::nullopt, gpus);
   RunConfig& config = wanted.value().config;
-  if (here || gpus == 0 || config.was_asked("device")) return here;
+  const bool any_node = !config.was_asked("device") || (cuda == CudaMeans::gpus_of_any_node && config.device == DeviceKind::cuda);
+  if (here || gpus == 0 || !any_node) return here;
   if (base::Status status = config::ask(config, "device", {"meta"}); !status) return status.as_error();
   base::Result<TrainingConfig> elsewhere = settle(wanted.value(), std::nullopt, 0);
   const bool fits_here = elsewhere && elsewhere.value().config.ranks <= gpus;

@@ -90,6 +90,27 @@ TEST(Config, OfShapesMayHaveMoreGpusThanThereAreHere) {
   EXPECT_NE(wrong.error().find("63"), std::string::npos) << wrong.error();
 }
 
+// `tune` measures one GPU for the run of a larger node, named by its folder.
+TEST(Config, OfShapesMayBeThatOfALargerNodesRun) {
+  const Folder folder;
+  folder.write("run.json", R"({"format": 1, "lab": "", "config": {"device": "cuda", "fsdp": 8, "sequences": 8}})");
+  const Line of_the_run = typed({{"config", {folder.path().string()}}}), on_the_line = typed({{"device", {"cuda"}}, {"fsdp", {"8"}}, {"sequences", {"8"}}});
+  for (const Line& line : {of_the_run, on_the_line}) {
+    const base::Result<TrainingConfig> made = config_of_shapes(line, 1, CudaMeans::gpus_of_any_node);
+    ASSERT_TRUE(made) << made.error();
+    EXPECT_EQ(made.value().config.device, DeviceKind::meta);
+    EXPECT_EQ(made.value().config.ranks, 8);
+    EXPECT_EQ(config_of_shapes(line, 8, CudaMeans::gpus_of_any_node).value().config.device, DeviceKind::cuda);
+    const base::Result<TrainingConfig> refused = config_of_shapes(line, 1);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().find("1 GPU is here"), std::string::npos) << refused.error();
+  }
+  const base::Result<TrainingConfig> on_the_host =
+      config_of_shapes(typed({{"device", {"host"}}, {"fsdp", {"257"}}, {"sequences", {"257"}}}), 1, CudaMeans::gpus_of_any_node);
+  ASSERT_FALSE(on_the_host);
+  EXPECT_NE(on_the_host.error().find("--device host"), std::string::npos) << on_the_host.error();
+}
+
 TEST(TrainingConfig, TheLineGoesBeforeTheFile) {
   const Folder folder;
   const std::string file = folder.write("c.json", R"({"steps": 7, "tp": 2})");
