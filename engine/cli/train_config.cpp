@@ -198,9 +198,12 @@ base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus, CudaMe
   if (!wanted) return wanted.as_error();
   base::Result<TrainingConfig> here = settle(wanted.value(), std::nullopt, gpus);
   RunConfig& config = wanted.value().config;
-  const bool any_node = !config.was_asked("device") || (cuda == CudaMeans::gpus_of_any_node && config.device == DeviceKind::cuda);
-  if (here || gpus == 0 || !any_node) return here;
+  const bool any_node = cuda == CudaMeans::gpus_of_any_node;
+  if (here || gpus == 0 || (config.was_asked("device") && !(any_node && config.device == DeviceKind::cuda))) return here;
   if (base::Status status = config::ask(config, "device", {"meta"}); !status) return status.as_error();
+  if (any_node && config.was_asked("clock") && config.clock == config::Clock::measured) {   // a run's folder asks for it, too
+    if (base::Status status = config::ask(config, "clock", {"modelled"}); !status) return status.as_error();
+  }
   base::Result<TrainingConfig> elsewhere = settle(wanted.value(), std::nullopt, 0);
   const bool fits_here = elsewhere && elsewhere.value().config.ranks <= gpus;
   return fits_here ? here : elsewhere;   // or what is wrong with it on any node

@@ -93,7 +93,7 @@ TEST(Config, OfShapesMayHaveMoreGpusThanThereAreHere) {
 // `tune` measures one GPU for the run of a larger node, named by its folder.
 TEST(Config, OfShapesMayBeThatOfALargerNodesRun) {
   const Folder folder;
-  folder.write("run.json", R"({"format": 1, "lab": "", "config": {"device": "cuda", "fsdp": 8, "sequences": 8}})");
+  folder.write("run.json", R"({"format": 1, "lab": "", "config": {"device": "cuda", "clock": "measured", "launch": "processes", "fsdp": 8, "sequences": 8}})");
   const Line of_the_run = typed({{"config", {folder.path().string()}}}), on_the_line = typed({{"device", {"cuda"}}, {"fsdp", {"8"}}, {"sequences", {"8"}}});
   for (const Line& line : {of_the_run, on_the_line}) {
     const base::Result<TrainingConfig> made = config_of_shapes(line, 1, CudaMeans::gpus_of_any_node);
@@ -105,6 +105,10 @@ TEST(Config, OfShapesMayBeThatOfALargerNodesRun) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().find("1 GPU is here"), std::string::npos) << refused.error();
   }
+  // A clock of another device is refused, as it is of few ranks
+  const base::Result<TrainingConfig> wall = config_of_shapes(typed({{"clock", {"wall"}}, {"fsdp", {"257"}}, {"sequences", {"257"}}}), 1, CudaMeans::gpus_of_any_node);
+  ASSERT_FALSE(wall);
+  EXPECT_NE(wall.error().find("--clock wall"), std::string::npos) << wall.error();
   const base::Result<TrainingConfig> on_the_host =
       config_of_shapes(typed({{"device", {"host"}}, {"fsdp", {"257"}}, {"sequences", {"257"}}}), 1, CudaMeans::gpus_of_any_node);
   ASSERT_FALSE(on_the_host);
