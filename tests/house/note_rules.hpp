@@ -66,6 +66,8 @@ Problems impure_schedules(const Tree& tree);
 // A kernel of kernels/cuda is let in before the one ahead of it has ended (device/cuda/early.cuh), so each says wait_for_kernel_before()
 // within its first lines, and none is launched another way.
 Problems kernels_that_do_not_wait(const Tree& tree);
+// A file of kernels begins with what bounds them: flops, bytes, the floor that both set, and the reference that they are held to.
+Problems kernels_without_a_floor(const Tree& tree);
 // Every fence is closed; a diagram begins with a kind that Mermaid knows and has something in it.
 Problems broken_fences(const Tree& tree);
 // Each source of engine/ and viewer/ includes, itself or by what it includes, a header of each name it uses that the rule

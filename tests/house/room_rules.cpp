@@ -256,6 +256,23 @@ Problems kernels_that_do_not_wait(const Tree& tree) {
   return problems;
 }
 
+Problems kernels_without_a_floor(const Tree& tree) {
+  static const std::regex file(R"(^engine/.*\.cu$|^engine/kernels/cuda/cudnn/attention\.cpp$)");
+  Problems problems;
+  for (const auto& [path, content] : tree.texts) {
+    if (!std::regex_match(path, file)) continue;
+    std::string head;
+    for (const std::string& line : lines_of(content)) {
+      if (!line.starts_with("//")) break;
+      head += line + "\n";
+    }
+    for (const auto& [word, pattern] : {std::pair{"flops", "[Ff]lops"}, {"bytes", "[Bb]ytes"}, {"floor", "[Ff]loor"}, {"reference", "[Rr]eferences?"}}) {
+      if (!std::regex_search(head, std::regex(text("\\b", pattern, "\\b")))) problems.push_back(text(path, ":1: its head does not say the kernels' ", word));
+    }
+  }
+  return problems;
+}
+
 Problems false_arrows(const Tree& tree) {
   const std::string page = "notes/map.md";
   const Rooms rooms = find_rooms(tree);

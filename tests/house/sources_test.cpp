@@ -159,5 +159,17 @@ TEST(KernelsThatAreLetInEarly, WaitForTheOneBefore) {
   EXPECT_EQ(problems("void launch_twice(float* x) {\n  twice<<<1, 1>>>(x);\n}\n"), 1u);
 }
 
+TEST(Kernels, BeginWithTheirFloor) {
+  EXPECT_EQ(listed(kernels_without_a_floor(project())), "");
+
+  const std::string kernel = "__global__ void twice(float* x) {\n}\n";
+  auto problems = [](const std::string& content, const std::string& path = "engine/kernels/cuda/twice.cu") { return kernels_without_a_floor(page(content, path)).size(); };
+  EXPECT_EQ(problems("// Flops: 1 a number. Bytes: 8.\n// Floor: a copy. Reference: host/twice.cpp.\n" + kernel), 0u);
+  EXPECT_EQ(problems("// Flops: 1 a number. Bytes: 8.\n// Reference: host/twice.cpp.\n" + kernel), 1u);
+  EXPECT_EQ(problems(kernel + "// Flops: 1 a number. Bytes: 8.\n// Floor: a copy. Reference: host/twice.cpp.\n"), 4u) << "not at its head";
+  EXPECT_EQ(problems(kernel, "engine/device/cuda/twice.cu"), 4u);
+  EXPECT_EQ(problems(kernel, "tests/gpu/twice.cu"), 0u);
+}
+
 }  // namespace
 }  // namespace shardbook::tests

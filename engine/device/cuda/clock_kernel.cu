@@ -1,3 +1,4 @@
+// No flops, 16 bytes; floor: the time that it is told. Reference: none; a host has no such clock.
 #include "engine/device/cuda/clock_kernel.hpp"
 
 #include "engine/device/cuda/check.hpp"

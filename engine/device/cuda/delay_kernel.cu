@@ -1,3 +1,4 @@
+// No flops, no bytes; floor: the time that it is told. Reference: none; the host's device sleeps.
 #include "engine/device/cuda/delay_kernel.hpp"
 
 #include "engine/device/cuda/check.hpp"

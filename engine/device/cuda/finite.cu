@@ -1,3 +1,4 @@
+// One comparison a number, no other flops; bytes: each number once; floor: reading them. Reference: device/finite.cpp.
 #include <cuda_bf16.h>
 #include <cuda_runtime_api.h>
 

@@ -7,6 +7,11 @@
 // over. (One token may be a tenth of a batch; one thread a column took 10 ms for 262 144 tokens of width 128 on
 // an H200.) Source of the idea: llm.c's wte_backward (karpathy/llm.c@f1e2ace6, llmc/encoder.cuh), whose buckets
 // are sorted on the host too, and whose warps share a bucket.
+//
+// Flops: one a number of a token's row backward, none forward, one where positions are added. Bytes in bf16: forward 4 a number (a
+// row read, a row written); backward 2 a number, and of each row that has a token 4 written, or 8 where it is added to; where
+// nothing is added to, all rows of the table are written. Floor: a copy of as many bytes, and the longest of a token's
+// positions, one after the other. Reference: kernels/host/embedding.cpp.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 

@@ -8,7 +8,9 @@
 //      already in the registers that the products dV += Pᵀ dO and dK += dSᵀ Q want.
 // Scores and dp are made in both: seven products where float atomics on dq would need five.
 //
-// Flops: 14·K a pair of query and key (10·K count), half of the square. Reference: host/flash_attention.cpp.
+// Flops: 14·K a pair of query and key (10·K count), half of the square. Bytes: q, k, v, out, dout and dq, dk, dv once from HBM, and
+// two f32 a query and head (what a block needs again comes from L2). Floor: the flops at the rate of matmuls; what it reaches
+// beside cuDNN's: notes/05_flash_attention.md. Reference: kernels/host/flash_attention.cpp.
 // Formulas: notes/05_flash_attention.md. Source: Dao, "FlashAttention-2" (2023), §3.
 #include "engine/kernels/cuda/flash_attention.cuh"
 #include "engine/kernels/cuda/launchers.hpp"

@@ -6,7 +6,8 @@
 // notes/05_flash_attention.md). Scores of two products: S = Q Kᵀ, then O += P V with P from S's own registers.
 //
 // Flops: 4·K a pair of query and key, half of the square. Bytes: q, k, v, out once from HBM (keys again from L2
-// for each block of queries). Reference: host/flash_attention.cpp. Source: Dao, "FlashAttention-2" (2023), for
+// for each block of queries). Floor: the flops at the rate of matmuls; what it reaches beside cuDNN's: notes/05_flash_attention.md.
+// Reference: kernels/host/flash_attention.cpp. Source: Dao, "FlashAttention-2" (2023), for
 // queries outside, keys inside, and one division at the end.
 #include "engine/kernels/cuda/flash_attention.cuh"
 #include "engine/kernels/cuda/launchers.hpp"

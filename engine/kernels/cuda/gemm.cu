@@ -18,6 +18,10 @@
 // Precision: products of bf16 are summed in f32. Products of f32 are plain f32, never TF32. With a bf16 C and
 // beta 1 cuBLASLt 13.1 rounds the product to bf16 before it adds C (measured: errors of two roundings), so
 // that is refused; sums over micro-batches are f32.
+//
+// Flops: 2·M·N·K of each product. Bytes: both operands read and C written once, where tiles are large; C read as well with beta 1.
+// Floor: the flops at the fastest product's rate, 758 TFLOP/s in bf16 on an H200 (simulate/profiles/h200x8.json, by
+// calibrate; 989 by its data sheet), or the bytes at the memory's, whichever takes longer. Reference: kernels/host/gemm.cpp.
 #include <algorithm>
 #include <array>
 #include <unordered_map>

@@ -1,4 +1,5 @@
 // kernels/cuda/pause: one thread that waits by the GPU's clock, and then writes. 0 flops, no bytes to speak of; floor: the pause.
+// Reference: kernels/pause.cpp, which has the host write the zeros at once.
 #include "engine/device/cuda/gpu_time.cuh"
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"

@@ -2,6 +2,9 @@
 //
 // A warp has a token. Each of its threads makes the sines of one pack of numbers and turns that pack in every head
 // that falls to it, so that sines are made once for many heads; what remains is a read and a write.
+//
+// Flops: 3 a number, and the sines. Bytes in bf16: 4 a number of q and k. Floor: a copy of as many bytes; on an H200, 8192 tokens of
+// width 2048, 40.4 us, a copy 85 % of that (kernel_bench). Reference: kernels/host/rotary.cpp.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 

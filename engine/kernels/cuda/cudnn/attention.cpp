@@ -1,3 +1,5 @@
+// Flops: 4·K a pair of query and key forward, 10·K backward, half of the square; bytes: q, k, v, out and their gradients once; floor: the
+// flops at the rate of matmuls. What cuDNN reaches of it: notes/05_flash_attention.md. Reference: kernels/host/flash_attention.cpp.
 #include "engine/kernels/cuda/cudnn/attention.hpp"
 
 #include <cuda_runtime_api.h>
