@@ -1,40 +1,60 @@
 #!/usr/bin/env python3
-"""Draws the timelines of notes/07_speed.md, each step before and after, from packs of measured runs.
+"""Draws the timelines of notes/07_speed.md, each step before and after, from packs of measured runs, or of runs that it models.
 
     python3 experiments/speed/draw.py [--only NAME] [--svg]      (PNGs into notes/pictures; that needs rsvg-convert)
 
-A panel has the spans of some layers and one phase of rank 0, in one step: those of the run before above those of the run after,
-on one scale of milliseconds that begins where the kernel before them ended. Nothing is moved: gaps are the GPU's.
+A panel has the spans of some layers and one phase of rank 0, in one step, or what follows its backward: those of the run before above
+those of the run after, on one scale of milliseconds that begins where the kernel before them ended. Nothing is moved: gaps are the
+GPU's. A title says of modelled runs that they are (`shardbook train --device meta`, with the words of the panel).
 """
 import argparse
 import json
+import os
 import pathlib
 import subprocess
 import tarfile
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CAPTURED, PICTURES = ROOT / "experiments/captured", ROOT / "notes/pictures"
 INK, WIDTH, LEFT, LANE = "#222222", 1240, 130, 30
 KINDS = {  # colour: words of an op
     "#2f6fae": ("linear_", "attention_scores", "attention_values", "matmul"), "#c8791e": ("attention", "softmax", "heads"), "#5b9b57": ("norm",),
-    "#8d6bb3": ("gelu", "activation"), "#7f8790": ("bias", "residual"), "#b3475c": ("cross_entropy", "loss", "sum"),
-    "#c8501e": ("all_gather", "reduce_scatter", "all_reduce")}
-NAMES = {"#2f6fae": "matmuls", "#c8791e": "attention", "#5b9b57": "norms", "#8d6bb3": "GELU", "#7f8790": "biases, residuals", "#b3475c": "loss", "#c8501e": "collectives"}
-# Name of the picture: panels of a title, a phase, its first and last layer, and the runs with what they are called
+    "#8d6bb3": ("gelu", "activation"), "#7f8790": ("bias", "residual", "sum_parts"), "#4d9aa3": ("adam_w", "sum_of_squares", "clip_factor"), "#b3475c": ("cross_entropy", "loss", "sum"),
+    "#c8501e": ("all_gather", "reduce_scatter", "all_reduce", "shift")}
+NAMES = {"#2f6fae": "matmuls", "#c8791e": "attention", "#5b9b57": "norms", "#8d6bb3": "GELU", "#7f8790": "biases, residuals, copies", "#4d9aa3": "norm of gradients, AdamW", "#b3475c": "loss", "#c8501e": "collectives"}
+MODELLED = "--model gpt-1.3b --data synthetic --attention cudnn --micro-batches 1 --steps 3 "
+TP, FSDP = MODELLED + "--tp 2 --fsdp 1 --sequences 8", MODELLED + "--tp 1 --fsdp 2 --sequences 16 --set loss.kernel=fused"
+PIECES = [("all-reduces", TP), ("in pieces", TP + " --set tensor_parallel.sequence=cut --set tensor_parallel.overlap=pieces")]
+# Name of the picture: panels of a title, a phase, its first and last layer, and the runs with what they are called: a pack, or the
+# options of one that is modelled
 PANELS = {
     "speed-gathers": [("Forward of blocks 8 to 10, on each of four GPUs", "forward", 8, 10, [("gathered when needed", "gpt-1.3b-fsdp4-no-prefetch"), ("gathered ahead", "gpt-1.3b-fsdp4")])],
     "speed-attention": [
         ("Forward of block 12", "forward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("cuDNN", "gpt-1.3b-one-gpu-fast")]),
         ("Backward of block 12", "backward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("cuDNN", "gpt-1.3b-one-gpu-fast")])],
     "speed-loss": [("The head and the loss", "head", -1, -1, [("apart", "gpt-1.3b-one-gpu"), ("in one kernel", "gpt-1.3b-one-gpu-fast")])],
+    "speed-pieces": [("Modelled: forward of block 12, cut over two GPUs", "forward", 12, 12, PIECES),
+                     ("Modelled: backward of block 12", "backward", 12, 12, PIECES)],
+    "speed-ends": [("Modelled: behind backward, sharded over two GPUs", "end", -1, -1,
+                    [("at once", FSDP), ("unit by unit", FSDP + " --set fsdp.update=by_unit")])],
 }
 
 
-def spans_of(run):
-    """Device work of rank 0 in its first traced step, in ms."""
+def events_of(run):
+    if run.startswith("--"):
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.environ.get("SHARDBOOK_PROGRAM", ROOT / "shardbook")
+            subprocess.run([program, "train", "--device", "meta", *run.split(), "--out", f"{folder}/run"], check=True, stdout=subprocess.DEVNULL)
+            return json.loads(pathlib.Path(folder, "run/rank0.json").read_text())["traceEvents"]
     with tarfile.open(CAPTURED / f"{run}.tar.gz") as pack:
         name = next(one for one in pack.getnames() if one.endswith("/rank0.json"))
-        events = json.load(pack.extractfile(name))["traceEvents"]
+        return json.load(pack.extractfile(name))["traceEvents"]
+
+
+def spans_of(run):
+    """Device work of rank 0 in its first traced step, in us."""
+    events = events_of(run)
     spans = [one for one in events if one.get("ph") == "X" and one.get("cat") in ("kernel", "gpu_memcpy") and one["args"].get("op")]
     step = min(one["args"]["step"] for one in spans)
     return sorted((one for one in spans if one["args"]["step"] == step), key=lambda one: one["ts"])
@@ -45,7 +65,10 @@ def is_collective(span):
 
 
 def part_of(spans, phase, first, last):
-    if phase == "head":
+    if phase == "end":
+        after = max(one["ts"] + one["dur"] for one in spans if one["args"]["phase"] == "backward" and not is_collective(one))
+        chosen = [one for one in spans if one["ts"] >= after and one["cat"] == "kernel" and not is_collective(one)]
+    elif phase == "head":
         chosen = [one for one in spans if one["args"].get("part") in ("head", "cross_entropy", "loss")]
     else:
         chosen = [one for one in spans if one["args"]["phase"] == phase and first <= one["args"].get("layer", -1) <= last and not is_collective(one)]

@@ -6,7 +6,7 @@
     python3 experiments/speed/refit.py runs FOLDER [--minutes M] [--only WORD]
     python3 experiments/speed/refit.py table FOLDER
 
-FOLDERs of the last sittings: experiments/speed/refit/5 to 15, 17 and 18, beside each other by sittings.py and clock.py. Tasks and files are
+FOLDERs of the last sittings: experiments/speed/refit/5 to 15 and 17 to 19, beside each other by sittings.py and clock.py. Tasks and files are
 those of experiments/node/sitting.py. The rows are the table's shapes of README.md here, in the form that takes least time (buffers
 are plain to a model whose profile has no windows); nine runs that the model was first judged by (2026-11-22), in the form to read
 first; what modelled.py has over two GPUs; TP with nearly as many sequences as the one row that is said wrong; short steps that are issued call by call; that row and four more
