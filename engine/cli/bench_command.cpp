@@ -45,6 +45,7 @@ struct Asked {
   bool beside_torch = false;
   bool cudnn = false;             // is here, and attends
   std::vector<std::string> set;
+  bool linked = false;            // with what is faster between linked GPUs
   std::string profile;
   fs::path folder;                // of the runs
 };
@@ -73,6 +74,20 @@ struct Side {
     steps.push_back(step);
   }
 };
+
+// What is linked, and behind it what was typed.
+std::vector<std::string> choices_of(const Asked& asked, const BenchShape& shape) {
+  std::vector<std::string> choices = asked.linked ? linked_choices(shape, asked.set) : std::vector<std::string>{};
+  choices.insert(choices.end(), asked.set.begin(), asked.set.end());
+  return choices;
+}
+// Those that the model knows. Where it is asked alone, what was typed stays, to be refused.
+std::vector<std::string> choices_foretold(const Asked& asked, const BenchShape& shape, const simulate::Profile& profile) {
+  if (!asked.on_meta) return set_without_gpus(choices_of(asked, shape), profile);
+  std::vector<std::string> choices = asked.linked ? set_without_gpus(linked_choices(shape, asked.set), profile) : std::vector<std::string>{};
+  choices.insert(choices.end(), asked.set.begin(), asked.set.end());
+  return choices;
+}
 
 struct Row {
   BenchShape shape{};
@@ -289,6 +304,8 @@ Result<Asked> asked_of(const Line& line) {
   }
   asked.cudnn = !asked.on_meta && kernels::cudnn_problem().empty();
   if (line.has("set")) asked.set = line.switches.at("set");
+  asked.linked = line.has("linked");
+  if (asked.linked && asked.gpus == 1) return base::Error{"--linked is of what crosses between GPUs, and 1 is asked for: leave it out"};
   asked.profile = line.has("profile") ? line.value("profile") : "h200x8";
   Result<std::vector<BenchShape>> shapes = shapes_named(line.places);
   if (!shapes) return shapes.as_error();
@@ -337,6 +354,7 @@ std::vector<Switch> bench_switches() {
           {"turns", "N", "How often each side runs, in turn; the step is the median of the turns' medians.", "2"},
           {"steps", "N", "Steps of a run, 12 at least.", "by shape"},
           {"set", "KEY=VALUE...", "Design choices of ours, as train takes them.", "", true},
+          {"linked", "", "With what is faster still between GPUs that read each other's memory (NCCL 2.28): windows; updates by unit; pieces under tp."},
           {"profile", "NAME|FILE", "The machine profile of floor and model.", "h200x8"},
           {"out", "DIR", "Folder for the runs, a new one.", "experiments/bench"},
           {"json", "", "Figures as JSON on standard output.", ""}};
@@ -353,8 +371,8 @@ int bench(const Line& line, Console& console) {
   std::vector<Row> rows;
   for (const BenchShape& shape : asked.shapes) {
     Row row{.shape = shape};
-    const std::vector<std::string> set = asked.on_meta ? asked.set : set_without_gpus(asked.set, profile.value());
-    if (base::Status status = foretell(asked, profile.value(), words_of(shape, asked.gpus, set, asked.cudnn), row); !status) {
+    const std::vector<std::string> words = words_of(shape, asked.gpus, choices_foretold(asked, shape, profile.value()), asked.cudnn);
+    if (base::Status status = foretell(asked, profile.value(), words, row); !status) {
       return refuse(console, text(shape.name, ": ", status.error()));
     }
     rows.push_back(std::move(row));
@@ -377,7 +395,7 @@ int bench(const Line& line, Console& console) {
   bool failed = false;
   for (Row& row : rows) {
     if (!asked.on_meta) {
-      if (base::Status status = measure_row(asked, words_of(row.shape, asked.gpus, asked.set, asked.cudnn), row, console); !status) {
+      if (base::Status status = measure_row(asked, words_of(row.shape, asked.gpus, choices_of(asked, row.shape), asked.cudnn), row, console); !status) {
         if (json) console.out << base::json_text_or_throw(out, 2) << "\n";
         console.err << "shardbook: bench ended at " << row.shape.name << ": " << status.error() << "\n";
         return base::stop_signal() != 0 ? exit_stopped : exit_failed;

@@ -10,16 +10,28 @@ namespace shardbook::cli {
 
 using base::text;
 
+namespace {
+
+constexpr const char* sharded = "nccl.buffers=windows nccl.last_ctas=32 fsdp.gradient_memory=lent fsdp.update=by_unit";
+constexpr const char* sharded_gpt = "nccl.buffers=windows nccl.last_ctas=32 fsdp.gradient_memory=lent fsdp.update=by_unit gelu.kernel=in_matmuls";
+constexpr const char* in_pieces = "nccl.buffers=windows tensor_parallel.sequence=cut tensor_parallel.overlap=pieces";
+
+bool is_set(const std::vector<std::string>& set, std::string_view key) {
+  return std::any_of(set.begin(), set.end(), [key](const std::string& one) { return one.substr(0, one.find('=')) == key; });
+}
+
+}  // namespace
+
 const std::vector<BenchShape>& bench_suite() {
   using enum BenchShape::Cut;
   static const std::vector<BenchShape> suite = {
-      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 60},
-      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 36},
-      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", 60},
-      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", 30},
-      {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", 60},
-      {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", 40},
-      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "--set attention.kernel=flash --set host.graph=on", 300},
+      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, 60},
+      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, 36},
+      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, 60},
+      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", sharded, 30},
+      {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", in_pieces, 60},
+      {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", in_pieces, 40},
+      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "--set attention.kernel=flash --set host.graph=on", "", 300},
   };
   return suite;
 }
@@ -49,16 +61,24 @@ std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::
   const bool is_tp = shape.cut == BenchShape::Cut::tp;
   std::vector<std::string> words = {"--model", shape.model, "--tp", text(is_tp ? gpus : 1), "--fsdp", text(is_tp ? 1 : gpus),
                                     "--sequences", text(shape.global_sequences(gpus)), "--data", shape.data};
-  const auto is_set = [&set](std::string_view key) { return std::any_of(set.begin(), set.end(), [key](const std::string& one) { return one.substr(0, one.find('=')) == key; }); };
   std::istringstream fastest(shape.fastest);
   for (std::string option, value; fastest >> option >> value;) {
     // Attention's kernel is an option and a switch: one of both
-    if (option == "--attention" && is_set("attention.kernel")) continue;
-    if (option == "--set" && is_set(std::string_view(value).substr(0, value.find('=')))) continue;
+    if (option == "--attention" && is_set(set, "attention.kernel")) continue;
+    if (option == "--set" && is_set(set, std::string_view(value).substr(0, value.find('=')))) continue;
     words.insert(words.end(), {option, cudnn && value == "flash" ? "cudnn" : value});
   }
   for (const std::string& one : set) words.insert(words.end(), {"--set", one});
   return words;
+}
+
+std::vector<std::string> linked_choices(const BenchShape& shape, const std::vector<std::string>& set) {
+  std::vector<std::string> choices;
+  std::istringstream linked(shape.linked);
+  for (std::string one; linked >> one;) {
+    if (!is_set(set, std::string_view(one).substr(0, one.find('=')))) choices.push_back(one);
+  }
+  return choices;
 }
 
 std::vector<std::string> set_without_gpus(std::vector<std::string> set, const simulate::Profile& profile) {

@@ -50,6 +50,25 @@ TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
   EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::flash);
 }
 
+// Each is one that can be set on GPUs, and the model's part of it trains on meta.
+TEST(BenchSuite, WhatIsFasterBetweenLinkedGpusIsOfEachShapesCut) {
+  const simulate::Profile profile;   // without windows
+  for (const BenchShape& shape : bench_suite()) {
+    const std::vector<std::string> all = linked_choices(shape, {});
+    const bool is_tutor = std::string_view(shape.model) == "grammar-tutor";
+    EXPECT_EQ(all.empty(), is_tutor) << shape.name;
+    if (is_tutor) continue;
+    EXPECT_EQ(all.front(), "nccl.buffers=windows") << shape.name;
+    EXPECT_EQ(linked_choices(shape, {"nccl.buffers=plain", "loss.chunks=2"}).size(), all.size() - 1) << shape.name;
+    const std::vector<std::string> known = set_without_gpus(all, profile);
+    ASSERT_FALSE(known.empty());
+    const base::Result<config::RunConfig> config = config_on_meta(words_of(shape, 2, known));
+    ASSERT_TRUE(config.ok()) << shape.name << ": " << config.error();
+    if (shape.cut == BenchShape::Cut::tp) EXPECT_EQ(config::switch_value(config.value(), "tensor_parallel.overlap"), "pieces");
+    else EXPECT_EQ(config::switch_value(config.value(), "fsdp.update"), "by_unit");
+  }
+}
+
 TEST(BenchSuite, AsksTheModelForWhatItKnows) {
   const std::vector<std::string> set = {"nccl.buffers=windows", "gelu.kernel=in_matmuls", "nccl.max_ctas=8", "loss.chunks=2", "no.switch=1"};
   simulate::Profile profile;
@@ -94,6 +113,12 @@ TEST(Bench, TheModelsStepIsThatOfTheSameRun) {
   ASSERT_TRUE(run.ok()) << run.error();
   EXPECT_EQ(row["modelled"]["step_ns"], run.value().speed.step_ns);
   EXPECT_EQ(row["tokens"], 2 * 64 * 1024);
+
+  const nlohmann::json linked = base::parse_json(shardbook({"bench", "gpt-124m", "--device", "meta", "--linked", "--set", "fsdp.gradient_memory=own", "--json"}).out)["rows"][0];
+  const base::Result<launch::Outcome> typed = run_on_meta(words_of(shapes_named({"gpt-124m"}).value()[0], 2, {"fsdp.update=by_unit", "gelu.kernel=in_matmuls", "fsdp.gradient_memory=own"}));
+  ASSERT_TRUE(typed.ok()) << typed.error();
+  EXPECT_EQ(linked["modelled"]["step_ns"], typed.value().speed.step_ns);
+  EXPECT_NE(linked["modelled"]["step_ns"], row["modelled"]["step_ns"]);
 }
 
 // Its traced steps are others, and say nothing of what is exposed of it.
@@ -132,6 +157,7 @@ TEST(Bench, RefusesInOneSentence) {
   expect_refused({"bench", "grammar", "--device", "meta", "--gpus", "3"}, "grammar-tutor-tp: ", folder);
   expect_refused({"bench", "--device", "meta", "--set", "nccl.buffers=windows"}, "profile h200x8 has no collectives of windows", folder);
   expect_refused({"bench", "--device", "meta", "--set", "nccl.max_ctas=8"}, "it needs device = cuda", folder);
+  expect_refused({"bench", "--device", "meta", "--linked", "--gpus", "1"}, "--linked is of what crosses between GPUs", folder);
   if (launch::gpus_available() == 0) expect_refused({"bench"}, "there is none", folder);
 }
 
