@@ -18,6 +18,7 @@
 #include "engine/cli/bench_suite.hpp"
 #include "engine/cli/report.hpp"
 #include "engine/cli/train_config.hpp"
+#include "engine/comm/nccl/nccl.hpp"
 #include "engine/device/cuda/cuda_device.hpp"
 #include "engine/kernels/cudnn_attention.hpp"
 #include "engine/launch/launch.hpp"
@@ -306,6 +307,7 @@ Result<Asked> asked_of(const Line& line) {
   if (line.has("set")) asked.set = line.switches.at("set");
   asked.linked = line.has("linked");
   if (asked.linked && asked.gpus == 1) return base::Error{"--linked is of what crosses between GPUs, and 1 is asked for: leave it out"};
+  if (asked.linked && !asked.on_meta && !comm::nccl_windows_problem().empty()) return base::Error{text("--linked: ", comm::nccl_windows_problem())};
   asked.profile = line.has("profile") ? line.value("profile") : "h200x8";
   Result<std::vector<BenchShape>> shapes = shapes_named(line.places);
   if (!shapes) return shapes.as_error();
@@ -354,7 +356,7 @@ std::vector<Switch> bench_switches() {
           {"turns", "N", "How often each side runs, in turn; the step is the median of the turns' medians.", "2"},
           {"steps", "N", "Steps of a run, 12 at least.", "by shape"},
           {"set", "KEY=VALUE...", "Design choices of ours, as train takes them.", "", true},
-          {"linked", "", "With what is faster still between GPUs that read each other's memory (NCCL 2.28): windows; updates by unit; pieces under tp."},
+          {"linked", "", "With what is faster still between two GPUs that read each other's memory (NCCL 2.28): under fsdp windows, wider last reductions, lent gradients, updates by unit and, of a gpt, GELU in the matmuls; under tp windows and pieces."},
           {"profile", "NAME|FILE", "The machine profile of floor and model.", "h200x8"},
           {"out", "DIR", "Folder for the runs, a new one.", "experiments/bench"},
           {"json", "", "Figures as JSON on standard output.", ""}};

@@ -193,20 +193,27 @@ base::Result<TrainingConfig> training_config(const Line& line, const std::option
   return settle(wanted.value(), lab, gpus);
 }
 
-base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus, CudaMeans cuda) {
+base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus) {
   base::Result<Wanted> wanted = wanted_by(line);
   if (!wanted) return wanted.as_error();
   base::Result<TrainingConfig> here = settle(wanted.value(), std::nullopt, gpus);
   RunConfig& config = wanted.value().config;
-  const bool any_node = cuda == CudaMeans::gpus_of_any_node;
-  if (here || gpus == 0 || (config.was_asked("device") && !(any_node && config.device == DeviceKind::cuda))) return here;
+  if (here || gpus == 0 || config.was_asked("device")) return here;
   if (base::Status status = config::ask(config, "device", {"meta"}); !status) return status.as_error();
-  if (any_node && config.was_asked("clock") && config.clock == config::Clock::measured) {   // a run's folder asks for it, too
-    if (base::Status status = config::ask(config, "clock", {"modelled"}); !status) return status.as_error();
-  }
   base::Result<TrainingConfig> elsewhere = settle(wanted.value(), std::nullopt, 0);
   const bool fits_here = elsewhere && elsewhere.value().config.ranks <= gpus;
   return fits_here ? here : elsewhere;   // or what is wrong with it on any node
+}
+
+base::Result<TrainingConfig> config_of_any_node(const Line& line, int gpus) {
+  const base::Result<Wanted> wanted = wanted_by(line);
+  if (!wanted) return wanted.as_error();
+  base::Result<TrainingConfig> here = settle(wanted.value(), std::nullopt, gpus);
+  if (here) return here;
+  const RunConfig& config = wanted.value().config;
+  const int fsdp = config.was_asked("fsdp") ? config.fsdp : 1;
+  const int ranks = config.was_asked("ranks") && config.ranks > 0 ? config.ranks : config.tp * fsdp * config.dp;
+  return ranks > gpus ? settle(wanted.value(), std::nullopt, ranks) : here;
 }
 
 base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& words) {

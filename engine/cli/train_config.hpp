@@ -28,11 +28,12 @@ struct TrainingConfig {
 // it runs on the host, unless --device cuda was asked for.
 // Errors: one sentence; those of a file name file, line and key.
 base::Result<TrainingConfig> training_config(const Line& line, const std::optional<book::Lab>& lab, int gpus);
-// What --device cuda asks for, on the line or in its --config: a run's folder asks for the GPUs that it had.
-enum class CudaMeans { gpus_here, gpus_of_any_node };
-// The same without a lab, for what follows from shapes alone: where the layout has more ranks than there are GPUs here, and GPUs here
-// were not asked for nor another device, it is that of --device meta.
-base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus, CudaMeans cuda = CudaMeans::gpus_here);
+// The same without a lab, for what follows from shapes alone: where no device is asked for and the layout has more ranks than there are
+// GPUs here, it is that of --device meta.
+base::Result<TrainingConfig> config_of_shapes(const Line& line, int gpus);
+// The same for one GPU's work of a step on any node: a layout of more GPUs than are here, as the folder of a run may ask for, is settled
+// for as many as it has ranks.
+base::Result<TrainingConfig> config_of_any_node(const Line& line, int gpus);
 
 // The validated config of options of `train` on --device meta. Errors: a sentence.
 base::Result<config::RunConfig> config_on_meta(const std::vector<std::string>& words);

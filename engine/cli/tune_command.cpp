@@ -95,7 +95,7 @@ int tune(const Line& line, Console& console) {
   if (of_training.has("device") && of_training.value("device") == "host") return refuse(console, "tune measures a GPU's matmuls: leave --device host out");
   const int gpus = launch::gpus_available();
   if (gpus == 0) return refuse(console, text("tune measures a GPU, and there is none: ", device::cuda_problem()));
-  const base::Result<TrainingConfig> made = config_of_shapes(of_training, gpus, CudaMeans::gpus_of_any_node);
+  const base::Result<TrainingConfig> made = config_of_any_node(of_training, gpus);
   if (!made) return refuse(console, made.error());
   const std::string out = line.has("out") ? line.value("out") : usual_file;
   MatmulFile file;

@@ -198,7 +198,8 @@ Equipment equipment_on_gpu(world::World& world, const config::RunConfig& config,
   if (const std::string problem = connections_problem(machine.connections); !problem.empty()) throw base::Failure(problem);
   if (!config.matmuls.empty()) use_measured_matmuls(config.matmuls, gpu);
   made.device->leave_room(room_rule(config, made.device->recorder().catalogue()));
-  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = machine.max_ctas, .ctas_beside_nothing = machine.last_ctas, .buffers = machine.buffers, .mark_ends = config.comm_timeout > 0, .in_graphs = choices.graph});
+  made.backend = comm::make_nccl_backend(world, *made.device, {.max_ctas = machine.max_ctas, .ctas_beside_nothing = machine.last_ctas, .buffers = machine.buffers, .mark_ends = config.comm_timeout > 0, .in_graphs = choices.graph,
+                                                          .behind_kernels = choices.store.reduce == base::DType::bf16});
   mine.device = device::cuda_device_name(gpu);
   return made;
 }

@@ -8,7 +8,7 @@
 --cut tp     DTensor: column and row parallel linears with sequence parallel between them, the loss on cut logits; FSDP2 over
              one rank gives bf16 with f32 masters, as torchtitan has it; --sequences are those of all GPUs together
 
-Each block is compiled, and the loss but under --cut tp, whose logits are cut; attention is scaled_dot_product_attention, AdamW is fused, gradients are clipped to norm
+Each block is compiled, and the loss except under --cut tp, whose logits are cut; attention is scaled_dot_product_attention, AdamW is fused, gradients are clipped to norm
 1. Tokens are random. The last line is JSON: the median, least and most of the steps behind the first twelve, in ns, by CUDA
 events; the most memory that was allocated on rank 0. Needs PyTorch 2.6 or newer.
 """

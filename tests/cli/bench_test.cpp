@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "engine/base/check.hpp"
 #include "engine/base/json.hpp"
 #include "engine/cli/bench_suite.hpp"
 #include "engine/cli/train_config.hpp"
@@ -50,7 +51,16 @@ TEST(BenchSuite, AChoiceOfTheUsersStandsInPlaceOfTheFastest) {
   EXPECT_EQ(config_on_meta(words_of(bench_suite().back(), 2, {}, true)).value().attention, config::AttentionKind::flash);
 }
 
-// Each is one that can be set on GPUs, and the model's part of it trains on meta.
+config::RunConfig on_two_gpus(const std::vector<std::string>& words) {
+  Command command;
+  command.name = "train";
+  command.switches = training_switches();
+  base::Result<Line> line = read_line(command, words);
+  if (!line) throw base::Failure(line.error());
+  line.value().switches["device"] = {"cuda"};
+  return training_config(line.value(), std::nullopt, 2).value().config;
+}
+
 TEST(BenchSuite, WhatIsFasterBetweenLinkedGpusIsOfEachShapesCut) {
   const simulate::Profile profile;   // without windows
   for (const BenchShape& shape : bench_suite()) {
@@ -64,6 +74,8 @@ TEST(BenchSuite, WhatIsFasterBetweenLinkedGpusIsOfEachShapesCut) {
     ASSERT_FALSE(known.empty());
     const base::Result<config::RunConfig> config = config_on_meta(words_of(shape, 2, known));
     ASSERT_TRUE(config.ok()) << shape.name << ": " << config.error();
+    const config::RunConfig measured = on_two_gpus(words_of(shape, 2, all));
+    for (const std::string& one : all) EXPECT_EQ(config::switch_value(measured, one.substr(0, one.find('='))), one.substr(one.find('=') + 1)) << shape.name;
     if (shape.cut == BenchShape::Cut::tp) EXPECT_EQ(config::switch_value(config.value(), "tensor_parallel.overlap"), "pieces");
     else EXPECT_EQ(config::switch_value(config.value(), "fsdp.update"), "by_unit");
   }

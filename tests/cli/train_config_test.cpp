@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "engine/cli/train_config.hpp"
+#include "engine/launch/matmul_file.hpp"
 #include "tests/cli/spoken.hpp"
 
 namespace shardbook::cli {
@@ -90,29 +91,36 @@ TEST(Config, OfShapesMayHaveMoreGpusThanThereAreHere) {
   EXPECT_NE(wrong.error().find("63"), std::string::npos) << wrong.error();
 }
 
-// `tune` measures one GPU for the run of a larger node, named by its folder.
-TEST(Config, OfShapesMayBeThatOfALargerNodesRun) {
+// `tune` measures one GPU for the run of a larger node, named by its folder, with all that only GPUs have.
+TEST(Config, OfAnyNodeMayBeThatOfALargerNodesRun) {
   const Folder folder;
-  folder.write("run.json", R"({"format": 1, "lab": "", "config": {"device": "cuda", "clock": "measured", "launch": "processes", "fsdp": 8, "sequences": 8}})");
+  folder.write("run.json", R"({"format": 1, "lab": "", "config": {"device": "cuda", "clock": "measured", "launch": "processes", "fsdp": 8, "sequences": 8,
+                               "set": ["nccl.buffers=windows", "nccl.last_ctas=32", "matmul.sms_beside=24"]}})");
   const Line of_the_run = typed({{"config", {folder.path().string()}}}), on_the_line = typed({{"device", {"cuda"}}, {"fsdp", {"8"}}, {"sequences", {"8"}}});
-  for (const Line& line : {of_the_run, on_the_line}) {
-    const base::Result<TrainingConfig> made = config_of_shapes(line, 1, CudaMeans::gpus_of_any_node);
+  for (const Line& line : {of_the_run, on_the_line, typed({{"fsdp", {"8"}}, {"sequences", {"8"}}}), typed({{"ranks", {"8"}}, {"sequences", {"8"}}})}) {
+    const base::Result<TrainingConfig> made = config_of_any_node(line, 1);
     ASSERT_TRUE(made) << made.error();
-    EXPECT_EQ(made.value().config.device, DeviceKind::meta);
+    EXPECT_EQ(made.value().config.device, DeviceKind::cuda);
     EXPECT_EQ(made.value().config.ranks, 8);
-    EXPECT_EQ(config_of_shapes(line, 8, CudaMeans::gpus_of_any_node).value().config.device, DeviceKind::cuda);
+    EXPECT_EQ(config_of_any_node(line, 8).value().config.ranks, 8);
+    EXPECT_FALSE(launch::matmuls_of_step(made.value().config).empty());
+    EXPECT_FALSE(training_config(line, std::nullopt, 1)) << "such a run is no run of this node";
+  }
+  for (const Line& line : {of_the_run, on_the_line}) {
     const base::Result<TrainingConfig> refused = config_of_shapes(line, 1);
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().find("1 GPU is here"), std::string::npos) << refused.error();
   }
-  // A clock of another device is refused, as it is of few ranks
-  const base::Result<TrainingConfig> wall = config_of_shapes(typed({{"clock", {"wall"}}, {"fsdp", {"257"}}, {"sequences", {"257"}}}), 1, CudaMeans::gpus_of_any_node);
-  ASSERT_FALSE(wall);
-  EXPECT_NE(wall.error().find("--clock wall"), std::string::npos) << wall.error();
-  const base::Result<TrainingConfig> on_the_host =
-      config_of_shapes(typed({{"device", {"host"}}, {"fsdp", {"257"}}, {"sequences", {"257"}}}), 1, CudaMeans::gpus_of_any_node);
-  ASSERT_FALSE(on_the_host);
-  EXPECT_NE(on_the_host.error().find("--device host"), std::string::npos) << on_the_host.error();
+  // Without a layout it is that of the GPUs here; and what no node does is refused
+  EXPECT_EQ(config_of_any_node(typed({{"sequences", {"8"}}}), 2).value().config.ranks, 2);
+  for (const auto& [device_or_clock, value] : {std::pair{"clock", "wall"}, {"device", "host"}}) {
+    for (const char* ranks : {"257", "4"}) {
+      const base::Result<TrainingConfig> made = config_of_any_node(typed({{device_or_clock, {value}}, {"fsdp", {ranks}}, {"sequences", {ranks}}}), 1);
+      if (std::string(ranks) == "4") EXPECT_EQ(made.value().config.device, DeviceKind::host) << device_or_clock;
+      else EXPECT_NE(made.error().find("257 ranks are more than"), std::string::npos) << device_or_clock;
+    }
+  }
+  EXPECT_FALSE(config_of_any_node(typed({{"fsdp", {"8"}}, {"sequences", {"7"}}}), 1));
 }
 
 TEST(TrainingConfig, TheLineGoesBeforeTheFile) {

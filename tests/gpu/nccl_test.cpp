@@ -79,16 +79,19 @@ struct Way {
 };
 
 // Asked of versions, not of a GPU.
-TEST(Windows, AreRefusedToGraphsWhereNcclsKernelsForThemDoNotWait) {
+TEST(Windows, AreRefusedToGraphsAndBehindKernelsWhereNcclsKernelsForThemDoNotWait) {
 #if NCCL_VERSION_CODE >= 22800
-  EXPECT_EQ(windows_problem(22803, false), nullptr);
-  ASSERT_NE(windows_problem(22803, true), nullptr);
-  EXPECT_NE(std::string(windows_problem(22803, true)).find("2.30.7"), std::string::npos);
-  EXPECT_NE(windows_problem(23004, true), nullptr);
-  EXPECT_EQ(windows_problem(23007, true), nullptr);
-  EXPECT_NE(windows_problem(22707, false), nullptr);
+  EXPECT_EQ(windows_problem(22803, false, false), nullptr);
+  ASSERT_NE(windows_problem(22803, true, false), nullptr);
+  EXPECT_NE(std::string(windows_problem(22803, true, false)).find("2.30.7"), std::string::npos);
+  EXPECT_NE(windows_problem(23004, true, false), nullptr);
+  ASSERT_NE(windows_problem(23004, false, true), nullptr);
+  EXPECT_NE(std::string(windows_problem(22803, false, true)).find("fsdp.reduce_dtype=bf16"), std::string::npos);
+  EXPECT_EQ(windows_problem(23007, false, true), nullptr);
+  EXPECT_EQ(windows_problem(23007, true, false), nullptr);
+  EXPECT_NE(windows_problem(22707, false, false), nullptr);
 #else
-  EXPECT_NE(windows_problem(22707, false), nullptr);
+  EXPECT_NE(windows_problem(22707, false, false), nullptr);
 #endif
 }
 

@@ -1,4 +1,4 @@
-// Rules for files that are compiled in batches, several as one (CMAKE_UNITY_BUILD), as they are where tests are built.
+// Rules for files that are compiled in batches, several as one (CMAKE_UNITY_BUILD), as they are where tests are built, and for few processors.
 //
 // Includes: in a batch a file sees what the one before it included; who builds file by file would be the first to miss it.
 // By words, not by a compiler: a name of the standard library or of the system that is known here must have its header, and

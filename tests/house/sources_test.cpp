@@ -164,8 +164,15 @@ TEST(Kernels, BeginWithTheirFloor) {
 
   const std::string kernel = "__global__ void twice(float* x) {\n}\n";
   auto problems = [](const std::string& content, const std::string& path = "engine/kernels/cuda/twice.cu") { return kernels_without_a_floor(page(content, path)).size(); };
-  EXPECT_EQ(problems("// Flops: 1 a number. Bytes: 8.\n// Floor: a copy. Reference: host/twice.cpp.\n" + kernel), 0u);
-  EXPECT_EQ(problems("// Flops: 1 a number. Bytes: 8.\n// Reference: host/twice.cpp.\n" + kernel), 1u);
+  const std::string head = "// Flops: 1 a number. Bytes: 8.\n// Floor: a copy. Reference: host/twice.cpp.\n";
+  EXPECT_EQ(problems(head + kernel), 0u);
+  EXPECT_EQ(problems(head, "engine/kernels/cuda/cudnn/attention.cpp"), 0u);
+  EXPECT_EQ(problems(kernel, "engine/kernels/cuda/cudnn/attention.cpp"), 4u);
+  for (const std::string word : {"Flops", "Bytes", "Floor", "Reference"}) {
+    std::string lacks = head;
+    lacks.replace(lacks.find(word), word.size(), "Thing");
+    EXPECT_EQ(problems(lacks + kernel), 1u) << word;
+  }
   EXPECT_EQ(problems(kernel + "// Flops: 1 a number. Bytes: 8.\n// Floor: a copy. Reference: host/twice.cpp.\n"), 4u) << "not at its head";
   EXPECT_EQ(problems(kernel, "engine/device/cuda/twice.cu"), 4u);
   EXPECT_EQ(problems(kernel, "tests/gpu/twice.cu"), 0u);

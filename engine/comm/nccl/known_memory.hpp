@@ -39,12 +39,12 @@ class KnownMemory {
 };
 
 // Of windows.cpp, or of its twin for an NCCL whose header has none (before 2.27; copy engines: 2.28).
-// Why they cannot be had, in one sentence, or nothing. `in_graphs`: calls are to be in graphs. There NCCL 2.28 to 2.30.6 is refused:
-// its kernels that sum from windows are launched early, and had lost the wait for what was to be there before (NVIDIA/nccl @2948185d).
-// In a stream nothing is missed: what they sum was made on another, whose event the stream awaits first, and early is only before the
-// kernel ahead in their own stream, where none lets the next one in (NCCL's do not, @f1308997; marks there are events). A graph has
-// edges instead, of which the needless ones are dropped.
-const char* windows_problem(int version_of_library, bool in_graphs);
+// Why they cannot be had, in one sentence, or nothing. `in_graphs`: calls are to be in graphs. `behind_kernels`: a kernel of a call's own
+// stream writes what it sums. Either is refused of NCCL 2.28 to 2.30.6, whose kernels that sum from windows are let in early and had lost
+// the wait for what was to be there before (NVIDIA/nccl @2948185d). Otherwise nothing is missed: what they sum was made on another
+// stream, whose event theirs awaits first, and early is only before the end of the kernel ahead of them in their own. A graph has edges
+// instead, of which the needless ones are dropped.
+const char* windows_problem(int version_of_library, bool in_graphs, bool behind_kernels);
 // Gathers shall take no multiprocessors where that can be.
 void use_copy_engines(ncclConfig_t& config);
 ncclResult_t make_window(ncclComm_t nccl, void* begin, std::size_t bytes);

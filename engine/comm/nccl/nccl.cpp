@@ -26,7 +26,7 @@ NcclBackend::NcclBackend(world::World& world, device::Device& device, NcclOption
   SHARDBOOK_CHECK(device.kind() == device::Kind::cuda, "NCCL needs a cuda device, not ", device::name_of(device.kind()));
   serialised_ = !prepare_process(options_.in_graphs);
   if (options_.buffers != Buffers::plain) device::cuda_keep_buffers_whole(device);
-  const char* problem = options_.buffers == Buffers::windows ? windows_problem(version_number(), options_.in_graphs) : nullptr;
+  const char* problem = options_.buffers == Buffers::windows ? windows_problem(version_number(), options_.in_graphs, options_.behind_kernels) : nullptr;
   if (problem != nullptr) throw base::Failure(problem);
   warm_up_memory_ = device::cuda_scratch(device, warm_up_bytes);
   for (Before& before : before_) before.event = device::cuda::make_order_event(rank_name_);
@@ -271,7 +271,7 @@ void NcclBackend::abort_all() {
 }
 
 std::string nccl_windows_problem() {
-  const char* problem = windows_problem(version_number(), false);
+  const char* problem = windows_problem(version_number(), false, false);
   return problem == nullptr ? "" : problem;
 }
 

@@ -56,6 +56,8 @@ struct NcclOptions {
   bool mark_ends = true;
   // Its calls may be captured into graphs. One choice for all backends of a process: NCCL reads its variables once.
   bool in_graphs = false;
+  // A kernel of a call's own stream may write what the call sums, right before it.
+  bool behind_kernels = false;
 };
 
 // Collective over all ranks of `world`. `device` is this rank's cuda device, not sealed yet; both outlive the

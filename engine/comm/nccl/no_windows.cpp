@@ -3,7 +3,7 @@
 
 namespace shardbook::comm {
 
-const char* windows_problem(int, bool) { return "nccl.buffers=windows needs NCCL 2.28 or newer, and this was built with an older one: use registered, or build again with a newer nccl.h"; }
+const char* windows_problem(int, bool, bool) { return "nccl.buffers=windows needs NCCL 2.28 or newer, and this was built with an older one: use registered, or build again with a newer nccl.h"; }
 void use_copy_engines(ncclConfig_t&) {}
 ncclResult_t make_window(ncclComm_t, void*, std::size_t) { return ncclInvalidUsage; }
 

@@ -2,9 +2,11 @@
 
 namespace shardbook::comm {
 
-const char* windows_problem(int version_of_library, bool in_graphs) {
+const char* windows_problem(int version_of_library, bool in_graphs, bool behind_kernels) {
   if (version_of_library < 22800) return "nccl.buffers=windows needs NCCL 2.28 or newer, and the library that was found is older: use registered, or install a newer one";
-  if (!in_graphs || version_of_library >= 23007) return nullptr;
+  if (version_of_library >= 23007) return nullptr;
+  if (behind_kernels) return "nccl.buffers=windows with fsdp.reduce_dtype=bf16 needs NCCL 2.30.7 or newer, for older ones may sum what is not rounded yet: use plain or registered, or leave out fsdp.reduce_dtype";
+  if (!in_graphs) return nullptr;
   return "nccl.buffers=windows with host.graph=on needs NCCL 2.30.7 or newer, for in a graph older ones may sum what is not there yet: use plain or registered, or leave out host.graph";
 }
 

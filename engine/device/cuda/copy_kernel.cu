@@ -1,4 +1,4 @@
-// No flops; bytes: each over the bus once, 16 a thread; floor: the bus. Reference: the copy engine's (copy.cpp), bit for bit.
+// No flops; bytes: each over the bus once, 16 a thread; floor: the bus. Reference: the copy engine's (copy.cpp).
 #include "engine/device/cuda/copy_kernel.hpp"
 
 #include <cstdint>

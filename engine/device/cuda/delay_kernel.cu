@@ -1,4 +1,4 @@
-// No flops, no bytes; floor: the time that it is told. Reference: none; the host's device sleeps.
+// No flops, no bytes but the 8 that say how long it took; floor: the time that it is told. Reference: none; the host's device sleeps.
 #include "engine/device/cuda/delay_kernel.hpp"
 
 #include "engine/device/cuda/check.hpp"

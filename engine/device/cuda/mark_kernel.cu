@@ -1,4 +1,4 @@
-// No flops, 8 bytes; floor: an empty kernel's launch. Reference: a timed event, beside which tests/gpu/spans_test.cpp holds it.
+// No flops, 8 bytes; floor: an empty kernel's launch. Reference: the clock that kernels read themselves (tests/gpu/spans_test.cpp).
 #include "engine/device/cuda/mark_kernel.hpp"
 
 #include "engine/device/cuda/check.hpp"

@@ -12,7 +12,7 @@
 // same order as in the three steps, so not a bit differs.
 //
 // Flops: 1, 3 and 3 a logit in the three steps, 7 in one. Bytes in bf16: 2, 2 and 4 a logit, or 4 in one (a row that is longer
-// than shared memory: up to 8, the rest of them from the cache). Floor: a copy of as many bytes.
+// than half of a multiprocessor's shared memory: up to 8, the rest of them from the cache). Floor: a copy of as many bytes.
 // Reference: kernels/host/cross_entropy.cpp.
 #include <cuda_pipeline_primitives.h>
 

@@ -10,8 +10,8 @@
 //
 // Flops: one a number of a token's row backward, none forward, one where positions are added. Bytes in bf16: forward 4 a number (a
 // row read, a row written); backward 2 a number, and of each row that has a token 4 written, or 8 where it is added to; where
-// nothing is added to, all rows of the table are written. Floor: a copy of as many bytes, and the longest of a token's
-// positions, one after the other. Reference: kernels/host/embedding.cpp.
+// nothing is added to, all rows of the table are written; positions 6 a number forward (the table's rows come from the cache: 4), and 2
+// backward. Floor: a copy of as many bytes; and where one token has many positions, the share of them that one thread takes. Reference: kernels/host/embedding.cpp.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 

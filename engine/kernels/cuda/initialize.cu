@@ -3,7 +3,7 @@
 // The value is a function of the global element alone (kernels/random.hpp), so the bits are those that
 // the host reference draws, however the parameter is cut.
 //
-// Flops: 2 a number, and the draw. Bytes: 2 or 4 a number, written. Floor: those bytes; drawn once a run, it is not held to it.
+// Flops: 2 a number, and the draw. Bytes: 4 a number, written. Floor: those bytes; drawn once a run, it is not held to it.
 // Reference: kernels/host/initialize.cpp.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"

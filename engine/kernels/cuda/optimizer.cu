@@ -3,8 +3,8 @@
 // Sums go in two stages of fixed shape: square_blocks blocks of 256 threads, then one block that adds their
 // partial sums; they read at 4.0 TB/s (201 MB, an H200), as a copy does. AdamW is bound by memory: four f32 numbers read and
 // three written an element, and the copy that the next forward uses, at 4.2 TB/s. So each of its operations may be
-// rounded by itself, with no fused multiply-add: then it gives the bits of kernels/host/optimizer.cpp, the reference.
-// Flops: 2 a number of the norm, 15 of AdamW. Bytes: 4 a number of the norm; 28 of AdamW, and the copy's 2 or 4. Floor: a copy of as many.
+// rounded by itself, with no fused multiply-add: then it gives the bits of kernels/host/optimizer.cpp, the reference, as kernels/host/reduce.cpp is of the sum.
+// Flops: 1 a number of the sum, 2 of the norm, 15 of AdamW. Bytes: 4 a number of both; 28 of AdamW, and the copy's 2 or 4. Floor: a copy of as many.
 // Source of the update: torch.optim.AdamW (Loshchilov and Hutter, 2019).
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"

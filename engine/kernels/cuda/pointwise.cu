@@ -4,9 +4,9 @@
 // 8192 x 8192 numbers in bf16 take GELU 67.2 us forward (a copy of them 65) and 94.7 us backward (98 for as many bytes). With
 // two or four times 16 bytes a thread, or blocks that stay and take pack after pack, they took up to a fifth longer.
 //
-// Flops a number: GELU 9 and 18 backward, SwiGLU 5 and 11, bias and residual 2, with dropout 3, all others 1 or none. Bytes: what each
+// Flops a number: GELU 9 and 18 backward, SwiGLU 5 and 11, bias and residual 2, with dropout 3, sums of parts one a part but the first, all others 1 or none. Bytes: what each
 // reads and writes, once: in bf16 4 a number of GELU, 6 backward. Floor: a copy of as many bytes.
-// References: kernels/host/activation.cpp, residual.cpp and dropout.cpp.
+// References: kernels/host/activation.cpp, residual.cpp, dropout.cpp and initialize.cpp.
 #include "engine/kernels/cuda/common.cuh"
 #include "engine/kernels/cuda/launchers.hpp"
 #include "engine/kernels/random.hpp"

@@ -6,7 +6,7 @@
 //   2. 8 warps add an eighth of the row blocks' sums each, in rising order, then theirs -> the gradient.
 // Every order is fixed by the sizes, so a run repeats bit for bit, which atomics would not.
 //
-// Flops: one to five for each number that is read, so memory bounds them. Bytes in bf16: 2 a number of a bias' gradient, 4 of a norm's.
+// Flops: 1, 3 and 5 an entry for a bias, an RMS norm's weight and both of a norm's, so memory bounds them. Bytes in bf16: 2 a number of a bias' gradient, 4 of a norm's.
 // Floor: a copy of as many bytes; and two launches, where the matrix is small: the second stage
 // is set up while the first one ends (common.cuh). On an H200 in bf16 (kernel_bench; before 2026-11-23 in brackets):
 //   biases         8192 x 2048 13.0 us (14.8), x 8192 36.1 us (40.9); 65 536 x 3072 95.7 us (98.8)
