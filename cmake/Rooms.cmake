@@ -44,8 +44,9 @@ function(shardbook_precompile ROOM LEVEL)
   endforeach()
 endfunction()
 
-# Where files are compiled in batches and nothing is instrumented, rooms that are equally optimised are compiled as one: what they include is read once, and what they make of
-# templates is made once, which takes a fifth off. FIRST's archive has the code of all, the others' none.
+# Where files are compiled in batches and nothing is instrumented, rooms that are equally optimised are compiled as one: what they
+# include is read once, and what they make of templates is made once, which takes a fifth off. FIRST's archive has the code of all, the
+# others' none.
 # REQUIRES: of the rooms that use one of them, none is used by another of them, unless it is one of them.
 function(shardbook_compile_as_one FIRST)
   if(NOT CMAKE_UNITY_BUILD OR SHARDBOOK_SANITIZE)

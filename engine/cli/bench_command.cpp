@@ -76,17 +76,12 @@ struct Side {
   }
 };
 
-// What is linked, and behind it what was typed.
-std::vector<std::string> choices_of(const Asked& asked, const BenchShape& shape) {
-  std::vector<std::string> choices = asked.linked ? linked_choices(shape, asked.set) : std::vector<std::string>{};
-  choices.insert(choices.end(), asked.set.begin(), asked.set.end());
-  return choices;
-}
-// Those that the model knows. Where it is asked alone, what was typed stays, to be refused.
-std::vector<std::string> choices_foretold(const Asked& asked, const BenchShape& shape, const simulate::Profile& profile) {
-  if (!asked.on_meta) return set_without_gpus(choices_of(asked, shape), profile);
-  std::vector<std::string> choices = asked.linked ? set_without_gpus(linked_choices(shape, asked.set), profile) : std::vector<std::string>{};
-  choices.insert(choices.end(), asked.set.begin(), asked.set.end());
+// What is linked, and behind it what was typed. To foretell with `profile` only what the model knows; but where it is asked alone, what
+// was typed stays, to be refused.
+std::vector<std::string> choices_of(const Asked& asked, const BenchShape& shape, const simulate::Profile* profile = nullptr) {
+  const auto known = [profile](std::vector<std::string> choices) { return profile == nullptr ? choices : set_without_gpus(std::move(choices), *profile); };
+  std::vector<std::string> choices = asked.linked ? known(linked_choices(shape, asked.set)) : std::vector<std::string>{};
+  for (const std::string& typed : asked.on_meta ? asked.set : known(asked.set)) choices.push_back(typed);
   return choices;
 }
 
@@ -373,7 +368,7 @@ int bench(const Line& line, Console& console) {
   std::vector<Row> rows;
   for (const BenchShape& shape : asked.shapes) {
     Row row{.shape = shape};
-    const std::vector<std::string> words = words_of(shape, asked.gpus, choices_foretold(asked, shape, profile.value()), asked.cudnn);
+    const std::vector<std::string> words = words_of(shape, asked.gpus, choices_of(asked, shape, &profile.value()), asked.cudnn);
     if (base::Status status = foretell(asked, profile.value(), words, row); !status) {
       return refuse(console, text(shape.name, ": ", status.error()));
     }
