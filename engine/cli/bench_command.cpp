@@ -60,6 +60,8 @@ struct Side {
   double mfu = -1;                // of its step; −1: the peak of this GPU is not known
   double exposed_share = -1;      // of the last turn's traced steps, modelled of the step itself where a graph launches it; −1: not known
   double overlap = -1;
+  double busy_ns = -1;            // of a peer's step: its GPU has something to do, in the last turn; −1: not known
+  double computing_ns = -1;       // the same without the collectives' kernels, which wait for other ranks, too
   std::string failure;            // the sentence; then nothing else counts
   nlohmann::json versions = nlohmann::json::object();
 
@@ -185,6 +187,8 @@ base::Status train_torch(const Asked& asked, const Row& row, Side& side) {
   side.name = figures.value("name", side.name);
   side.add(figures.value("step_ns", 0.0), figures.value("step_min_ns", 0.0), figures.value("step_max_ns", 0.0));
   side.peak_bytes = figures.value("peak_bytes", 0.0);
+  side.busy_ns = figures.value("busy_ns", -1.0);
+  side.computing_ns = figures.value("computing_ns", -1.0);
   side.versions = figures.value("versions", nlohmann::json::object());
   return base::Done{};
 }
@@ -249,6 +253,10 @@ void print_row(Console& console, const Asked& asked, const Row& row) {
     const bool both = !peer.steps.empty() && !row.ours.steps.empty();
     print_side(console, "  " + peer.name, row, peer, peer.steps.empty() ? "" : times(peer.step_ns()));
     if (both) console.out << "    tokens/s: ours are " << fixed(peer.step_ns() / row.ours.step_ns(), 2) << " × its own\n";
+    if (both && peer.busy_ns > 0) {
+      console.out << "    its GPU is busy for " << ms(peer.busy_ns) << " ms of a step, " << ms(peer.computing_ns) << " without NCCL's kernels: "
+                  << fixed(peer.busy_ns / row.ours.step_ns(), 2) << " and " << fixed(peer.computing_ns / row.ours.step_ns(), 2) << " × our step\n";
+    }
   }
   console.out << "  floor " << ms(row.floor.ns()) << " ms: matmuls " << ms(row.floor.matmul_ns) << ", memory " << ms(row.floor.memory_ns) << "\n" << std::flush;
 }
@@ -260,6 +268,8 @@ nlohmann::json json_of(const Side& side) {
   if (side.mfu >= 0) json["mfu"] = side.mfu;
   if (side.exposed_share >= 0) json["exposed_share"] = side.exposed_share;
   if (side.overlap >= 0) json["overlap"] = side.overlap;
+  if (side.busy_ns >= 0) json["busy_ns"] = side.busy_ns;
+  if (side.computing_ns >= 0) json["computing_ns"] = side.computing_ns;
   return json;
 }
 

@@ -6,22 +6,30 @@ range than the bound: four times the widest range until then. (Four: as much as 
 fp32 on GPUs is held against fp32 on the host. bf16 rounds otherwise, and its pieces round otherwise than each other: a form follows where it
 lies no further outside the host's range than twice as far as a layout of the plain form, in bf16, has lain until then (or in ten steps).
 
-    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--lr 0.001] [--only host]
+That bound is made of six plain layouts. As many more (the control) are held to it as the forms are: plain layouts round as the plain form
+does, so as often as they lie outside the bound is too narrow, and not a form wrong. The forms stray more than the plain form does if they lie
+outside more often than the control by Fisher's exact test (one-sided, 5 %), over all seeds.
+
+    python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--lr 0.001] [--seeds 1234] [--model llama] [--only host]
 
 Writes FOLDER/losses.json, and says a line for each run. Runs that are there already are not made again. Python alone.
 """
 import argparse
 import concurrent.futures
 import json
+import math
 import pathlib
 import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = {"gpt": ["--model", "grammar-tutor", "--vocab", "256"], "llama": ["--model", "llama-tutor", "--vocab", "256"]}
+CUT = ["--set", "tensor_parallel.sequence=cut"]
 HOST = [("1 x 1", 1, 1, []), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 2", 2, 2, []), ("1 x 4", 1, 4, []), ("4 x 1", 4, 1, []),
-        ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
-SPREAD = [("1 x 1", 1, 1, []), ("1 x 1, 2 micro-batches", 1, 1, ["--micro-batches", "2"]), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 1, tokens cut", 2, 1, ["--set", "tensor_parallel.sequence=cut"]), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
+        ("2 x 1, tokens cut", 2, 1, CUT), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
+SPREAD = [("1 x 1", 1, 1, []), ("1 x 1, 2 micro-batches", 1, 1, ["--micro-batches", "2"]), ("1 x 2", 1, 2, []), ("2 x 1", 2, 1, []), ("2 x 1, tokens cut", 2, 1, CUT), ("1 x 2, 2 micro-batches", 1, 2, ["--micro-batches", "2"])]
+CONTROL = [(f"{tp} x {fsdp}{', tokens cut' if cut else ''}, {count} micro-batches", tp, fsdp, cut + ["--micro-batches", str(count)])
+           for tp, fsdp, cut, counts in ((1, 1, [], (4, 8, 16)), (1, 2, [], (4, 8)), (2, 1, [], (2, 4)), (2, 1, CUT, (2, 4))) for count in counts]
 FUSED = ["--set", "loss.kernel=fused"]
 GELU = ["--set", "gelu.kernel=in_matmuls"]
 MERGED = ["--set", "fsdp.gradient_memory=lent", "--set", "fsdp.update=by_unit"]
@@ -30,7 +38,7 @@ MERGED = ["--set", "fsdp.gradient_memory=lent", "--set", "fsdp.update=by_unit"]
 def forms(model, precision):
     """Of two GPUs at most: name, tp, fsdp, options."""
     gelu = GELU if model == "gpt" else []
-    rows = [("1 x 1, loss in one", 1, 1, FUSED), ("1 x 2, loss in one, by unit", 1, 2, FUSED + gelu + MERGED), ("2 x 1, in pieces", 2, 1, ["--set", "tensor_parallel.sequence=cut", "--set", "tensor_parallel.overlap=pieces"]),
+    rows = [("1 x 1, loss in one", 1, 1, FUSED), ("1 x 2, loss in one, by unit", 1, 2, FUSED + gelu + MERGED), ("2 x 1, in pieces", 2, 1, CUT + ["--set", "tensor_parallel.overlap=pieces"]),
             ("2 x 1, as a graph", 2, 1, ["--set", "host.graph=on"])]
     if model == "gpt":
         rows += [("1 x 1, GELU in the matmuls", 1, 1, GELU)]
@@ -49,12 +57,12 @@ def text(folder):
     return out
 
 
-def losses_of(args, data, model, device, precision, tp, fsdp, options):
-    name = "-".join([model, device, precision, str(tp), str(fsdp), f"lr{args.lr:g}"] + [word.replace("=", "_").replace("/", "_") for word in options if word not in ("--set",)])
+def losses_of(args, data, model, seed, device, precision, tp, fsdp, options):
+    name = "-".join([model, device, precision, str(tp), str(fsdp), f"lr{args.lr:g}", f"seed{seed}"] + [word.replace("=", "_").replace("/", "_") for word in options if word not in ("--set",)])
     run = args.folder / name
     if not (run / "run.json").exists():
         words = [str(args.program), "train", *MODELS[model], "--device", device, "--precision", precision, "--tp", str(tp), "--fsdp", str(fsdp), "--data", str(data),
-                 "--steps", str(args.steps), "--lr", str(args.lr), "--trace-steps", "0:0", "--progress", "0", "--out", str(run), *options]
+                 "--seed", str(seed), "--steps", str(args.steps), "--lr", str(args.lr), "--trace-steps", "0:0", "--progress", "0", "--out", str(run), *options]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
         if done.returncode != 0:
             return done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
@@ -92,6 +100,13 @@ def envelope(all_losses):
     return low, high, bound
 
 
+def more_often(those, of_those, these, of_these):
+    """Fisher's exact test, one-sided: how likely as many or more of those as lay outside do where they are drawn as these are."""
+    outside, all_of_them = those + these, of_those + of_these
+    ways = [math.comb(of_those, k) * math.comb(of_these, outside - k) for k in range(those, min(of_those, outside) + 1)]
+    return sum(ways) / math.comb(all_of_them, outside)
+
+
 def main():
     parse = argparse.ArgumentParser()
     parse.add_argument("folder", type=pathlib.Path)
@@ -101,46 +116,60 @@ def main():
     parse.add_argument("--gpu-at-once", type=int, default=4, help="runs that share the GPUs")
     parse.add_argument("--steps", type=int, default=200)
     parse.add_argument("--lr", type=float, default=0.001, help="half of the tutors' own, with which losses jump now and then, and a jump widens every bound behind it")
-    parse.add_argument("--only", choices=["host"])
+    parse.add_argument("--seeds", type=int, nargs="+", default=[1234], help="of weights and data's order: each is held against its own envelope")
+    parse.add_argument("--model", choices=sorted(MODELS), help="instead of both")
+    parse.add_argument("--only", choices=["host", "bf16"], help="the envelope alone, or what is in bf16")
     args = parse.parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     args.folder, args.program = args.folder.resolve(), args.program.resolve()
     data = text(args.folder)
     out, failed = {"steps": args.steps, "text_bytes": data.stat().st_size, "runs": []}, 0
 
-    def all_of(model, where, precision, rows):
+    def all_of(model, seed, where, precision, rows):
         with concurrent.futures.ThreadPoolExecutor(args.at_once if where == "host" else args.gpu_at_once) as pool:
-            return list(pool.map(lambda row: losses_of(args, data, model, where, precision, *row[1:]), rows))
+            return list(pool.map(lambda row: losses_of(args, data, model, seed, where, precision, *row[1:]), rows))
 
-    def base_of(model, where, precision, rows):
-        found = all_of(model, where, precision, rows)
+    def base_of(model, seed, where, precision, rows):
+        found = all_of(model, seed, where, precision, rows)
         for row, losses in zip(rows, found):
             if isinstance(losses, str):
                 sys.exit(f"{model}, {precision} on {where}, {row[0]}: {losses}")
         return found
 
-    def compared(model, precision, rows, low, high, bound):
+    def compared(model, seed, precision, what, rows, low, high, bound):
+        """Which lie outside. The control is no claim, so that none of it fails."""
         nonlocal failed
-        for (name, *_), losses in zip(rows, all_of(model, "cuda", precision, rows)):
+        for (name, *_), losses in zip(rows, all_of(model, seed, "cuda", precision, rows)):
             within = held(name, losses, low, high, bound)
-            failed += not within
-            out["runs"].append({"model": model, "precision": precision, "run": name, "within": within, "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
+            failed += not within and (what == "form" or isinstance(losses, str))
+            out["runs"].append({"model": model, "seed": seed, "precision": precision, "what": what, "run": name, "within": within,
+                                "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
 
     def fit(rows):
         return [row for row in rows if row[1] * row[2] <= args.gpus]
 
-    for model in MODELS:
-        host = base_of(model, "host", "fp32", [row for row in HOST if model == "gpt" or row[1] <= 2])   # llama's heads share two of keys and values
+    models = [args.model] if args.model else list(MODELS)
+    for model, seed in ((model, seed) for model in models for seed in args.seeds):
+        host = base_of(model, seed, "host", "fp32", [row for row in HOST if model == "gpt" or row[1] <= 2])   # llama's heads share two of keys and values
         low, high, bound = envelope(host)
-        print(f"{model}, fp32 on the host: {len(host)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
+        print(f"{model}, seed {seed}, fp32 on the host: {len(host)} runs, losses {low[0]:.4f} to {low[-1]:.4f}, at most {max(most - least for least, most in zip(low, high)):.2e} apart")
         for step in range(0, args.steps, max(1, args.steps // 20)):
             print(f"  step {step:3}: {low[step]:.5f}, {high[step] - low[step]:.1e} apart")
         if args.only == "host":
             continue
-        compared(model, "fp32", fit(SPREAD + forms(model, "fp32")), low, high, bound)
-        coarse = as_far_as(base_of(model, "cuda", "bf16", fit(SPREAD)), low, high)
-        print(f"{model}, bf16: layouts of the plain form lie up to {coarse[-1] / 2:.2e} outside, {coarse[0] / 2:.2e} in the first ten steps")
-        compared(model, "bf16", fit(forms(model, "bf16")), low, high, coarse)
+        if args.only != "bf16":
+            compared(model, seed, "fp32", "form", fit(SPREAD + forms(model, "fp32")), low, high, bound)
+        coarse = as_far_as(base_of(model, seed, "cuda", "bf16", fit(SPREAD)), low, high)
+        print(f"{model}, seed {seed}, bf16: layouts of the plain form lie up to {coarse[-1] / 2:.2e} outside, {coarse[0] / 2:.2e} in the first ten steps")
+        compared(model, seed, "bf16", "form", fit(forms(model, "bf16")), low, high, coarse)
+        print(f"{model}, seed {seed}, bf16, control: more layouts of the plain form")
+        compared(model, seed, "bf16", "control", fit(CONTROL), low, high, coarse)
+    for model in models if args.only != "host" else []:
+        counts = []
+        for what in ("form", "control"):
+            runs = [run for run in out["runs"] if (run["model"], run["precision"], run["what"]) == (model, "bf16", what)]
+            counts += [sum(not run["within"] for run in runs), len(runs)]
+        print(f"{model}, bf16: {counts[0]} of {counts[1]} forms outside, {counts[2]} of {counts[3]} plain layouts of the control; as many forms or more by chance: {more_often(*counts):.2f}")
     (args.folder / "losses.json").write_text(json.dumps(out, indent=1) + "\n")
     print(f"{len(out['runs'])} runs, {failed} outside" if out["runs"] else "nothing was held against the host")
     sys.exit(1 if failed else 0)

@@ -10,12 +10,17 @@
 
 Each block is compiled, and the loss except under --cut tp, whose logits are cut; attention is scaled_dot_product_attention, AdamW is fused, gradients are clipped to norm
 1. Tokens are random. The last line is JSON: the median, least and most of the steps behind the first twelve, in ns, by CUDA
-events; the most memory that was allocated on rank 0. Needs PyTorch 2.6 or newer.
+events; the most memory that was allocated on rank 0; and of two steps more, under torch.profiler, how long rank 0's GPU was busy in
+each, and how long with more than NCCL's kernels, which wait for the other ranks, too. A host that falls behind makes a step longer
+than that; a GPU that waits has a higher clock, so that its kernels alone are no slower than in a step without waiting. Needs PyTorch
+2.6 or newer.
 """
 import argparse
 import json
 import os
+import pathlib
 import statistics
+import tempfile
 import time
 
 import torch
@@ -29,6 +34,7 @@ from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInp
                                                parallelize_module)
 
 WARM_UP = 12
+PROFILED = 2
 
 
 class Attention(nn.Module):
@@ -147,6 +153,35 @@ def made(of, mesh):
     return model
 
 
+def covered(intervals):
+    """How much of the line they cover together."""
+    total, until = 0.0, float("-inf")
+    for begin, end in sorted(intervals):
+        total += max(0.0, end - max(begin, until))
+        until = max(until, end)
+    return total
+
+
+def busy_of(step):
+    """ns a step: this GPU busy with anything; with anything but NCCL's kernels. All ranks call it, for they step together; rank 0 looks."""
+    if dist.get_rank() != 0:
+        for _ in range(PROFILED):
+            step()
+        torch.cuda.synchronize()
+        return None
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        for _ in range(PROFILED):
+            step()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "trace.json"
+        profiler.export_chrome_trace(str(path))
+        on_gpu = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    spans = {which: [(event["ts"], event["ts"] + event["dur"]) for event in on_gpu if which == "all" or not event["name"].startswith("nccl")]
+             for which in ("all", "computing")}
+    return {"busy_ns": 1e3 * covered(spans["all"]) / PROFILED, "computing_ns": 1e3 * covered(spans["computing"]) / PROFILED}
+
+
 def options():
     parse = argparse.ArgumentParser()
     parse.add_argument("--cut", choices=("fsdp", "tp"), required=True)
@@ -201,10 +236,12 @@ def main():
         end.record()
     torch.cuda.synchronize()
     took = sorted(1e6 * ends[i - 1].elapsed_time(ends[i]) for i in range(WARM_UP, of.steps))
+    seconds, peak = time.monotonic() - began, torch.cuda.max_memory_allocated()
+    busy = busy_of(step)
     if dist.get_rank() == 0:
         print(json.dumps({"name": "FSDP2, compiled" if of.cut == "fsdp" else "DTensor + SP, compiled", "step_ns": statistics.median(took),
-                          "step_min_ns": took[0], "step_max_ns": took[-1], "peak_bytes": torch.cuda.max_memory_allocated(),
-                          "loss": float(loss.full_tensor() if hasattr(loss, "full_tensor") else loss), "seconds": time.monotonic() - began,
+                          "step_min_ns": took[0], "step_max_ns": took[-1], "peak_bytes": peak, **busy,
+                          "loss": float(loss.full_tensor() if hasattr(loss, "full_tensor") else loss), "seconds": seconds,
                           "versions": {"torch": torch.__version__, "cuda": torch.version.cuda, "nccl": ".".join(map(str, torch.cuda.nccl.version()))}}), flush=True)
     dist.barrier()
     dist.destroy_process_group()
