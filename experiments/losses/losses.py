@@ -19,6 +19,7 @@ import concurrent.futures
 import json
 import math
 import pathlib
+import statistics
 import subprocess
 import sys
 
@@ -71,14 +72,14 @@ def losses_of(args, data, model, seed, device, precision, tp, fsdp, options):
 
 
 def held(name, losses, low, high, bound):
-    """A line, and whether every loss lies within the bound of the range."""
+    """A line; whether every loss lies within the bound of the range, and the most of it that one uses."""
     if isinstance(losses, str):
         print(f"  {name:36} no losses: {losses}")
-        return False
+        return False, None
     outside = outside_of(losses, low, high)
     worst = max(range(len(losses)), key=lambda step: outside[step] / bound[step])
     print(f"  {name:36} first {losses[0]:.7f} last {losses[-1]:.7f}; outside by {max(outside):.2e} at most; nearest to what is allowed at step {worst}, {outside[worst]:.2e} of {bound[worst]:.2e}")
-    return all(off <= allowed for off, allowed in zip(outside, bound))
+    return all(off <= allowed for off, allowed in zip(outside, bound)), outside[worst] / bound[worst]
 
 
 def outside_of(losses, low, high):
@@ -140,9 +141,9 @@ def main():
         """Which lie outside. The control is no claim, so that none of it fails."""
         nonlocal failed
         for (name, *_), losses in zip(rows, all_of(model, seed, "cuda", precision, rows)):
-            within = held(name, losses, low, high, bound)
+            within, used = held(name, losses, low, high, bound)
             failed += not within and (what == "form" or isinstance(losses, str))
-            out["runs"].append({"model": model, "seed": seed, "precision": precision, "what": what, "run": name, "within": within,
+            out["runs"].append({"model": model, "seed": seed, "precision": precision, "what": what, "run": name, "within": within, "used": used,
                                 "losses": losses if isinstance(losses, str) else losses[:: max(1, args.steps // 10)]})
 
     def fit(rows):
@@ -165,11 +166,12 @@ def main():
         print(f"{model}, seed {seed}, bf16, control: more layouts of the plain form")
         compared(model, seed, "bf16", "control", fit(CONTROL), low, high, coarse)
     for model in models if args.only != "host" else []:
-        counts = []
+        counts, used = [], []
         for what in ("form", "control"):
             runs = [run for run in out["runs"] if (run["model"], run["precision"], run["what"]) == (model, "bf16", what)]
             counts += [sum(not run["within"] for run in runs), len(runs)]
-        print(f"{model}, bf16: {counts[0]} of {counts[1]} forms outside, {counts[2]} of {counts[3]} plain layouts of the control; as many forms or more by chance: {more_often(*counts):.2f}")
+            used.append(statistics.median([run["used"] for run in runs if run["used"] is not None] or [math.nan]))
+        print(f"{model}, bf16: {counts[0]} of {counts[1]} forms outside, {counts[2]} of {counts[3]} plain layouts of the control; as many forms or more by chance: {more_often(*counts):.2f}; of the bound they use {used[0]:.2f} and {used[1]:.2f} at the median")
     (args.folder / "losses.json").write_text(json.dumps(out, indent=1) + "\n")
     print(f"{len(out['runs'])} runs, {failed} outside" if out["runs"] else "nothing was held against the host")
     sys.exit(1 if failed else 0)
