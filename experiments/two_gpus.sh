@@ -45,7 +45,7 @@ faults() {
 faults_torch() { python3 experiments/faults/faults.py --only torch --timeout 3 --faults killed,stopped,missing,left_out,swapped --out "$out/faults_torch.json"; }
 switches() { python3 experiments/switches/measure.py experiments/switches/h200x2.json --gpus 2 --turns 1 --trials --minutes "$(minutes 20)" --program "$program"; }
 causes() { rm -rf "$out/causes"; python3 experiments/causes/causes.py "$out/causes" --turns 1 --minutes "$(minutes 30)" --program "$program"; }
-bench() { "$program" bench --vs torch --turns 1 --out "$out/bench-$$"; }
+bench() { "$program" bench --linked --vs torch --turns 1 --out "$out/bench-$$"; }
 losses() { python3 experiments/losses/losses.py "$out/losses" --program "$program"; }
 turning() { python3 experiments/turning/measure.py --turns 2 --only lab02; }
 memory() { python3 experiments/memory/measure.py --program "$program"; }
@@ -56,7 +56,7 @@ saving() { python3 experiments/checkpoint/measure.py --folder "$out/checkpoint" 
 needs() {
   case $1 in
     build) echo 60 ;; untimed) echo 330 ;; faults) echo 150 ;; faults_torch) echo 110 ;; switches) echo 60 ;; causes) echo 230 ;; bench) echo 420 ;;
-    memory) echo 240 ;; losses) echo 240 ;; turning) echo 240 ;; soak) echo 515 ;; saving) echo 150 ;;
+    memory) echo 240 ;; losses) echo 280 ;; turning) echo 240 ;; soak) echo 515 ;; saving) echo 150 ;;
     *) return 1 ;;
   esac
 }

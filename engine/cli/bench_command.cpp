@@ -15,6 +15,7 @@
 #include "engine/base/printable.hpp"
 #include "engine/base/signals.hpp"
 #include "engine/book/project.hpp"
+#include "engine/cli/bench_side.hpp"
 #include "engine/cli/bench_suite.hpp"
 #include "engine/cli/report.hpp"
 #include "engine/cli/train_config.hpp"
@@ -49,33 +50,6 @@ struct Asked {
   bool linked = false;            // with what is faster between linked GPUs
   std::string profile;
   fs::path folder;                // of the runs
-};
-
-// What one side did, over its turns. Times in ns; of a turn the median of its untraced steps.
-struct Side {
-  std::string name;
-  std::vector<double> steps;
-  double least = 0, most = 0;     // of any step
-  double peak_bytes = 0;
-  double mfu = -1;                // of its step; −1: the peak of this GPU is not known
-  double exposed_share = -1;      // of the last turn's traced steps, modelled of the step itself where a graph launches it; −1: not known
-  double overlap = -1;
-  double busy_ns = -1;            // of a peer's step: its GPU has something to do, in the last turn; −1: not known
-  double computing_ns = -1;       // the same without the collectives' kernels, which wait for other ranks, too
-  std::string failure;            // the sentence; then nothing else counts
-  nlohmann::json versions = nlohmann::json::object();
-
-  double step_ns() const {
-    std::vector<double> sorted = steps;
-    std::sort(sorted.begin(), sorted.end());
-    const std::size_t middle = sorted.size() / 2;
-    return sorted.empty() ? 0 : sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-  }
-  void add(double step, double from, double to) {
-    least = steps.empty() ? from : std::min(least, from);
-    most = std::max(most, to);
-    steps.push_back(step);
-  }
 };
 
 // What is linked, and behind it what was typed. To foretell with `profile` only what the model knows; but where it is asked alone, what
@@ -152,26 +126,16 @@ base::Status train_ours(const Asked& asked, const BenchShape& shape, const std::
   return base::Done{};
 }
 
-// The figures that a peer's script ends with: the last line that is an object with a step.
-nlohmann::json figures_in(const std::string& said) {
-  nlohmann::json last;
-  std::istringstream lines(said);
-  for (std::string line; std::getline(lines, line);) {
-    nlohmann::json read = base::try_parse_json(line);
-    if (read.is_object() && read.contains("step_ns")) last = std::move(read);
-  }
-  return last;
-}
-
 base::Status train_torch(const Asked& asked, const Row& row, Side& side) {
   const char* python = std::getenv("SHARDBOOK_PYTHON");
   const config::ModelConfig& model = row.sizes;
-  const int steps = std::min(40, asked.steps > 0 ? asked.steps : row.shape.steps);
+  // Of these the first twelve warm up, so that the median is one of twenty at least; fewer only where fewer are asked for
+  const int steps = asked.steps > 0 ? std::clamp(asked.steps, 16, 40) : std::clamp(row.shape.steps, 32, 40);
   std::vector<std::string> words = {
       python != nullptr ? python : "python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", text(asked.gpus),
       (fs::path(book::project_root()) / "experiments/speed/torch_peer.py").string(),
       "--cut", row.shape.cut == BenchShape::Cut::tp ? "tp" : "fsdp", "--architecture", config::name_of(model.architecture),
-      "--sequences", text(row.shape.sequences), "--steps", text(std::max(steps, 16)), "--layers", text(model.layers), "--width", text(model.width),
+      "--sequences", text(row.shape.sequences), "--steps", text(steps), "--layers", text(model.layers), "--width", text(model.width),
       "--heads", text(model.heads), "--kv-heads", text(model.kv_heads()), "--ffn-width", text(model.ffn_width),
       "--sequence", text(model.sequence), "--vocab", text(model.vocab)};
   if (model.tied) words.push_back("--tied");
@@ -179,17 +143,7 @@ base::Status train_torch(const Asked& asked, const Row& row, Side& side) {
   if (!end) return end.as_error();
   side.failure = ended(end.value());
   if (!side.failure.empty()) return base::Done{};
-  const nlohmann::json figures = figures_in(end.value().said);
-  if (figures.is_null()) {
-    side.failure = "torch_peer.py gave no figures: " + last_line(end.value().said);
-    return base::Done{};
-  }
-  side.name = figures.value("name", side.name);
-  side.add(figures.value("step_ns", 0.0), figures.value("step_min_ns", 0.0), figures.value("step_max_ns", 0.0));
-  side.peak_bytes = figures.value("peak_bytes", 0.0);
-  side.busy_ns = figures.value("busy_ns", -1.0);
-  side.computing_ns = figures.value("computing_ns", -1.0);
-  side.versions = figures.value("versions", nlohmann::json::object());
+  if (!add_figures(end.value().said, side)) side.failure = "torch_peer.py gave no figures: " + last_line(end.value().said);
   return base::Done{};
 }
 
@@ -223,12 +177,6 @@ void put_mfu(const Asked& asked, const Row& row, const std::string& gpu, Side& s
   if (peak > 0 && !side.steps.empty()) side.mfu = static_cast<double>(row.tokens) * config::flops_per_token(row.sizes) / (side.step_ns() / 1e9) / (asked.gpus * peak);
 }
 
-// Three digits that count: "9.87", "98.7", "987".
-std::string ms(double ns) {
-  const double value = ns / 1e6;
-  return fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0);
-}
-
 std::string share(double value) { return value < 0 ? "" : fixed(100 * value, 1) + " %"; }
 
 void print_side(Console& console, const std::string& label, const Row& row, const Side& side, const std::string& last) {
@@ -238,8 +186,8 @@ void print_side(Console& console, const std::string& label, const Row& row, cons
     return;
   }
   const double step = side.step_ns();
-  const std::string spread = side.most > side.least ? text(ms(side.least), "-", ms(side.most)) : "";
-  console.out << pad_left(ms(step), 7) << pad_left(spread, 13) << pad_left(short_number(static_cast<double>(row.tokens) / step * 1e9, " "), 9)
+  const std::string spread = side.most > side.least ? text(short_ms(side.least), "-", short_ms(side.most)) : "";
+  console.out << pad_left(short_ms(step), 7) << pad_left(spread, 13) << pad_left(short_number(static_cast<double>(row.tokens) / step * 1e9, " "), 9)
               << pad_left(share(side.mfu), 8) << pad_left(share(side.exposed_share), 9) << pad_left(share(side.overlap), 9)
               << pad_left(side.peak_bytes > 0 ? fixed(side.peak_bytes / 1073741824.0, 1) : "", 7)
               << pad_left(last, 10) << "\n";
@@ -253,24 +201,9 @@ void print_row(Console& console, const Asked& asked, const Row& row) {
     const bool both = !peer.steps.empty() && !row.ours.steps.empty();
     print_side(console, "  " + peer.name, row, peer, peer.steps.empty() ? "" : times(peer.step_ns()));
     if (both) console.out << "    tokens/s: ours are " << fixed(peer.step_ns() / row.ours.step_ns(), 2) << " × its own\n";
-    if (both && peer.busy_ns > 0) {
-      console.out << "    its GPU is busy for " << ms(peer.busy_ns) << " ms of a step, " << ms(peer.computing_ns) << " without NCCL's kernels: "
-                  << fixed(peer.busy_ns / row.ours.step_ns(), 2) << " and " << fixed(peer.computing_ns / row.ours.step_ns(), 2) << " × our step\n";
-    }
+    if (const std::string busy = busy_sentence(peer, row.ours); both && !busy.empty()) console.out << "    " << busy << "\n";
   }
-  console.out << "  floor " << ms(row.floor.ns()) << " ms: matmuls " << ms(row.floor.matmul_ns) << ", memory " << ms(row.floor.memory_ns) << "\n" << std::flush;
-}
-
-nlohmann::json json_of(const Side& side) {
-  nlohmann::json json = {{"step_ns", side.step_ns()}, {"step_min_ns", side.least}, {"step_max_ns", side.most}, {"turns_ns", side.steps},
-                         {"peak_bytes", side.peak_bytes}, {"failure", side.failure}, {"versions", side.versions}};
-  if (!side.name.empty()) json["name"] = side.name;
-  if (side.mfu >= 0) json["mfu"] = side.mfu;
-  if (side.exposed_share >= 0) json["exposed_share"] = side.exposed_share;
-  if (side.overlap >= 0) json["overlap"] = side.overlap;
-  if (side.busy_ns >= 0) json["busy_ns"] = side.busy_ns;
-  if (side.computing_ns >= 0) json["computing_ns"] = side.computing_ns;
-  return json;
+  console.out << "  floor " << short_ms(row.floor.ns()) << " ms: matmuls " << short_ms(row.floor.matmul_ns) << ", memory " << short_ms(row.floor.memory_ns) << "\n" << std::flush;
 }
 
 nlohmann::json json_of(const Row& row, bool on_meta) {

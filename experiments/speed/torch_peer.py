@@ -8,12 +8,12 @@
 --cut tp     DTensor: column and row parallel linears with sequence parallel between them, the loss on cut logits; FSDP2 over
              one rank gives bf16 with f32 masters, as torchtitan has it; --sequences are those of all GPUs together
 
-Each block is compiled, and the loss except under --cut tp, whose logits are cut; attention is scaled_dot_product_attention, AdamW is fused, gradients are clipped to norm
-1. Tokens are random. The last line is JSON: the median, least and most of the steps behind the first twelve, in ns, by CUDA
+Each block is compiled, and the loss except under --cut tp, whose logits are cut; attention is scaled_dot_product_attention, AdamW is fused,
+gradients are clipped to norm 1. Tokens are random. The last line is JSON: the median, least and most of the steps behind the first twelve, in ns, by CUDA
 events; the most memory that was allocated on rank 0; and of two steps more, under torch.profiler, how long rank 0's GPU was busy in
-each, and how long with more than NCCL's kernels, which wait for the other ranks, too. A host that falls behind makes a step longer
-than that; a GPU that waits has a higher clock, so that its kernels alone are no slower than in a step without waiting. Needs PyTorch
-2.6 or newer.
+each, and how long with more than NCCL's kernels. The second is what its own kernels take at least, at the clock of that step: a GPU
+that waits for its host has a higher one. The first holds what NCCL's kernels wait for the other ranks, whose hosts fall behind too, and
+profiled steps are longer than others, so it can be more than a step takes. Needs PyTorch 2.6 or newer.
 """
 import argparse
 import json

@@ -8,6 +8,7 @@
 
 #include "engine/base/check.hpp"
 #include "engine/base/json.hpp"
+#include "engine/cli/bench_side.hpp"
 #include "engine/cli/bench_suite.hpp"
 #include "engine/cli/train_config.hpp"
 #include "engine/config/switches.hpp"
@@ -90,6 +91,33 @@ TEST(BenchSuite, AsksTheModelForWhatItKnows) {
 }
 
 // Rates of 2 flops and 4 bytes a ns: each op of the sum is known by hand.
+TEST(BenchSide, TakesAPeersFiguresFromTheLastLineThatHasSome) {
+  Side peer{.name = "PyTorch"};
+  EXPECT_FALSE(add_figures("no\n{\"loss\": 1}\n[1]\n{\"step_ns\": \n", peer));
+  EXPECT_TRUE(peer.steps.empty());
+  EXPECT_EQ(peer.name, "PyTorch");
+  ASSERT_TRUE(add_figures("{\"step_ns\": 1}\nW0101 a warning\n{\"name\": \"FSDP2\", \"step_ns\": 150e6, \"step_min_ns\": 142e6, \"step_max_ns\": 391e6, "
+                          "\"peak_bytes\": 7, \"busy_ns\": 141e6, \"computing_ns\": 133e6, \"versions\": {\"torch\": \"2\"}}\nbye\n", peer));
+  ASSERT_TRUE(add_figures("{\"step_ns\": 170e6, \"step_min_ns\": 160e6, \"step_max_ns\": 180e6}", peer));
+  EXPECT_EQ(peer.name, "FSDP2");
+  EXPECT_DOUBLE_EQ(peer.step_ns(), 160e6);
+  EXPECT_DOUBLE_EQ(peer.least, 142e6);
+  EXPECT_DOUBLE_EQ(peer.most, 391e6);
+  // What a turn did not say is not that of the turn before
+  EXPECT_LT(peer.busy_ns, 0);
+  EXPECT_FALSE(json_of(peer).contains("busy_ns"));
+}
+
+TEST(BenchSide, SaysHowLongAPeersGpuIsBusyBesideOurStep) {
+  Side peer, ours;
+  ASSERT_TRUE(add_figures("{\"step_ns\": 233e6, \"busy_ns\": 97.9e6, \"computing_ns\": 79.8e6}", peer));
+  EXPECT_EQ(busy_sentence(peer, ours), "");
+  ours.add(75.9e6, 49.3e6, 80.2e6);
+  EXPECT_EQ(busy_sentence(peer, ours), "its GPU is busy for 97.9 ms of a profiled step, 79.8 without NCCL's kernels: 1.29 and 1.05 × our step");
+  EXPECT_EQ(json_of(peer).value("busy_ns", 0.0), 97.9e6);
+  EXPECT_EQ(busy_sentence(ours, ours), "");
+}
+
 TEST(Floor, IsTheFlopsOfMatmulsAndTheBytesOfAllElseThatComputes) {
   simulate::Profile profile;
   profile.gemm[DType::bf16].peak_flops_per_ns = 2;
