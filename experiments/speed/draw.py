@@ -30,6 +30,12 @@ PIECES = [("all-reduces", TP), ("in pieces", TP + " --set tensor_parallel.sequen
 # options of one that is modelled
 PANELS = {
     "speed-gathers": [("Forward of blocks 8 to 10, on each of four GPUs", "forward", 8, 10, [("gathered when needed", "gpt-1.3b-fsdp4-no-prefetch"), ("gathered ahead", "gpt-1.3b-fsdp4")])],
+    "speed-tiles": [
+        ("Forward of block 12", "forward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("by tiles", "gpt-1.3b-one-gpu-tiles")]),
+        ("Backward of block 12", "backward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("by tiles", "gpt-1.3b-one-gpu-tiles")])],
+    "speed-gelu": [
+        ("Forward of block 12", "forward", 12, 12, [("GELU apart", "gpt-1.3b-one-gpu-apart"), ("in the matmuls", "gpt-1.3b-one-gpu-gelu")]),
+        ("Backward of block 12", "backward", 12, 12, [("GELU apart", "gpt-1.3b-one-gpu-apart"), ("in the matmuls", "gpt-1.3b-one-gpu-gelu")])],
     "speed-attention": [
         ("Forward of block 12", "forward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("cuDNN", "gpt-1.3b-one-gpu-fast")]),
         ("Backward of block 12", "backward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("cuDNN", "gpt-1.3b-one-gpu-fast")])],
