@@ -3,9 +3,9 @@
 
     python3 experiments/speed/draw.py [--only NAME] [--svg]      (PNGs into notes/pictures; that needs rsvg-convert)
 
-A panel has the spans of some layers and one phase of rank 0, in one step, or what follows its backward: those of the run before above
-those of the run after, on one scale of milliseconds that begins where the kernel before them ended. Nothing is moved: gaps are the
-GPU's. A title says of modelled runs that they are (`shardbook train --device meta`, with the words of the panel).
+A panel has the spans of some layers and one phase of rank 0 ("backward 1": of the second micro-batch), in one step, or what follows
+its backward: those of the run before above those of the run after, on one scale of milliseconds that begins where the kernel before
+them ended. Nothing is moved: gaps are the GPU's. A title says of modelled runs that they are (`shardbook train --device meta`, with the words of the panel).
 """
 import argparse
 import json
@@ -26,10 +26,13 @@ NAMES = {"#2f6fae": "matmuls", "#c8791e": "attention", "#5b9b57": "norms", "#8d6
 MODELLED = "--model gpt-1.3b --data synthetic --attention cudnn --micro-batches 1 --steps 3 "
 TP, FSDP = MODELLED + "--tp 2 --fsdp 1 --sequences 8", MODELLED + "--tp 1 --fsdp 2 --sequences 16 --set loss.kernel=fused"
 PIECES = [("all-reduces", TP), ("in pieces", TP + " --set tensor_parallel.sequence=cut --set tensor_parallel.overlap=pieces")]
+ADDED = MODELLED.replace("--micro-batches 1", "--micro-batches 4") + "--tp 1 --fsdp 2 --sequences 16 --set loss.kernel=fused --set accumulate.reduce=last"
 # Name of the picture: panels of a title, a phase, its first and last layer, and the runs with what they are called: a pack, or the
 # options of one that is modelled
 PANELS = {
     "speed-gathers": [("Forward of blocks 8 to 10, on each of four GPUs", "forward", 8, 10, [("gathered when needed", "gpt-1.3b-fsdp4-no-prefetch"), ("gathered ahead", "gpt-1.3b-fsdp4")])],
+    "speed-added": [("Modelled: backward of block 12, the second of four micro-batches", "backward 1", 12, 12,
+                     [("made, then added", ADDED + " --set accumulate.weight_gradient=apart"), ("by the matmul", ADDED)])],
     "speed-tiles": [
         ("Forward of block 12", "forward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("by tiles", "gpt-1.3b-one-gpu-tiles")]),
         ("Backward of block 12", "backward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("by tiles", "gpt-1.3b-one-gpu-tiles")])],
@@ -77,7 +80,8 @@ def part_of(spans, phase, first, last):
     elif phase == "head":
         chosen = [one for one in spans if one["args"].get("part") in ("head", "cross_entropy", "loss")]
     else:
-        chosen = [one for one in spans if one["args"]["phase"] == phase and first <= one["args"].get("layer", -1) <= last and not is_collective(one)]
+        phase, _, micro_batch = phase.partition(" ")
+        chosen = [one for one in spans if one["args"]["phase"] == phase and one["args"].get("micro_batch", 0) == int(micro_batch or 0) and first <= one["args"].get("layer", -1) <= last and not is_collective(one)]
     end = max(one["ts"] + one["dur"] for one in chosen)
     # What it waited for belongs to it.
     begin = max((one["ts"] + one["dur"] for one in spans if one["ts"] < chosen[0]["ts"] and not is_collective(one)), default=chosen[0]["ts"])
