@@ -2,13 +2,15 @@
 """Where is the time of a step that is launched as a graph? No timeline tells: such a step is not traced. CUPTI sees its kernels, too.
 For each kind of kernel how many a step has, what they take, what the GPU idled right before them, and how much of them ran while
 another ran; then the part of the step in which a collective ran and nothing else (exposed); the mean over all steps of the file but the
-first three and the last. Python alone.
+first three and the last. Python alone. --keep FILE NAME adds the kernels of one step, the one of median length, to FILE, for a picture.
 
     CUDA_INJECTION64_PATH=$PWD/watch.so SPANS_OUT=spans ./shardbook train --device cuda --model grammar-tutor --tp 2 --fsdp 1 --attention flash --set host.graph=on --steps 200 --trace-steps 0:0
-    python3 experiments/cupti/graph.py spans.*
+    python3 experiments/cupti/graph.py [--keep FILE NAME] spans.*
 """
+import argparse
 import collections
-import sys
+import json
+import pathlib
 
 # By the first of these that a kernel's name holds
 KINDS = [("AllReduce", "all-reduces"), ("AllGather", "gathers"), ("ReduceScatter", "scatters"), ("nvjet", "matmuls"), ("cutlass", "matmuls"), ("gemm", "matmuls"),
@@ -46,20 +48,38 @@ def is_moving(name):
     return any(part in name for part in MOVING)
 
 
+def kind_of(name):
+    return next((kind for part, kind in KINDS if part in name), "pointwise")
+
+
+def keep(path, name, rows, begins):
+    """begin and length in ns, and kind, of the kernels of one step; it begins with its first."""
+    by_length = sorted(zip(begins, begins[1:]), key=lambda step: rows[step[1]][0] - rows[step[0]][0])
+    first, end = by_length[len(by_length) // 2]
+    at = rows[first][0]
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    kept[name] = {"step_ns": rows[end][0] - at, "kernels": [[begin - at, until - begin, kind_of(kernel)] for begin, until, kernel in rows[first:end]]}
+    path.write_text(json.dumps(kept, ensure_ascii=False).replace("], [", "],\n[") + "\n")
+
+
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    for path in sys.argv[1:]:
+    parse = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parse.add_argument("spans", nargs="+")
+    parse.add_argument("--keep", nargs=2, metavar=("FILE", "NAME"))
+    asked = parse.parse_args()
+    for path in asked.spans:
         rows = kernels_of(path)
         begins = [at for at, row in enumerate(rows) if FIRST in row[2]]
         if len(begins) < 6:
             continue   # the process that started the ranks
         first, last = begins[3], begins[-2]   # the first three are issued one by one, or captured
         steps = len(begins) - 5
+        if asked.keep:
+            keep(pathlib.Path(asked.keep[0]), asked.keep[1], rows, begins[3:-1])
         kinds = collections.defaultdict(lambda: [0, 0, 0, 0])
         until = max(end for _, end, _ in rows[max(0, first - 50):first])
         for begin, end, name in rows[first:last]:
-            kind = kinds[next((kind for part, kind in KINDS if part in name), "pointwise")]
+            kind = kinds[kind_of(name)]
             kind[0] += 1
             kind[1] += end - begin
             kind[2] += max(0, begin - until)

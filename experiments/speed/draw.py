@@ -5,7 +5,9 @@
 
 A panel has the spans of some layers and one phase of rank 0 ("backward 1": of the second micro-batch), in one step, or what follows
 its backward: those of the run before above those of the run after, on one scale of milliseconds that begins where the kernel before
-them ended. Nothing is moved: gaps are the GPU's. A title says of modelled runs that they are (`shardbook train --device meta`, with the words of the panel).
+them ended. Nothing is moved: gaps are the GPU's. A run of "cupti:" is a step as CUPTI saw it, for what is launched as a graph has no
+timeline (experiments/cupti/graph.py --keep); what ran beside an earlier kernel is drawn below it. A title says of modelled runs that
+they are (`shardbook train --device meta`, with the words of the panel).
 """
 import argparse
 import json
@@ -31,6 +33,7 @@ ADDED = MODELLED.replace("--micro-batches 1", "--micro-batches 4") + "--tp 1 --f
 # options of one that is modelled
 PANELS = {
     "speed-gathers": [("Forward of blocks 8 to 10, on each of four GPUs", "forward", 8, 10, [("gathered when needed", "gpt-1.3b-fsdp4-no-prefetch"), ("gathered ahead", "gpt-1.3b-fsdp4")])],
+    "speed-graph": [("A step of the grammar tutor on one GPU, as CUPTI saw it", "step", -1, -1, [("one by one", "cupti:one by one"), ("as a graph", "cupti:as a graph")])],
     "speed-added": [("Modelled: backward of block 12, the second of four micro-batches", "backward 1", 12, 12,
                      [("made, then added", ADDED + " --set accumulate.weight_gradient=apart"), ("by the matmul", ADDED)])],
     "speed-tiles": [
@@ -50,6 +53,16 @@ PANELS = {
 }
 
 
+def steps_of_cupti():
+    return json.loads((ROOT / "experiments/cupti/graph_steps.json").read_text())
+
+
+def kernels_of(name):
+    """As spans are, with a kind for an op."""
+    ops = {"matmuls": "matmul", "attention": "attention", "norms": "norm", "update and norm of the gradient": "adam_w", "loss": "loss"}
+    return [{"ts": begin / 1e3, "dur": length / 1e3, "args": {"op": ops.get(kind, "other")}} for begin, length, kind in steps_of_cupti()[name]["kernels"]]
+
+
 def events_of(run):
     if run.startswith("--"):
         with tempfile.TemporaryDirectory() as folder:
@@ -63,6 +76,8 @@ def events_of(run):
 
 def spans_of(run):
     """Device work of rank 0 in its first traced step, in us."""
+    if run.startswith("cupti:"):
+        return kernels_of(run.removeprefix("cupti:"))
     events = events_of(run)
     spans = [one for one in events if one.get("ph") == "X" and one.get("cat") in ("kernel", "gpu_memcpy") and one["args"].get("op")]
     step = min(one["args"]["step"] for one in spans)
@@ -74,6 +89,12 @@ def is_collective(span):
 
 
 def part_of(spans, phase, first, last):
+    if phase == "step":
+        chosen, beside, until = [], [], 0.0
+        for one in spans:
+            (beside if one["ts"] < until else chosen).append(one)
+            until = max(until, one["ts"] + one["dur"])
+        return 0.0, until, chosen, beside
     if phase == "end":
         after = max(one["ts"] + one["dur"] for one in spans if one["args"]["phase"] == "backward" and not is_collective(one))
         chosen = [one for one in spans if one["ts"] >= after and one["cat"] == "kernel" and not is_collective(one)]
