@@ -29,6 +29,8 @@ MODELLED = "--model gpt-1.3b --data synthetic --attention cudnn --micro-batches 
 TP, FSDP = MODELLED + "--tp 2 --fsdp 1 --sequences 8", MODELLED + "--tp 1 --fsdp 2 --sequences 16 --set loss.kernel=fused"
 PIECES = [("all-reduces", TP), ("in pieces", TP + " --set tensor_parallel.sequence=cut --set tensor_parallel.overlap=pieces")]
 ADDED = MODELLED.replace("--micro-batches 1", "--micro-batches 4") + "--tp 1 --fsdp 2 --sequences 16 --set loss.kernel=fused --set accumulate.reduce=last"
+# The profile that ships was measured without windows
+WINDOWS = FSDP + f" --set gelu.kernel=in_matmuls --profile {ROOT}/experiments/speed/refit/19/fitted.json --set nccl.buffers="
 # Name of the picture: panels of a title, a phase, its first and last layer, and the runs with what they are called: a pack, or the
 # options of one that is modelled
 PANELS = {
@@ -36,6 +38,8 @@ PANELS = {
     "speed-graph": [("A step of the grammar tutor on one GPU, as CUPTI saw it", "step", -1, -1, [("one by one", "cupti:one by one"), ("as a graph", "cupti:as a graph")])],
     "speed-added": [("Modelled: backward of block 12, the second of four micro-batches", "backward 1", 12, 12,
                      [("made, then added", ADDED + " --set accumulate.weight_gradient=apart"), ("by the matmul", ADDED)])],
+    "speed-windows": [("Modelled: forward of blocks 10 to 12, sharded over two GPUs", "forward", 10, 12, [("plain buffers", WINDOWS + "plain"), ("as windows", WINDOWS + "windows")]),
+                      ("Modelled: backward of block 12", "backward", 12, 12, [("plain buffers", WINDOWS + "plain"), ("as windows", WINDOWS + "windows")])],
     "speed-tiles": [
         ("Forward of block 12", "forward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("by tiles", "gpt-1.3b-one-gpu-tiles")]),
         ("Backward of block 12", "backward", 12, 12, [("with the square", "gpt-1.3b-one-gpu"), ("by tiles", "gpt-1.3b-one-gpu-tiles")])],
