@@ -67,6 +67,8 @@ def main():
     parse.add_argument("spans", nargs="+")
     parse.add_argument("--keep", nargs=2, metavar=("FILE", "NAME"))
     asked = parse.parse_args()
+    if asked.keep and len(asked.spans) > 1:
+        parse.error("--keep is of one process: name its file alone")
     for path in asked.spans:
         rows = kernels_of(path)
         begins = [at for at, row in enumerate(rows) if FIRST in row[2]]

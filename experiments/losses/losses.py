@@ -10,7 +10,7 @@ That bound is made of six plain layouts. Nine more (the control) are held to it 
 does, so as often as they lie outside the bound is too narrow, and not a form wrong. The forms are said to stray more than the plain form
 does if they lie outside more often than the control by Fisher's exact test (one-sided, 5 %), over all seeds.
 
-Exit code 1 where there is something to look at: a run without losses, a form outside, in bf16 too, or forms that stray.
+Exit code 1 where there is something to look at: a run without losses, or a form outside, in bf16 too; what it means there the test says.
 
     python3 experiments/losses/losses.py FOLDER [--program build/cuda/shardbook] [--gpus 2] [--at-once 8] [--gpu-at-once 4] [--steps 200] [--lr 0.001] [--seeds 1234] [--model llama] [--only host]
 
@@ -126,7 +126,7 @@ def main():
     args.folder.mkdir(parents=True, exist_ok=True)
     args.folder, args.program = args.folder.resolve(), args.program.resolve()
     data = text(args.folder)
-    out, strayed = {"steps": args.steps, "text_bytes": data.stat().st_size, "runs": []}, 0
+    out = {"steps": args.steps, "text_bytes": data.stat().st_size, "runs": []}
 
     def all_of(model, seed, where, precision, rows):
         with concurrent.futures.ThreadPoolExecutor(args.at_once if where == "host" else args.gpu_at_once) as pool:
@@ -174,13 +174,12 @@ def main():
         used = [statistics.median(run["used"] for run in of) for of in ended.values()]
         chance = more_often(*counts)
         out[f"{model}, bf16, forms stray by chance alone"] = chance
-        strayed += chance < 0.05
         print(f"{model}, bf16: {counts[0]} of {counts[1]} forms outside, {counts[2]} of {counts[3]} plain layouts of the control; as many forms or more by chance: {chance:.2f}; of the bound they use {used[0]:.2f} and {used[1]:.2f} at the median")
     (args.folder / "losses.json").write_text(json.dumps(out, indent=1) + "\n")
     without = sum(run["used"] is None for run in runs)
     outside = {what: sum(not run["within"] for run in runs if run["what"] == what and run["used"] is not None) for what in ("form", "control")}
     print(f"{len(runs)} runs, {without} without losses; outside: {outside['form']} forms, {outside['control']} of the control" if runs else "nothing was held against the host")
-    sys.exit(1 if without or outside["form"] or strayed else 0)
+    sys.exit(1 if without or outside["form"] else 0)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ INK, WIDTH, LEFT, LANE = "#222222", 1240, 130, 30
 KINDS = {  # colour: words of an op
     "#2f6fae": ("linear_", "attention_scores", "attention_values", "matmul"), "#c8791e": ("attention", "softmax", "heads"), "#5b9b57": ("norm",),
     "#8d6bb3": ("gelu", "activation"), "#7f8790": ("bias", "residual", "sum_parts"), "#4d9aa3": ("adam_w", "sum_of_squares", "clip_factor"), "#b3475c": ("cross_entropy", "loss", "sum"),
-    "#c8501e": ("all_gather", "reduce_scatter", "all_reduce", "shift")}
-NAMES = {"#2f6fae": "matmuls", "#c8791e": "attention", "#5b9b57": "norms", "#8d6bb3": "GELU", "#7f8790": "biases, residuals, copies", "#4d9aa3": "norm of gradients, AdamW", "#b3475c": "loss", "#c8501e": "collectives"}
+    "#a89032": ("over_tokens",), "#b9bec4": ("small",), "#c8501e": ("all_gather", "reduce_scatter", "all_reduce", "shift")}
+NAMES = {"#2f6fae": "matmuls", "#c8791e": "attention", "#5b9b57": "norms", "#8d6bb3": "GELU", "#7f8790": "biases, residuals, copies", "#4d9aa3": "norm of gradients, AdamW", "#b3475c": "loss",
+         "#a89032": "sums over tokens", "#b9bec4": "GELU, biases, tables, copies", "#c8501e": "collectives"}
 MODELLED = "--model gpt-1.3b --data synthetic --attention cudnn --micro-batches 1 --steps 3 "
 TP, FSDP = MODELLED + "--tp 2 --fsdp 1 --sequences 8", MODELLED + "--tp 1 --fsdp 2 --sequences 16 --set loss.kernel=fused"
 PIECES = [("all-reduces", TP), ("in pieces", TP + " --set tensor_parallel.sequence=cut --set tensor_parallel.overlap=pieces")]
@@ -63,8 +64,9 @@ def steps_of_cupti():
 
 def kernels_of(name):
     """As spans are, with a kind for an op."""
-    ops = {"matmuls": "matmul", "attention": "attention", "norms": "norm", "update and norm of the gradient": "adam_w", "loss": "loss"}
-    return [{"ts": begin / 1e3, "dur": length / 1e3, "args": {"op": ops.get(kind, "other")}} for begin, length, kind in steps_of_cupti()[name]["kernels"]]
+    ops = {"matmuls": "matmul", "attention": "attention", "norms": "norm", "update and norm of the gradient": "adam_w", "loss": "loss",
+           "sums over tokens": "over_tokens"}
+    return [{"ts": begin / 1e3, "dur": length / 1e3, "args": {"op": ops.get(kind, "small")}} for begin, length, kind in steps_of_cupti()[name]["kernels"]]
 
 
 def events_of(run):

@@ -168,7 +168,7 @@ def busy_of(step):
         for _ in range(PROFILED):
             step()
         torch.cuda.synchronize()
-        return None
+        return {}
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         for _ in range(PROFILED):
             step()
@@ -177,6 +177,8 @@ def busy_of(step):
         path = pathlib.Path(folder) / "trace.json"
         profiler.export_chrome_trace(str(path))
         on_gpu = [event for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    if not on_gpu:
+        return {}   # the profiler saw nothing, which is not the same as nothing being there
     spans = {which: [(event["ts"], event["ts"] + event["dur"]) for event in on_gpu if which == "all" or not event["name"].startswith("nccl")]
              for which in ("all", "computing")}
     return {"busy_ns": 1e3 * covered(spans["all"]) / PROFILED, "computing_ns": 1e3 * covered(spans["computing"]) / PROFILED}

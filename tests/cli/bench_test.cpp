@@ -90,7 +90,6 @@ TEST(BenchSuite, AsksTheModelForWhatItKnows) {
   EXPECT_EQ(set_without_gpus(set, profile), (std::vector<std::string>{"nccl.buffers=windows", "gelu.kernel=in_matmuls", "loss.chunks=2", "no.switch=1"}));
 }
 
-// Rates of 2 flops and 4 bytes a ns: each op of the sum is known by hand.
 TEST(BenchSide, TakesAPeersFiguresFromTheLastLineThatHasSome) {
   Side peer{.name = "PyTorch"};
   EXPECT_FALSE(add_figures("no\n{\"loss\": 1}\n[1]\n{\"step_ns\": \n", peer));
@@ -118,6 +117,7 @@ TEST(BenchSide, SaysHowLongAPeersGpuIsBusyBesideOurStep) {
   EXPECT_EQ(busy_sentence(ours, ours), "");
 }
 
+// Rates of 2 flops and 4 bytes a ns: each op of the sum is known by hand.
 TEST(Floor, IsTheFlopsOfMatmulsAndTheBytesOfAllElseThatComputes) {
   simulate::Profile profile;
   profile.gemm[DType::bf16].peak_flops_per_ns = 2;
