@@ -129,13 +129,11 @@ base::Status train_ours(const Asked& asked, const BenchShape& shape, const std::
 base::Status train_torch(const Asked& asked, const Row& row, Side& side) {
   const char* python = std::getenv("SHARDBOOK_PYTHON");
   const config::ModelConfig& model = row.sizes;
-  // Of these the first twelve warm up, so that the median is one of twenty at least; fewer only where fewer are asked for
-  const int steps = asked.steps > 0 ? std::clamp(asked.steps, 16, 40) : std::clamp(row.shape.steps, 32, 40);
   std::vector<std::string> words = {
       python != nullptr ? python : "python3", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", text(asked.gpus),
       (fs::path(book::project_root()) / "experiments/speed/torch_peer.py").string(),
       "--cut", row.shape.cut == BenchShape::Cut::tp ? "tp" : "fsdp", "--architecture", config::name_of(model.architecture),
-      "--sequences", text(row.shape.sequences), "--steps", text(steps), "--layers", text(model.layers), "--width", text(model.width),
+      "--sequences", text(row.shape.sequences), "--steps", text(peer_steps(asked.steps, row.shape.steps)), "--layers", text(model.layers), "--width", text(model.width),
       "--heads", text(model.heads), "--kv-heads", text(model.kv_heads()), "--ffn-width", text(model.ffn_width),
       "--sequence", text(model.sequence), "--vocab", text(model.vocab)};
   if (model.tied) words.push_back("--tied");

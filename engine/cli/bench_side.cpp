@@ -25,6 +25,8 @@ void Side::add(double step, double from, double to) {
   steps.push_back(step);
 }
 
+int peer_steps(int asked, int of_shape) { return asked > 0 ? std::clamp(asked, 16, 40) : std::clamp(of_shape, 32, 40); }
+
 bool add_figures(const std::string& said, Side& side) {
   nlohmann::json figures;
   std::istringstream lines(said);

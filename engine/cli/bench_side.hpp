@@ -29,6 +29,10 @@ struct Side {
   void add(double step, double from, double to);
 };
 
+// How many steps a peer takes, of which twelve warm up: what its median is of are twenty at least, or four where few are `asked` for (0:
+// none in particular, so as the shape has it); and at most forty.
+int peer_steps(int asked, int of_shape);
+
 // Adds a turn of a peer. False where `said` holds no figures, and then nothing is changed.
 bool add_figures(const std::string& said, Side& side);
 

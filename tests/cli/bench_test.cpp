@@ -107,6 +107,16 @@ TEST(BenchSide, TakesAPeersFiguresFromTheLastLineThatHasSome) {
   EXPECT_FALSE(json_of(peer).contains("busy_ns"));
 }
 
+TEST(BenchSide, APeersMedianIsOfTwentyStepsUnlessFewerAreAskedFor) {
+  for (const BenchShape& shape : bench_suite()) {
+    EXPECT_GE(peer_steps(0, shape.steps), 12 + 20) << shape.name;
+    EXPECT_LE(peer_steps(0, shape.steps), 40) << shape.name;
+  }
+  EXPECT_EQ(peer_steps(12, 60), 16);
+  EXPECT_EQ(peer_steps(24, 60), 24);
+  EXPECT_EQ(peer_steps(300, 60), 40);
+}
+
 TEST(BenchSide, SaysHowLongAPeersGpuIsBusyBesideOurStep) {
   Side peer, ours;
   ASSERT_TRUE(add_figures("{\"step_ns\": 233e6, \"busy_ns\": 97.9e6, \"computing_ns\": 79.8e6}", peer));
