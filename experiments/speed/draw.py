@@ -23,7 +23,7 @@ INK, WIDTH, LEFT, LANE = "#222222", 1240, 130, 30
 KINDS = {  # colour: words of an op
     "#2f6fae": ("linear_", "attention_scores", "attention_values", "matmul"), "#c8791e": ("attention", "softmax", "heads"), "#5b9b57": ("norm",),
     "#8d6bb3": ("gelu", "activation"), "#7f8790": ("bias", "residual", "sum_parts"), "#4d9aa3": ("adam_w", "sum_of_squares", "clip_factor"), "#b3475c": ("cross_entropy", "loss", "sum"),
-    "#a89032": ("over_tokens",), "#b9bec4": ("small",), "#c8501e": ("all_gather", "reduce_scatter", "all_reduce", "shift")}
+    "#c8501e": ("all_gather", "reduce_scatter", "all_reduce", "shift")}
 NAMES = {"#2f6fae": "matmuls", "#c8791e": "attention", "#5b9b57": "norms", "#8d6bb3": "GELU", "#7f8790": "biases, residuals, copies", "#4d9aa3": "norm of gradients, AdamW", "#b3475c": "loss",
          "#a89032": "sums over tokens", "#b9bec4": "GELU, biases, tables, copies", "#c8501e": "collectives"}
 MODELLED = "--model gpt-1.3b --data synthetic --attention cudnn --micro-batches 1 --steps 3 "
@@ -58,15 +58,11 @@ PANELS = {
 }
 
 
-def steps_of_cupti():
-    return json.loads((ROOT / "experiments/cupti/graph_steps.json").read_text())
-
-
 def kernels_of(name):
-    """As spans are, with a kind for an op."""
-    ops = {"matmuls": "matmul", "attention": "attention", "norms": "norm", "update and norm of the gradient": "adam_w", "loss": "loss",
-           "sums over tokens": "over_tokens"}
-    return [{"ts": begin / 1e3, "dur": length / 1e3, "args": {"op": ops.get(kind, "small")}} for begin, length, kind in steps_of_cupti()[name]["kernels"]]
+    """As spans are, but of a kind and not of an op: so with a colour."""
+    step = json.loads((ROOT / "experiments/cupti/graph_steps.json").read_text())[name]
+    colours = {words: colour for colour, words in NAMES.items()} | {"update and norm of the gradient": "#4d9aa3"}
+    return [{"ts": begin / 1e3, "dur": length / 1e3, "args": {"op": kind}, "colour": colours.get(kind, "#b9bec4")} for begin, length, kind in step["kernels"]]
 
 
 def events_of(run):
@@ -117,6 +113,8 @@ def part_of(spans, phase, first, last):
 
 
 def colour_of(span):
+    if "colour" in span:
+        return span["colour"]
     op = span["args"]["op"]
     if is_collective(span):
         return "#c8501e"
