@@ -136,9 +136,9 @@ void of_tracing(int count, char** words) {
   }
   const device::CudaTiming timing = device::cuda_timing(way.device());
   const double plain = median(way.steps_us), traced = median(way.traced_us);
-  std::printf("%s, %d sequences, %zu ops: plain %.1f us, traced %.1f us, %+.2f %% (medians of %zu and %zu); the host issues for %.1f us and has read all after %.1f us; a mark costs the host "
+  std::printf("%s, %d sequences, %zu ops, %zu without marks: plain %.1f us, traced %.1f us, %+.2f %% (medians of %zu and %zu); the host issues for %.1f us and has read all after %.1f us; a mark costs the host "
               "%lld ns and the stream %lld ns, a kernel begins %lld ns behind its mark\n",
-              asked.model.c_str(), asked.config.sequences, way.ops, plain, traced, 100 * (traced / plain - 1), way.steps_us.size(), way.traced_us.size(), median(way.issued_us),
+              asked.model.c_str(), asked.config.sequences, way.ops, timing.ops_without_marks, plain, traced, 100 * (traced / plain - 1), way.steps_us.size(), way.traced_us.size(), median(way.issued_us),
               median(way.with_reading_us), static_cast<long long>(timing.host_cost_of_op), static_cast<long long>(timing.device_cost_of_op), static_cast<long long>(timing.lead_of_op));
 }
 

@@ -64,7 +64,7 @@ Problems strangers_to_switches(const Tree& tree);
 // A schedule is an order and nothing else: fsdp/schedule.* and data_parallel/schedule.* include the plan and base.
 Problems impure_schedules(const Tree& tree);
 // A kernel of kernels/cuda is let in before the one ahead of it has ended (device/cuda/early.cuh), so each says wait_for_kernel_before()
-// within its first lines, and none is launched another way.
+// or before.wait() within its first lines, and none is launched another way.
 Problems kernels_that_do_not_wait(const Tree& tree);
 // A file of kernels begins with what bounds them: flops, bytes, the floor that both set, and the reference that they are held to.
 Problems kernels_without_a_floor(const Tree& tree);

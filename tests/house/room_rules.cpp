@@ -246,7 +246,7 @@ Problems kernels_that_do_not_wait(const Tree& tree) {
     for (const std::string& line : lines_of(content)) {
       ++number;
       if (line.find("<<<") != std::string::npos) problems.push_back(text(path, ":", number, ": a kernel is launched by launch() of common.cuh"));
-      if (line.find("wait_for_kernel_before();") != std::string::npos) begun = 0;
+      if (line.find("wait_for_kernel_before();") != std::string::npos || line.find("before.wait();") != std::string::npos) begun = 0;
       const bool begins = line.find("__global__ ") < line.find("//");
       if (begun != 0 && (begins || number == begun + within)) does_not(path, begun);
       if (begins) begun = number;

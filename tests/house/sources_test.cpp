@@ -152,6 +152,7 @@ TEST(KernelsThatAreLetInEarly, WaitForTheOneBefore) {
   const std::string body = "  double_it(x);\n}\n\n\n\n\n\n\n\n\n\n";
   auto problems = [](const std::string& content) { return kernels_that_do_not_wait(page(content, "engine/kernels/cuda/twice.cu")).size(); };
   EXPECT_EQ(problems("__global__ void twice(float* x) {\n  wait_for_kernel_before();\n" + body), 0u);
+  EXPECT_EQ(problems("template <class Before> __global__ void twice(Before before, float* x) {\n  before.wait();\n" + body), 0u);
   EXPECT_EQ(problems("__global__ void twice(float* x) {\n" + body), 1u);
   EXPECT_EQ(problems("__global__ void twice(float* x) {\n  double_it(x);\n}\n"), 1u) << "at the end of a file";
   EXPECT_EQ(problems("template <class T> __global__ void twice(T* x) {\n}\n__global__ void thrice(float* x) {\n  wait_for_kernel_before();\n" + body), 1u) << "before another";

@@ -137,7 +137,7 @@ class CudaDevice final : public Device {
     const SpanTimer::Quality& quality = timer_->quality();
     // Costs are those of the marks that a step has whose host is ahead
     const bool as_measured = timer_->by_kernels() == marks_start_early();
-    return {quality.clock_error, quality.host_cost, as_measured ? quality.device_cost : 0, quality.lead, timer_->by_kernels()};
+    return {quality.clock_error, quality.host_cost, as_measured ? quality.device_cost : 0, quality.lead, timer_->by_kernels(), quality.without_marks};
   }
 
  protected:
@@ -163,15 +163,17 @@ class CudaDevice final : public Device {
   void run(program::StreamId stream, const Body& body, program::OpIndex op) override {
     const StreamState& state = streams_[stream];
     ++ops_in_step_;
-    if (op != program::no_op) timer_->begin_op(op, stream, state.stream.get(), made_of(state));
+    BeforeEnded before_ended;
+    if (op != program::no_op) before_ended.at = timer_->begin_op(op, stream, state.stream.get(), made_of(state));
     CudaQueue queue = state.queue;
     queue.left_to_others = left();
+    queue.before_ended = &before_ended;
     body.cuda(body.arguments, queue);
     if (longer() > 0) launch_delay_kernel(state.stream.get(), longer());
     if (op == program::no_op) return;
-    timer_->end_op();
     // Behind a collective the stream is recorded at once, and others wait there
-    if (state.goes_last || host_is_slower()) timer_->mark_now();
+    timer_->end_op(before_ended, !state.goes_last);
+    if (host_is_slower()) timer_->mark_now();
   }
 
   void run_record(program::StreamId stream, program::EventId event) override {
@@ -243,7 +245,7 @@ class CudaDevice final : public Device {
   // Copies and collectives may be those of copy engines, and the host's work is none of the GPU's.
   SpanTimer::Of made_of(const StreamState& state) const {
     const program::OpKind kind = op_desc().kind;
-    if (!state.goes_last || program::class_of(kind) != program::OpClass::compute) return SpanTimer::Of::anything;
+    if (!state.goes_last || (program::class_of(kind) != program::OpClass::compute && kind != program::OpKind::fill)) return SpanTimer::Of::anything;
     const bool by_library = kind == program::OpKind::gemm || kind == program::OpKind::attention;
     return by_library || longer() > 0 ? SpanTimer::Of::kernels : SpanTimer::Of::early_kernels;
   }

@@ -49,13 +49,14 @@ CudaPiece cuda_piece_of(const void* place);
 // What timing costs and how exact it is, in nanoseconds: a mark between two ops of kernels, on the host and on
 // their stream, and how long a kernel begins behind such a mark, which spans do not count, all measured by seal(); and the error of the
 // last timed step's device times on the host's clock; and whether kernels marked that step, or events alone, of which it is not
-// known what they cost the stream (0). REQUIRES: device.kind() == Kind::cuda.
+// known what they cost the stream (0); and of how many of its ops the next kernel told the end. REQUIRES: device.kind() == Kind::cuda.
 struct CudaTiming {
   base::Nanoseconds clock_error = 0;
   base::Nanoseconds host_cost_of_op = 0;
   base::Nanoseconds device_cost_of_op = 0;
   base::Nanoseconds lead_of_op = 0;
   bool marked_by_kernels = false;
+  std::size_t ops_without_marks = 0;
 };
 CudaTiming cuda_timing(const Device& device);
 

@@ -13,7 +13,8 @@ namespace shardbook::device::cuda {
 void launch_delay_kernel(cudaStream_t stream, base::Nanoseconds ns);
 
 // The same, and says by the GPU's own clock how long it took, in memory of the device or page-locked memory. Early: it is let in
-// before the kernel ahead of it has ended (early.cuh), and counts from that one's end. Throws Failure where the launch is refused.
-void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took, bool early = false);
+// before the kernel ahead of it has ended (early.cuh), counts from that one's end, and writes that down where it is told to, in memory
+// of the device. Throws Failure where the launch is refused.
+void launch_timed_kernel(cudaStream_t stream, base::Nanoseconds ns, std::uint64_t* took, bool early = false, std::uint64_t* before_ended = nullptr);
 
 }  // namespace shardbook::device::cuda

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/base/check.hpp"
+#include "engine/device/cuda/mark_kernel.hpp"
 #include "engine/device/finite.hpp"
 
 namespace shardbook::device::cuda {
@@ -34,6 +35,7 @@ void check_finite(const FiniteArgs& args, const CudaQueue& queue) {
   const long long blocks = std::min<long long>((args.elements + threads - 1) / threads, 8LL * std::max(1, queue.multiprocessors));
   const dim3 grid(static_cast<unsigned>(blocks));
   const auto stream = static_cast<cudaStream_t>(queue.stream);
+  mark_if_asked(queue, "check_finite");
   unsigned long long* least = reinterpret_cast<unsigned long long*>(args.least);
   switch (args.dtype) {
     case base::DType::bf16: check_kernel<<<grid, threads, 0, stream>>>(static_cast<const __nv_bfloat16*>(args.data), args.elements, args.ticket, least); break;

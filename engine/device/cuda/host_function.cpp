@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "engine/base/check.hpp"
+#include "engine/device/cuda/mark_kernel.hpp"
 
 namespace shardbook::device::cuda {
 
@@ -18,6 +19,7 @@ void run_and_drop(void* raw) {
 }  // namespace
 
 void call_on_host(std::function<void()> work, const CudaQueue& queue) {
+  mark_if_asked(queue, "cudaLaunchHostFunc");
   auto kept = std::make_unique<std::function<void()>>(std::move(work));
   const cudaError_t code = cudaLaunchHostFunc(static_cast<cudaStream_t>(queue.stream), run_and_drop, kept.get());
   SHARDBOOK_CHECK(code == cudaSuccess, "cudaLaunchHostFunc: ", cudaGetErrorName(code));

@@ -18,6 +18,8 @@ constexpr int anchor_tries = 16, ties = 9;
 constexpr Nanoseconds rebase_after = 50'000'000;
 // So many ops tell a host's pace, and fit into a queue that was empty.
 constexpr std::size_t pace_ops = 64;
+// Behind so many ops of a stream the device is asked how far it has come.
+constexpr std::size_t ask_every = 16;
 // By how much a span may be off, at most of nine in ten.
 constexpr Nanoseconds off_at_most = 2'000;
 
@@ -43,13 +45,14 @@ void SpanTimer::reserve(std::size_t ops) {
 
 void SpanTimer::begin_step(const Untimed& untimed) {
   untimed_ = untimed;
-  by_kernels_ = can_be_kernels_ && host_is_ahead(untimed.issue);
+  by_kernels_ = can_be_kernels_ && (host_is_ahead(untimed.issue) || (untimed.ops != 0 && untimed.ops == ahead_with_ops_));
   used_events_ = used_clocks_ = marks_ = 0;
   spans_.clear();
   firsts_.clear();
   for (OfStream& stream : streams_) {
     stream.behind.clear();
-    stream.waited = false;
+    stream.waited = stream.far_behind = false;
+    stream.ops = 0;
   }
   for (OfEvent& event : events_recorded_) event.behind.clear();
   in_step_ = true;
@@ -72,9 +75,9 @@ SpanTimer::Mark SpanTimer::mark(std::size_t stream_index, Place place) {
   if (place == Place::kernel && used_clocks_ == most_clocks_) place = Place::behind_op;
   Mark mark{0, place, static_cast<std::uint32_t>(stream_index), marks_++};
   const cudaStream_t stream = streams_[stream_index].stream;
-  if (mark.by_kernel()) {
+  if (mark.by_clock()) {
     mark.at = used_clocks_++;
-    launch_mark_kernel(stream, static_cast<std::uint64_t*>(clocks_.get()) + mark.at, true, context_);
+    if (place == Place::kernel) launch_mark_kernel(stream, clock(mark), true, context_);
     return mark;
   }
   mark.at = used_events_++;
@@ -90,23 +93,53 @@ void SpanTimer::add(Marks& to, const Mark& mark) {
   else if (same->number < mark.number) *same = mark;
 }
 
-void SpanTimer::begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of) {
-  mark_now();
+bool SpanTimer::next_tells(std::size_t stream_index, Of of) const {
+  if (!unmarked_ || !marked_by_kernel() || of != Of::early_kernels || used_clocks_ == most_clocks_) return false;
+  return spans_.back().stream == stream_index;
+}
+
+void SpanTimer::ask_how_far(OfStream& on) {
+  if (on.ops++ % ask_every != 0) return;
+  if (on.passed.get() == nullptr) {
+    on.passed = make_order_event(context_);
+  } else {
+    const cudaError_t code = cudaEventQuery(on.passed.get());
+    on.far_behind = code == cudaErrorNotReady;
+    if (!on.far_behind) SHARDBOOK_CUDA(code, context_);
+  }
+  SHARDBOOK_CUDA(cudaEventRecord(on.passed.get(), on.stream), context_);
+}
+
+std::uint64_t* SpanTimer::begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of) {
   OfStream& on = of_stream(stream_index);
   on.stream = stream;
+  const bool by_it = next_tells(stream_index, of);
+  if (by_it) mark_end(Place::next_kernel);
+  else mark_now();
+  if (by_kernels_ && of != Of::anything) ask_how_far(on);
   const auto first = static_cast<std::uint32_t>(firsts_.size());
   firsts_.insert(firsts_.end(), on.behind.begin(), on.behind.end());
   spans_.push_back({op, static_cast<std::uint32_t>(stream_index), of, on.waited, first, static_cast<std::uint32_t>(firsts_.size()), {}, 0});
   on.waited = false;
+  return by_it ? clock(on.behind.front()) : nullptr;
 }
 
-void SpanTimer::end_op() {
+void SpanTimer::end_op(BeforeEnded before, bool leave_to_record) {
+  const Span& span = spans_.back();
+  if (before.at != nullptr) {
+    launch_mark_kernel(streams_[span.stream].stream, before.take(), true, context_);
+    before.by_mark = true;
+  }
+  if (before.by_mark) spans_[spans_.size() - 2].last.place = firsts_[span.first].place = Place::kernel;
   spans_.back().launched = host_now();
   unmarked_ = true;
-  if (can_be_kernels_ && !by_kernels_ && spans_.size() == pace_ops && untimed_.ops >= pace_ops) {
+  if (can_be_kernels_ && !host_is_ahead(untimed_.issue) && spans_.size() == pace_ops && untimed_.ops >= pace_ops) {
     by_kernels_ = host_is_ahead((spans_.back().launched - begin_) * static_cast<Nanoseconds>(untimed_.ops) / static_cast<Nanoseconds>(pace_ops));
+    ahead_with_ops_ = by_kernels_ ? untimed_.ops : 0;
   }
-  if (by_kernels_ && spans_.back().of != Of::anything) mark_end(Place::kernel);
+  const OfStream& on = streams_[spans_.back().stream];
+  const bool left_to_next = marked_by_kernel() && on.far_behind && on.ops % ask_every != 0;
+  if (!left_to_next && !leave_to_record) mark_now();
 }
 
 void SpanTimer::mark_end(Place place) {
@@ -117,7 +150,7 @@ void SpanTimer::mark_end(Place place) {
 }
 
 void SpanTimer::mark_now() {
-  if (in_step_ && unmarked_) mark_end(Place::behind_op);
+  if (in_step_ && unmarked_) mark_end(marked_by_kernel() ? Place::kernel : Place::behind_op);
 }
 
 SpanTimer::OfEvent& SpanTimer::of_event(program::EventId event) {
@@ -126,7 +159,7 @@ SpanTimer::OfEvent& SpanTimer::of_event(program::EventId event) {
 }
 
 void SpanTimer::records(program::EventId event) {
-  if (of_event(event).raced) mark_now();
+  if (of_event(event).raced || (unmarked_ && marked_by_kernel())) mark_now();
 }
 
 void SpanTimer::recorded(std::size_t stream_index, program::EventId event) {
@@ -226,6 +259,7 @@ void SpanTimer::end_step(program::StepTimes& times) {
   set_anchor(last_);
   Times at = read_marks();
   quality_.clock_error = std::max(first_.error, last_.error);
+  quality_.without_marks = static_cast<std::size_t>(std::count_if(spans_.begin(), spans_.end(), [](const Span& span) { return span.last.place == Place::next_kernel; }));
 
   // From GPU time after the first anchor to the host's clock.
   const double rate = static_cast<double>(last_.host - first_.host) / static_cast<double>(at.end);
@@ -268,7 +302,7 @@ void SpanTimer::measure_cost(cudaStream_t stream, const std::vector<Timed>& stre
     for (int i = 0; i < ops; ++i) {
       if (marked) begin_op(static_cast<program::OpIndex>(i), 0, stream, Of::kernels);
       launch_timed_kernel(stream, each, static_cast<std::uint64_t*>(memory.get()));
-      if (marked) end_op();
+      if (marked) end_op({}, false);
     }
     host = std::min(host, (host_now() - before) / ops);
     SHARDBOOK_CUDA(cudaEventRecord(end.get(), stream), context_);
@@ -311,10 +345,12 @@ std::vector<SpanTimer::Place> SpanTimer::places_of(const Timed& stream) const {
 
 Nanoseconds SpanTimer::measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way) {
   Nanoseconds range = 0;
-  for (const Place first : places_of(waited_for)) {
+  std::vector<Place> firsts = places_of(waited_for);
+  if (way == Way::straight && waits.goes_last && can_be_kernels_) firsts.push_back(Place::next_kernel);
+  for (const Place first : firsts) {
     for (const Place last : places_of(waits)) {
       for (const Of of : {Of::kernels, Of::early_kernels}) {
-        if (of == Of::early_kernels && !waits.goes_last) continue;
+        if (of == Of::early_kernels ? !waits.goes_last : first == Place::next_kernel) continue;
         const NineInTen lead = measure_lead(streams, first, last, of, way);
         leads.of(first, last, of, way) = lead.middle();
         if (first == Place::behind_record) range = std::max(range, lead.most - lead.least);
@@ -349,11 +385,11 @@ SpanTimer::NineInTen SpanTimer::measure_lead(const TwoStreams& streams, Place fi
   // Marked as its place says, where its stream may be recorded behind it
   const auto op = [&](int i, std::size_t on) {
     const Place place = i % 2 == 0 ? first : last;
-    begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
-    launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels);
+    std::uint64_t* const before_ended = begin_op(static_cast<program::OpIndex>(i), on, streams[on], of);
+    launch_timed_kernel(streams[on], each, took + i, can_be_kernels_ && of == Of::early_kernels, before_ended);
     spans_.back().launched = host_now();
     unmarked_ = true;
-    if (place != Place::behind_record) mark_end(place);
+    if (place != Place::behind_record && place != Place::next_kernel) mark_end(place);
     ++events;
     return takes_turns || place == Place::behind_record ? record(on) : nullptr;
   };

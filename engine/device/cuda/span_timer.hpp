@@ -1,6 +1,6 @@
 // device/cuda/span_timer: when did each op run on this GPU, in the host's time?
 //
-// Idea: a mark stands on the op's own stream behind the op, made beforehand; nothing is read before the step has ended. An op begins
+// Idea: a mark stands on the op's own stream behind the op, made beforehand; none is read before the step has ended. An op begins
 // where the last of what it stands behind ended: the op before it on its stream, and the ops before the events for which its stream
 // waited since. So nothing is marked where an op begins, and a wait costs no mark.
 //
@@ -13,7 +13,13 @@
 // tells little; once such a wait for an event was seen, the mark stands on the way, in front of the record.
 // A mark kernel costs the host 3 us, an event one, so in a step whose host is not ahead of its device all marks are events. Where a
 // step has more ops than the device queues, the host waits as it issues untimed steps; then the pace at which it issues the first ops
-// of this one, to a queue that is empty, tells, and their marks alone are events.
+// of this one, to a queue that is empty, tells, and their marks alone are events; in the next step of as many ops not even theirs.
+//
+// Best is no mark at all. A kernel that is let in early and comes next on the stream waits for the op anyway, and many can write the
+// clock down then (TimedKernelBefore). One that is launched late would tell that end too late, so only while the host is far
+// ahead: every 16 ops the device is asked whether it is past the place where it was asked before; if so, the next 16 have marks.
+// What is asked with is an event behind the mark, so the kernel behind it comes a microsecond later than its lead says, one op in
+// 16. And a host that then stops for longer than it is ahead tells an end as late as it stops.
 //
 // An event tells GPU time only as a distance from another. Two anchors, before the first op and after the last, tie both kinds
 // of mark to the host's clock. An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its
@@ -40,6 +46,7 @@
 #include <vector>
 
 #include "engine/device/cuda/owners.hpp"
+#include "engine/device/cuda_queue.hpp"
 #include "engine/program/times.hpp"
 #include "engine/program/program.hpp"
 
@@ -53,6 +60,7 @@ class SpanTimer {
     base::Nanoseconds host_cost = 0;    // of the mark between two kernels of a step whose host is ahead, on the host
     base::Nanoseconds device_cost = 0;  // of the same, on the stream
     base::Nanoseconds lead = 0;         // from such a mark to the start of a library's kernel behind it
+    std::size_t without_marks = 0;      // ops of the last timed step whose ends the next kernels told
   };
 
   explicit SpanTimer(std::string context);
@@ -71,9 +79,11 @@ class SpanTimer {
   // begins behind the one before: kernels of a stream that goes last where the device has priorities, launched early (early.cuh)
   // or as a library launches them, or anything else.
   enum class Of : std::uint8_t { early_kernels, kernels, anything };
-  void begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of);
-  // Where the next call is recorded() or mark_now(), a mark that is an event is left to it, and recorded() has it behind the record.
-  void end_op();
+  // Returns where the first kernel of early ones shall write down when the one before it ended (CudaQueue), or null.
+  std::uint64_t* begin_op(program::OpIndex op, std::size_t stream_index, cudaStream_t stream, Of of);
+  // `before`: what became of that place; still there if the op launched nothing. A mark that the next kernel may make is left to the
+  // next begin_op(); an event, if `leave_to_record`, to recorded(), which has it behind the record. Any other call makes it.
+  void end_op(BeforeEnded before, bool leave_to_record);
   // The event is about to be recorded, or was, on the stream, or the stream is about to wait for it. Of untimed steps as well, which
   // tell for which events somebody races a mark.
   void records(program::EventId event);
@@ -92,7 +102,7 @@ class SpanTimer {
   };
   void measure_cost(cudaStream_t stream, const std::vector<Timed>& streams);
   const Quality& quality() const { return quality_; }
-  // Whether marks of the last timed step were kernels where they may be; in a long step, all but the first.
+  // Whether marks of the last timed step were kernels where they may be; in the first long step, all but the first.
   bool by_kernels() const { return by_kernels_; }
 
  private:
@@ -103,15 +113,15 @@ class SpanTimer {
     base::Nanoseconds error = 0;  // half its width
     std::uint64_t kernel_clock = 0;
   };
-  // An event behind the op, and so on the way to whoever waits for what the stream records next; one behind that record; or a kernel
-  // behind the op.
-  enum class Place : std::uint8_t { behind_op, behind_record, kernel };
+  // An event behind the op, and so on the way to whoever waits for what the stream records next; one behind that record; a kernel
+  // behind the op; or the next op's own.
+  enum class Place : std::uint8_t { behind_op, behind_record, kernel, next_kernel };
   struct Mark {
     std::uint32_t at = none;      // of events_, or of clocks_
     Place place = Place::behind_op;
     std::uint32_t stream = 0;
     std::uint32_t number = 0;     // of two marks of a stream the later has the greater
-    bool by_kernel() const { return place == Place::kernel; }
+    bool by_clock() const { return place == Place::kernel || place == Place::next_kernel; }
     static constexpr std::uint32_t none = ~0u;
   };
   // What stands behind these begins when the last of them has ended: at most one of a stream, for a later one has all before it behind it.
@@ -122,6 +132,9 @@ class SpanTimer {
     cudaStream_t stream = nullptr;
     Marks behind;                 // what its next op stands behind
     bool waited = false;          // since its last op
+    OwnedEvent passed;            // recorded when the device was asked last
+    std::size_t ops = 0;          // of this step, marked by kernels
+    bool far_behind = false;      // the device was, when asked
   };
   // The way from the mark to the op: nothing between them; the stream waited, and was past that when the op before ended; or what it
   // waited for came last.
@@ -138,7 +151,7 @@ class SpanTimer {
   struct Times {
     std::vector<base::Nanoseconds> events, clocks;  // GPU time after the first anchor
     base::Nanoseconds end = 0;                      // of the second anchor
-    base::Nanoseconds& of(const Mark& mark) { return mark.by_kernel() ? clocks[mark.at] : events[mark.at]; }
+    base::Nanoseconds& of(const Mark& mark) { return mark.by_clock() ? clocks[mark.at] : events[mark.at]; }
   };
 
   bool host_is_ahead(base::Nanoseconds issue) const;
@@ -147,11 +160,20 @@ class SpanTimer {
   OfStream& of_stream(std::size_t stream_index);
   Mark mark(std::size_t stream_index, Place place);
   void mark_end(Place place);
+  // Whether a kernel marks the last op of spans_; and whether the first one of an op that comes next may be it.
+  bool marked_by_kernel() const { return by_kernels_ && spans_.back().of != Of::anything; }
+  bool next_tells(std::size_t stream_index, Of of) const;
+  // Each so many ops of the stream: has the device come to where it was asked the last time?
+  void ask_how_far(OfStream& on);
+  std::uint64_t* clock(const Mark& mark) const { return static_cast<std::uint64_t*>(clocks_.get()) + mark.at; }
   // `first`, `last`: the mark before such an op, and that behind it.
   struct Leads {
-    base::Nanoseconds ns[3][3][2][3] = {};
+    base::Nanoseconds ns[4][3][2][3] = {};
+    // Either kernel is let in early behind the op and notes the same end, if there is room: a mark needs that of one thread, the next
+    // kernel that of its first block
     base::Nanoseconds& of(Place first, Place last, Of of, Way way) {
-      return ns[static_cast<int>(first)][static_cast<int>(last)][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)];
+      const Place noted = last == Place::next_kernel ? Place::kernel : last;
+      return ns[static_cast<int>(first)][static_cast<int>(noted)][of == Of::early_kernels ? 1 : 0][static_cast<int>(way)];
     }
   };
   // Of many distances, but for a tenth at either end.
@@ -168,7 +190,7 @@ class SpanTimer {
   base::Nanoseconds measure_leads(Leads& leads, const Timed& waits, const Timed& waited_for, const TwoStreams& streams, Way way);
   std::vector<Place> places_of(const Timed& stream) const;
   void set_anchor(Anchor& anchor);
-  // What mark kernels wrote; waits for it.
+  // What kernels wrote; waits for it.
   void copy_clocks(const OwnedDeviceMemory& from, std::uint64_t* to, std::size_t count);
   Times read_marks();
   base::Nanoseconds nanoseconds_between(cudaEvent_t from, cudaEvent_t to) const;
@@ -178,7 +200,7 @@ class SpanTimer {
   Anchor first_, last_;
   OwnedEvent trial_;
   std::vector<OwnedEvent> ties_;
-  OwnedDeviceMemory tie_clocks_, clocks_;   // what mark kernels write
+  OwnedDeviceMemory tie_clocks_, clocks_;   // what kernels write
   std::size_t most_clocks_ = 0;
   std::vector<OwnedEvent> events_;
   std::uint32_t used_events_ = 0, used_clocks_ = 0;
@@ -194,6 +216,7 @@ class SpanTimer {
   std::vector<OfEvent> events_recorded_;
   Untimed untimed_;
   base::Nanoseconds begin_ = 0;  // of this step, by the host's clock
+  std::size_t ahead_with_ops_ = 0;   // of a step whose pace told that the host is ahead: in others of so many it is from the begin
   bool in_step_ = false;
   bool unmarked_ = false;        // the last op of spans_ has no mark behind it yet
   std::uint32_t marks_ = 0;

@@ -17,12 +17,12 @@ namespace {
 // ---- Heads ---------------------------------------------------------------------------------------
 
 // Moves units of U bytes; head_units of them make a head's row.
-template <class Unit>
+template <class Unit, class Before>
 __global__ void __launch_bounds__(pointwise_threads)
-    split_heads_kernel(Unit* tokens_first, Unit* heads_first, std::int64_t units, std::uint32_t heads,
+    split_heads_kernel(Before before, Unit* tokens_first, Unit* heads_first, std::int64_t units, std::uint32_t heads,
                        std::uint32_t positions, std::uint32_t sequences,
                        std::uint32_t head_units, std::int64_t row_units, bool inverse) {
-  wait_for_kernel_before();
+  before.wait();
   const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * pointwise_threads + threadIdx.x;
   if (at >= units) return;
 
@@ -48,7 +48,8 @@ template <class Unit>
 void launch_split_heads(const SplitHeadsArgs& args, std::int64_t head_units, const device::CudaQueue& queue) {
   const std::int64_t units = args.parts * args.sequences * args.heads * args.positions * head_units;
   if (units <= 0) return;
-  launch("split_heads", split_heads_kernel<Unit>, grid_of(divide_up(units, pointwise_threads), "split_heads"), pointwise_threads, 0, queue,
+  const auto kernel = [](auto before) { return split_heads_kernel<Unit, decltype(before)>; };
+  launch_timing("split_heads", kernel, grid_of(divide_up(units, pointwise_threads), "split_heads"), pointwise_threads, 0, queue,
          static_cast<Unit*>(args.tokens_first_NPHK), static_cast<Unit*>(args.heads_first_PBHSK), units, static_cast<std::uint32_t>(args.heads),
          static_cast<std::uint32_t>(args.positions), static_cast<std::uint32_t>(args.sequences), static_cast<std::uint32_t>(head_units),
          args.row_stride * head_units / args.head_dim, args.inverse);

@@ -20,6 +20,7 @@
 #include "engine/base/check.hpp"
 #include "engine/base/types.hpp"
 #include "engine/device/cuda/early.cuh"
+#include "engine/device/cuda/mark_kernel.hpp"
 #include "engine/device/cuda_queue.hpp"
 
 namespace shardbook::kernels::cuda {
@@ -184,15 +185,34 @@ __device__ inline void sums_over_block(float& a, float& b, float (*slots)[warp_s
 
 inline cudaStream_t stream_of(const device::CudaQueue& queue) { return static_cast<cudaStream_t>(queue.stream); }
 
+using device::cuda::KernelBefore;
+using device::cuda::TimedKernelBefore;
+using device::cuda::let_next_kernel_start;
+using device::cuda::wait_for_kernel_before;
+
+template <class... Parameters, class... Args>
+void launch_kernel(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, const device::CudaQueue& queue, Args... args) {
+  const cudaError_t code = device::cuda::launch_early(kernel, grid, block, shared_bytes, stream_of(queue), args...);
+  if (code != cudaSuccess) throw base::Failure(base::text("launch of ", op, ": ", cudaGetErrorName(code), " (", cudaGetErrorString(code), ")"));
+}
 // All kernels here are launched so: they may be on their multiprocessors before the one ahead of them has ended, and wait for it
 // before they read or write (device/cuda/early.cuh). The second stage of a sum of two comes sooner still: the first says
 // let_next_kernel_start(). Throws Failure where the launch is refused.
-using device::cuda::let_next_kernel_start;
-using device::cuda::wait_for_kernel_before;
 template <class... Parameters, class... Args>
 void launch(const char* op, void (*kernel)(Parameters...), dim3 grid, dim3 block, std::size_t shared_bytes, const device::CudaQueue& queue, Args... args) {
-  const cudaError_t code = device::cuda::launch_early(kernel, grid, block, shared_bytes, stream_of(queue), args...);
-  if (code != cudaSuccess) throw base::Failure(base::text("launch of ", op, ": ", cudaGetErrorName(code), " (", cudaGetErrorString(code), ")"));
+  device::cuda::mark_if_asked(queue, op);
+  launch_kernel(op, kernel, grid, block, shared_bytes, queue, args...);
+}
+
+// The same for a kernel that can say itself when the one before it ended: `kernel` gives it for either of the two types of early.cuh.
+template <class Kernel, class... Args>
+void launch_timing(const char* op, Kernel kernel, dim3 grid, dim3 block, std::size_t shared_bytes, const device::CudaQueue& queue, Args... args) {
+  if (queue.before_ended != nullptr && queue.before_ended->at != nullptr) {
+    const TimedKernelBefore before{queue.before_ended->take()};
+    launch_kernel(op, kernel(before), grid, block, shared_bytes, queue, before, args...);
+  } else {
+    launch_kernel(op, kernel(KernelBefore{}), grid, block, shared_bytes, queue, KernelBefore{}, args...);
+  }
 }
 
 // f(T{}) with the type that stands for `dtype` in device memory.
@@ -248,9 +268,9 @@ __device__ inline std::int64_t from_the_last() { return gridDim.x - 1 - blockIdx
 // ---- Ops that treat every number by itself ------------------------------------------------------
 
 // Op::run<N>(at) treats numbers [at, at + N).
-template <int N, class Op>
-__global__ void __launch_bounds__(pointwise_threads) pointwise_kernel(std::int64_t elements, Op op) {
-  wait_for_kernel_before();
+template <int N, class Before, class Op>
+__global__ void __launch_bounds__(pointwise_threads) pointwise_kernel(Before before, std::int64_t elements, Op op) {
+  before.wait();
   const std::int64_t at = (from_the_last() * pointwise_threads + threadIdx.x) * N;
   if (at + N <= elements) {
     op.template run<N>(at);
@@ -263,7 +283,7 @@ template <int N, class Op>
 void launch_pointwise(const char* name, std::int64_t elements, const Op& op, const device::CudaQueue& queue) {
   if (elements <= 0) return;
   const unsigned grid = grid_of(divide_up(elements, static_cast<std::int64_t>(pointwise_threads) * N), name);
-  launch(name, pointwise_kernel<N, Op>, grid, pointwise_threads, 0, queue, elements, op);
+  launch_timing(name, [](auto before) { return pointwise_kernel<N, decltype(before), Op>; }, grid, pointwise_threads, 0, queue, elements, op);
 }
 
 struct RowColumn {

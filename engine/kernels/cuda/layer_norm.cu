@@ -21,10 +21,10 @@
 namespace shardbook::kernels::cuda {
 namespace {
 
-template <class T, int N, int Chunks>
-__global__ void __launch_bounds__(most_threads) forward_kernel(LayerNormForwardArgs args) {
+template <class T, int N, int Chunks, class Before>
+__global__ void __launch_bounds__(most_threads) forward_kernel(Before before, LayerNormForwardArgs args) {
   __shared__ float slots[2][warp_size];
-  wait_for_kernel_before();
+  before.wait();
   const std::int64_t row = blockIdx.x, width = args.width;
   const T* x = static_cast<const T*>(args.x_ND) + row * width;
   const float one_over_width = 1.0f / static_cast<float>(width);
@@ -68,10 +68,10 @@ __global__ void __launch_bounds__(most_threads) forward_kernel(LayerNormForwardA
   }
 }
 
-template <class T, int N, int Chunks>
-__global__ void __launch_bounds__(most_threads) input_gradient_kernel(LayerNormInputGradientArgs args) {
+template <class T, int N, int Chunks, class Before>
+__global__ void __launch_bounds__(most_threads) input_gradient_kernel(Before before, LayerNormInputGradientArgs args) {
   __shared__ float slots[2][warp_size];
-  wait_for_kernel_before();
+  before.wait();
   const std::int64_t row = from_the_last(), width = args.width, first = row * width;
   const T* weight_D = static_cast<const T*>(args.weight_D);
   const T* residual = static_cast<const T*>(args.residual_gradient_ND);
@@ -133,7 +133,8 @@ void layer_norm_forward(const LayerNormForwardArgs& args, const device::CudaQueu
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.width, {args.x_ND, args.weight_D, args.bias_D, args.y_ND});
     with_row_shape<T>(args.width, wide, "layer_norm_forward", [&](auto pack, auto chunks, unsigned threads) {
-      launch("layer_norm_forward", forward_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "layer_norm_forward"), threads, 0, queue, args);
+      const auto kernel = [&](auto before) { return forward_kernel<T, pack.value, chunks.value, decltype(before)>; };
+      launch_timing("layer_norm_forward", kernel, grid_of(args.tokens, "layer_norm_forward"), threads, 0, queue, args);
     });
   });
 }
@@ -145,7 +146,8 @@ void layer_norm_input_gradient(const LayerNormInputGradientArgs& args, const dev
     const bool wide = rows_are_wide<T>(
         args.width, {args.dy_ND, args.x_ND, args.weight_D, args.residual_gradient_ND, args.dx_ND});
     with_row_shape<T>(args.width, wide, "layer_norm_input_gradient", [&](auto pack, auto chunks, unsigned threads) {
-      launch("layer_norm_input_gradient", input_gradient_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "layer_norm_input_gradient"), threads, 0, queue, args);
+      const auto kernel = [&](auto before) { return input_gradient_kernel<T, pack.value, chunks.value, decltype(before)>; };
+      launch_timing("layer_norm_input_gradient", kernel, grid_of(args.tokens, "layer_norm_input_gradient"), threads, 0, queue, args);
     });
   });
 }

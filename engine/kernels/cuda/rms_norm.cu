@@ -10,10 +10,10 @@
 namespace shardbook::kernels::cuda {
 namespace {
 
-template <class T, int N, int Chunks>
-__global__ void __launch_bounds__(most_threads) rms_forward_kernel(RmsNormForwardArgs args) {
+template <class T, int N, int Chunks, class Before>
+__global__ void __launch_bounds__(most_threads) rms_forward_kernel(Before before, RmsNormForwardArgs args) {
   __shared__ float slots[warp_size];
-  wait_for_kernel_before();
+  before.wait();
   const std::int64_t row = blockIdx.x, width = args.width;
   const T* x = static_cast<const T*>(args.x_ND) + row * width;
 
@@ -41,10 +41,10 @@ __global__ void __launch_bounds__(most_threads) rms_forward_kernel(RmsNormForwar
   if (threadIdx.x == 0) static_cast<float*>(args.rstd_N)[row] = rstd;
 }
 
-template <class T, int N, int Chunks>
-__global__ void __launch_bounds__(most_threads) rms_input_gradient_kernel(RmsNormInputGradientArgs args) {
+template <class T, int N, int Chunks, class Before>
+__global__ void __launch_bounds__(most_threads) rms_input_gradient_kernel(Before before, RmsNormInputGradientArgs args) {
   __shared__ float slots[warp_size];
-  wait_for_kernel_before();
+  before.wait();
   const std::int64_t row = from_the_last(), width = args.width, first = row * width;
   const T* residual = static_cast<const T*>(args.residual_gradient_ND);
 
@@ -99,7 +99,8 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const device::CudaQueue& q
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.width, {args.x_ND, args.weight_D, args.y_ND});
     with_row_shape<T>(args.width, wide, "rms_norm_forward", [&](auto pack, auto chunks, unsigned threads) {
-      launch("rms_norm_forward", rms_forward_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "rms_norm_forward"), threads, 0, queue, args);
+      const auto kernel = [&](auto before) { return rms_forward_kernel<T, pack.value, chunks.value, decltype(before)>; };
+      launch_timing("rms_norm_forward", kernel, grid_of(args.tokens, "rms_norm_forward"), threads, 0, queue, args);
     });
   });
 }
@@ -110,7 +111,8 @@ void rms_norm_input_gradient(const RmsNormInputGradientArgs& args, const device:
     using T = decltype(zero);
     const bool wide = rows_are_wide<T>(args.width, {args.dy_ND, args.x_ND, args.weight_D, args.residual_gradient_ND, args.dx_ND});
     with_row_shape<T>(args.width, wide, "rms_norm_input_gradient", [&](auto pack, auto chunks, unsigned threads) {
-      launch("rms_norm_input_gradient", rms_input_gradient_kernel<T, pack.value, chunks.value>, grid_of(args.tokens, "rms_norm_input_gradient"), threads, 0, queue, args);
+      const auto kernel = [&](auto before) { return rms_input_gradient_kernel<T, pack.value, chunks.value, decltype(before)>; };
+      launch_timing("rms_norm_input_gradient", kernel, grid_of(args.tokens, "rms_norm_input_gradient"), threads, 0, queue, args);
     });
   });
 }

@@ -33,14 +33,14 @@ constexpr int blocks_a_multiprocessor(Of of) { return of == Of::bias ? 4 : 2; }
 constexpr std::int64_t multiprocessors = 132;
 
 // Sums[0] = Σ dy · x̂ for a norm, and the last one Σ dy for a layer norm or a bias: scratch[row_block][sum][column].
-template <class T, int N, Of of>
+template <class T, int N, Of of, class Before>
 __global__ void __launch_bounds__(warp_size* row_lanes, blocks_a_multiprocessor(of))
-    row_block_kernel(const T* dy_ND, const T* x_ND, const float* mean_N, const float* rstd_N, float* scratch,
+    row_block_kernel(Before before, const T* dy_ND, const T* x_ND, const float* mean_N, const float* rstd_N, float* scratch,
                      std::int64_t tokens, std::int64_t width) {
   constexpr int Sums = sums_of(of);
   __shared__ float partial[Sums][row_lanes][warp_size * N];
   let_next_kernel_start();
-  wait_for_kernel_before();
+  before.wait();
   const std::int64_t first_column = static_cast<std::int64_t>(blockIdx.x) * warp_size * N;
   const std::int64_t column = first_column + threadIdx.x * N;
   const int rows = static_cast<int>((tokens + gridDim.y - 1) / gridDim.y), begin = static_cast<int>(blockIdx.y) * rows;
@@ -135,8 +135,9 @@ void launch_sums(const char* op, const void* dy, const void* x, const void* mean
     const std::int64_t column_blocks = divide_up(width, warp_size * pack.value);
     blocks = std::clamp<std::int64_t>(blocks_a_multiprocessor(of) * multiprocessors / column_blocks, 1, row_blocks(tokens));
     const dim3 grid(grid_of(column_blocks, op), static_cast<unsigned>(blocks));
-    launch(op, row_block_kernel<T, pack.value, of>, grid, block, 0, queue, static_cast<const T*>(dy), static_cast<const T*>(x),
-           static_cast<const float*>(mean), static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
+    const auto kernel = [&](auto before) { return row_block_kernel<T, pack.value, of, decltype(before)>; };
+    launch_timing(op, kernel, grid, block, 0, queue, static_cast<const T*>(dy), static_cast<const T*>(x), static_cast<const float*>(mean),
+                  static_cast<const float*>(rstd), static_cast<float*>(scratch), tokens, width);
   });
   const dim3 grid(grid_of(divide_up(width, warp_size), op), sums_of(of));
   launch(op, final_kernel, grid, block, 0, queue, static_cast<const float*>(scratch), static_cast<float*>(first),
