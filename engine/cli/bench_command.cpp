@@ -48,15 +48,21 @@ struct Asked {
   bool cudnn = false;             // is here, and attends
   std::vector<std::string> set;
   bool linked = false;            // with what is faster between linked GPUs
+  bool lean = false;              // with what makes it hold less memory
   std::string profile;
   fs::path folder;                // of the runs
 };
 
-// What is linked, and behind it what was typed. To foretell with `profile` only what the model knows; but where it is asked alone, what
+// What is linked, what is lean, and behind them what was typed. To foretell with `profile` only what the model knows; but where it is asked alone, what
 // was typed stays, to be refused.
 std::vector<std::string> choices_of(const Asked& asked, const BenchShape& shape, const simulate::Profile* profile = nullptr) {
   const auto known = [profile](std::vector<std::string> choices) { return profile == nullptr ? choices : set_without_gpus(std::move(choices), *profile); };
   std::vector<std::string> choices = asked.linked ? known(linked_choices(shape, asked.set)) : std::vector<std::string>{};
+  if (asked.lean) {
+    std::vector<std::string> taken = choices;
+    taken.insert(taken.end(), asked.set.begin(), asked.set.end());
+    for (std::string& one : lean_choices(shape, taken)) choices.push_back(std::move(one));
+  }
   for (const std::string& typed : asked.on_meta ? asked.set : known(asked.set)) choices.push_back(typed);
   return choices;
 }
@@ -242,6 +248,7 @@ Result<Asked> asked_of(const Line& line) {
   asked.cudnn = !asked.on_meta && kernels::cudnn_problem().empty();
   if (line.has("set")) asked.set = line.switches.at("set");
   asked.linked = line.has("linked");
+  asked.lean = line.has("lean");
   if (asked.linked && asked.gpus == 1) return base::Error{"--linked is of what crosses between GPUs, and 1 is asked for: leave it out"};
   if (asked.linked && !asked.on_meta && !comm::nccl_windows_problem().empty()) return base::Error{text("--linked: ", comm::nccl_windows_problem())};
   asked.profile = line.has("profile") ? line.value("profile") : "h200x8";
@@ -293,6 +300,7 @@ std::vector<Switch> bench_switches() {
           {"steps", "N", "Steps of a run, 12 at least.", "by shape"},
           {"set", "KEY=VALUE...", "Design choices of ours, as train takes them.", "", true},
           {"linked", "", "With what is faster still between two GPUs that read each other's memory (NCCL 2.28): under fsdp windows, wider last reductions, lent gradients, updates by unit and, of a gpt, GELU in the matmuls; under tp windows and pieces."},
+          {"lean", "", "Under fsdp in a form that holds less memory, of gpt-1.3b, gpt-6.9b and llama-8b no more than FSDP2: gradients lent, what costs no matmul computed again in backward, and of the two largest models copies in bf16 made for each gather."},
           {"profile", "NAME|FILE", "The machine profile of floor and model.", "h200x8"},
           {"out", "DIR", "Folder for the runs, a new one.", "experiments/bench"},
           {"json", "", "Figures as JSON on standard output.", ""}};

@@ -14,10 +14,22 @@ namespace {
 
 constexpr const char* sharded = "nccl.buffers=windows nccl.last_ctas=32 fsdp.gradient_memory=lent fsdp.update=by_unit";
 constexpr const char* sharded_gpt = "nccl.buffers=windows nccl.last_ctas=32 fsdp.gradient_memory=lent fsdp.update=by_unit gelu.kernel=in_matmuls";
+// Outputs of norms and of the activation computed again in backward; and copies in bf16 made for each gather.
+constexpr const char* less_kept = "fsdp.gradient_memory=lent activations.recompute=cheap";
+constexpr const char* least_kept = "fsdp.gradient_memory=lent activations.recompute=cheap fsdp.parameter_copy=made";
 constexpr const char* in_pieces = "nccl.buffers=windows tensor_parallel.sequence=cut tensor_parallel.overlap=pieces";
 
 bool is_set(const std::vector<std::string>& set, std::string_view key) {
   return std::any_of(set.begin(), set.end(), [key](const std::string& one) { return one.substr(0, one.find('=')) == key; });
+}
+
+std::vector<std::string> without_those_of(const std::vector<std::string>& set, const char* choices) {
+  std::vector<std::string> rest;
+  std::istringstream all(choices);
+  for (std::string one; all >> one;) {
+    if (!is_set(set, std::string_view(one).substr(0, one.find('=')))) rest.push_back(one);
+  }
+  return rest;
 }
 
 }  // namespace
@@ -25,13 +37,13 @@ bool is_set(const std::vector<std::string>& set, std::string_view key) {
 const std::vector<BenchShape>& bench_suite() {
   using enum BenchShape::Cut;
   static const std::vector<BenchShape> suite = {
-      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, 60},
-      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, 36},
-      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, 60},
-      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", sharded, 30},
-      {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", in_pieces, 60},
-      {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", in_pieces, 40},
-      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "--set attention.kernel=flash --set host.graph=on", "", 300},
+      {"gpt-1.3b-fsdp", "gpt-1.3b", fsdp, 8, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, less_kept, 60},
+      {"gpt-6.9b-fsdp", "gpt-6.9b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, least_kept, 36},
+      {"gpt-124m-fsdp", "gpt-124m", fsdp, 64, "synthetic", "--attention flash --micro-batches 1 --set loss.kernel=fused", sharded_gpt, less_kept, 60},
+      {"llama-8b-fsdp", "llama-8b", fsdp, 2, "synthetic", "--attention flash --micro-batches 1", sharded, least_kept, 30},
+      {"gpt-1.3b-tp", "gpt-1.3b", tp, 8, "synthetic", "--attention flash --micro-batches 1", in_pieces, "", 60},
+      {"gpt-6.9b-tp", "gpt-6.9b", tp, 2, "synthetic", "--attention flash --micro-batches 1", in_pieces, "", 40},
+      {"grammar-tutor-tp", "grammar-tutor", tp, 16, "grammar", "--set attention.kernel=flash --set host.graph=on", "", "", 300},
   };
   return suite;
 }
@@ -73,12 +85,11 @@ std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::
 }
 
 std::vector<std::string> linked_choices(const BenchShape& shape, const std::vector<std::string>& set) {
-  std::vector<std::string> choices;
-  std::istringstream linked(shape.linked);
-  for (std::string one; linked >> one;) {
-    if (!is_set(set, std::string_view(one).substr(0, one.find('=')))) choices.push_back(one);
-  }
-  return choices;
+  return without_those_of(set, shape.linked);
+}
+
+std::vector<std::string> lean_choices(const BenchShape& shape, const std::vector<std::string>& set) {
+  return without_those_of(set, shape.lean);
 }
 
 std::vector<std::string> set_without_gpus(std::vector<std::string> set, const simulate::Profile& profile) {

@@ -26,6 +26,7 @@ struct BenchShape {
   const char* data;      // of train --data
   const char* fastest;   // more options of train, blanks between them: what is fastest of what all GPUs have
   const char* linked;    // KEY=VALUE of --set: what is faster still between GPUs that read each other's memory, with NCCL 2.28
+  const char* lean;      // the same: what makes it hold less memory (of the large ones no more than FSDP2), for a few percent of a step
   int steps;             // of one run: enough for the clock of a GPU at its limit of power to settle
 
   // Of all GPUs in one step.
@@ -41,8 +42,9 @@ base::Result<std::vector<BenchShape>> shapes_named(const std::vector<std::string
 // of what is fastest where they say the same. `cudnn`: attention by tiles is cuDNN's.
 std::vector<std::string> words_of(const BenchShape& shape, int gpus, const std::vector<std::string>& set, bool cudnn = false);
 
-// A shape's `linked` choices, without those whose keys `set` has, too.
+// A shape's `linked` or `lean` choices, without those whose keys `set` has, too.
 std::vector<std::string> linked_choices(const BenchShape& shape, const std::vector<std::string>& set);
+std::vector<std::string> lean_choices(const BenchShape& shape, const std::vector<std::string>& set);
 
 // Of these choices those that a run without a device has, too: what needs a GPU (nccl.max_ctas) changes no program, and the model
 // does not know it; nor windows, unless its profile has them.

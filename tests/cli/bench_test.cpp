@@ -82,6 +82,25 @@ TEST(BenchSuite, WhatIsFasterBetweenLinkedGpusIsOfEachShapesCut) {
   }
 }
 
+// GiB that FSDP2 held over two GPUs, experiments/speed, "sitting-2026-11-27".
+TEST(Bench, InTheLeanFormNoMoreIsHeldThanFsdp2Held) {
+  constexpr double gib = 1073741824.0;
+  for (const auto& [name, fsdp2] : {std::pair("gpt-1.3b-fsdp", 21.6), {"gpt-6.9b-fsdp", 57.3}, {"llama-8b-fsdp", 85.0}}) {
+    const auto modelled = [name = name](std::vector<std::string> more) {
+      std::vector<std::string> words = {"bench", name, "--device", "meta", "--json"};
+      words.insert(words.end(), more.begin(), more.end());
+      return base::parse_json(shardbook(words).out)["rows"][0]["modelled"];
+    };
+    const nlohmann::json fastest = modelled({"--linked"}), lean = modelled({"--linked", "--lean"}), lean_alone = modelled({"--lean"});
+    EXPECT_GT(fastest["peak_bytes"], fsdp2 * gib) << name << " need not be lean";
+    EXPECT_LE(lean["peak_bytes"], fsdp2 * gib) << name;
+    EXPECT_EQ(lean_alone["peak_bytes"], lean["peak_bytes"]) << name;
+    EXPECT_LT(lean["step_ns"], 1.05 * fastest["step_ns"].get<double>()) << name << ": for a few percent of a step";
+    EXPECT_GT(modelled({"--lean", "--set", "activations.recompute=none"})["peak_bytes"], lean["peak_bytes"]) << name << ": what is typed stands";
+  }
+  EXPECT_EQ(shardbook({"bench", "gpt-1.3b-tp", "--device", "meta", "--lean"}).out, shardbook({"bench", "gpt-1.3b-tp", "--device", "meta"}).out);
+}
+
 TEST(BenchSuite, AsksTheModelForWhatItKnows) {
   const std::vector<std::string> set = {"nccl.buffers=windows", "gelu.kernel=in_matmuls", "nccl.max_ctas=8", "loss.chunks=2", "no.switch=1"};
   simulate::Profile profile;
