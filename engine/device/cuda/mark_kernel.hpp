@@ -18,7 +18,7 @@ bool marks_start_early();
 void launch_mark_kernel(cudaStream_t stream, std::uint64_t* at, bool early, const std::string& context);
 
 // In front of whatever cannot say itself when the kernel before it ended, where that is asked.
-inline void mark_if_asked(const CudaQueue& queue, const std::string& context) {
+inline void mark_if_asked(const CudaQueue& queue, const char* context) {
   if (queue.before_ended == nullptr || queue.before_ended->at == nullptr) return;
   launch_mark_kernel(static_cast<cudaStream_t>(queue.stream), queue.before_ended->take(), true, context);
   queue.before_ended->by_mark = true;

@@ -18,8 +18,8 @@
 // Best is no mark at all. A kernel that is let in early and comes next on the stream waits for the op anyway, and many can write the
 // clock down then (TimedKernelBefore). One that is launched late would tell that end too late, so only while the host is far
 // ahead: every 16 ops the device is asked whether it is past the place where it was asked before; if so, the next 16 have marks.
-// What is asked with is an event behind the mark, so the kernel behind it comes a microsecond later than its lead says, one op in
-// 16. And a host that then stops for longer than it is ahead tells an end as late as it stops.
+// What is asked with is an event behind the mark, so one op in 16 may begin later than its lead says; by how much was not measured.
+// And a host that then stops for longer than it is ahead tells an end as late as it stops.
 //
 // An event tells GPU time only as a distance from another. Two anchors, before the first op and after the last, tie both kinds
 // of mark to the host's clock. An anchor is an event on a stream of its own, recorded when the GPU is idle. The host notes its
